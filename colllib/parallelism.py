@@ -348,8 +348,13 @@ def memory(model: Model, plan: Plan) -> float:
     >>> round(memory(MODELS["Llama 3.1 8B"], Plan(dp=8, zero=3)) / 1e9, 2)
     18.07
     """
-    stage, sharded = _Stage(model, plan), (0, 12, 16, 18)[plan.zero]
-    return sum(parameters * (18 - sharded + sharded / ranks) for parameters, ranks, _ in stage.held)
+    return state(plan, _Stage(model, plan).held)
+
+
+def state(plan: Plan, held: Iterable[tuple[float, int, int]]) -> float:
+    """Bytes that parameters take with their gradients and Adam state: `memory` of those that `held_alike` gives."""
+    sharded = (0, 12, 16, 18)[plan.zero]
+    return sum(parameters * (18 - sharded + sharded / ranks) for parameters, ranks, _ in held)
 
 
 def bubble(stages: int, microbatches: int) -> float:
@@ -401,13 +406,13 @@ def held_alike(plan: Plan, beside: float, experts: float) -> list[tuple[float, i
     """Parameters that a rank holds, how many ranks hold them (or share them, under ZeRO), and how far apart these are.
 
     Args:
-        plan: the plan; without EP there is one group of ranks.
+        plan: the plan; without EP, or experts, there is one group of ranks.
         beside, experts: parameters in all, beside the experts and of them.
 
     >>> held_alike(Plan(dp=8, tp=2, ep=4), 100, 800)
     [(50.0, 8, 2), (100.0, 2, 8)]
     """
-    if plan.ep == 1:
+    if plan.ep == 1 or not experts:
         return [((beside + experts) / plan.tp, plan.shards, plan.tp)]
     together = plan.tp * plan.ep
     return [(beside / plan.tp, plan.shards, plan.tp), (experts / together, plan.shards // plan.ep, together)]

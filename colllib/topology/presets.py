@@ -25,6 +25,7 @@ class Preset:
     Args:
         expression: from how many boxes, the expression of its topology.
         bandwidth: per port of a box and per card, in bytes per second and direction.
+        memory: of a GPU, in bytes, where it is needed.
         source: an address for each figure, or a key of the bibliography.
         note: what the model leaves out, where it does.
         inc: which of its switches can add and replicate, an option of `boxes`; empty for none.
@@ -32,6 +33,7 @@ class Preset:
 
     expression: Callable[[int], str]
     bandwidth: tuple[float, float]
+    memory: float | None
     source: tuple[str, ...]
     note: str = ""
     inc: str = ""
@@ -72,6 +74,7 @@ PRESETS = {
     name: Preset(
         row["topology"].format if "topology" in row else _superpod,
         _bandwidth(name, row.get("links"), row.get("GBps")),
+        1e9 * row["GB"] if "GB" in row else None,
         tuple(row["source"]),
         row.get("note", ""),
         row.get("inc", ""),

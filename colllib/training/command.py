@@ -17,6 +17,7 @@ from colllib.limits import check_size
 from colllib.metrics import crossings
 from colllib.parallelism import MODELS, Plan
 from colllib.primitives import check_counts
+from colllib.topology.presets import PRESETS
 from colllib.training import experts as routing
 from colllib.training.pipelines import compute
 from colllib.training.step import Training, simulate
@@ -56,7 +57,11 @@ def read_plan(text: str) -> Plan:
 @click.option("--teraflops", type=whole(), default="400", help="that a rank sustains, in 10^12 operations a second")
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
 @click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
-@click.option("--bucket", type=quantity("message size"), default="25MB", help="gradients sent at once, in whole layers")
+@click.option(
+    "--bucket",
+    type=quantity("message size"),
+    help="gradients sent at once, in whole layers, up to zero=1 (default: 25MB)",
+)
 @answered
 def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
     """A training step as a timeline.
@@ -71,7 +76,8 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
         ops = [step.ops[i] for i in step.on(stream)]
         computing, inside = (fsum(op.seconds for op in ops if (op.kind in "FBW") == works) for works in (True, False))
         stages.append({"computing_s": computing, "collectives_in_layers_s": inside, "idle_s": step.idle(stream)})
-    layers = training.model.layers
+    layers, preset = training.model.layers, PRESETS.get(on.partition(":")[0])
+    memory = preset.memory if preset else None
     yield {
         "machine": on,
         "model": model,
@@ -79,11 +85,24 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
         "ranks": training.plan.gpus,
         "operations": len(step.ops),
         "time_s": step.seconds,
+        "state_bytes": training.state,
+        "memory_bytes": memory,
         "stages": stages,
     }
-    yield f"{model}, {layers} layers, on {on} at {teraflops} TFLOP/s: {units.seconds(step.seconds, 4)} a step\n"
+    yield f"{model}, {layers} layers, on {on} at {teraflops} TFLOP/s: {units.seconds(step.seconds, 4)} a step"
+    yield _room(training.state, memory) + "\n"
     rows = [(stage, *map(units.seconds, spent.values())) for stage, spent in enumerate(stages)]
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
+
+
+def _room(state: float, memory: float | None) -> str:
+    """What is left of a GPU's memory."""
+    held = f"parameters, gradients and optimizer states take at most {units.size(state)} a GPU"
+    if memory is None:
+        return held
+    if state > memory:
+        return f"{held}, and it has {units.size(memory)}: THIS DOES NOT FIT"
+    return f"{held}, which leaves {units.size(memory - state)} of {units.size(memory)} for activations"
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents

@@ -23,18 +23,22 @@ FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`). For where a m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import isfinite
 
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.parallelism import BF16, FP32, Call, Model, Plan, check_fits, held_alike, in_layer, of_experts
+from colllib.parallelism import BF16, FP32, Call, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
 from colllib.training.prices import on_tier, price, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
+
+BUCKET = 25e6  # bytes
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,14 @@ class Training:
     """What a step does.
 
     Args:
-        model: its layers, all alike, are cut into stages; one with experts has them in every layer.
+        model: its layers are cut into stages.
         plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
         machine: of boxes with speeds, such as "dgx-h100:16".
         tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
         rate: operations per second that a rank sustains.
         schedule, chunks: as for `colllib.training.pipelines.order`.
-        bucket: bytes of gradients, in whole layers, that leave together; up to ZeRO-1.
+        bucket: bytes of gradients, in whole layers, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
+            ZeRO each layer's leave alone.
 
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
@@ -62,7 +67,7 @@ class Training:
     rate: float = 400e12
     schedule: str = "1f1b"
     chunks: int = 1
-    bucket: float = 25e6
+    bucket: float | None = None
 
     def __post_init__(self) -> None:
         plan, where = self.plan, topology(self.machine)
@@ -75,7 +80,9 @@ class Training:
             raise ValueError(f"cp = {plan.cp}: must divide the {self.tokens} tokens of a microbatch")
         passes = self.model.layers * self.microbatches
         check_size(f"{self.model.layers} layers with {self.microbatches} microbatches", passes, MOST_PASSES, "passes")
-        for name, number in (("rate", self.rate), ("bucket", self.bucket)):
+        if self.bucket is not None and plan.zero > 1:
+            raise ValueError(f"bucket {self.bucket!r}: with zero = {plan.zero} the gradients of each layer leave alone")
+        for name, number in (("rate", self.rate), ("bucket", BUCKET if self.bucket is None else self.bucket)):
             if not (number > 0 and isfinite(number)):
                 raise ValueError(f"{name} {number!r}: must be a finite number above 0")
         if self.model.layers < plan.pp * self.chunks:
@@ -84,26 +91,41 @@ class Training:
             )
         check_fits(self.model, plan)
 
-    def layers(self, at: int) -> int:
-        """Layers of the `at`-th part of the model; where they do not divide evenly, those at the ends have one less."""
+    def layers(self, at: int) -> range:
+        """Those of the `at`-th part of the model; where they do not divide evenly, those at the ends have one less."""
         parts = self.plan.pp * self.chunks
         every, more = divmod(self.model.layers, parts)
-        first = (parts - more) // 2
-        return every + (first <= at < first + more)
+        first, end = (k * every + min(max(0, k - (parts - more) // 2), more) for k in (at, at + 1))
+        return range(first, end)
 
     # -- what a layer takes on one rank -------------------------------------------------------
 
-    @property
-    def held(self) -> list[tuple[float, int, int]]:
-        """A layer's parameters on a rank, as `held_alike` has them."""
-        model = self.model
-        return held_alike(self.plan, model.beside_experts(bool(model.experts)), model.experts * model.expert)
+    def has_experts(self, layer: int) -> bool:
+        """Whether a layer, from 0, has experts: those at the bottom of a model may be dense."""
+        return bool(self.model.experts) and layer >= self.model.dense_layers
+
+    def held(self, layers: Iterable[int]) -> list[tuple[float, int, int]]:
+        """Parameters of some layers on a rank, as `held_alike` has them."""
+        model, alike = self.model, Counter(map(self.has_experts, layers))
+        beside = sum(count * model.beside_experts(experts) for experts, count in alike.items())
+        return held_alike(self.plan, beside, alike[True] * model.experts * model.expert)
 
     @property
-    def forward(self) -> float:
+    def state(self) -> float:
+        """Bytes of parameters, gradients and Adam state on a rank of the fullest stage, with its vocabulary."""
+        model, stages = self.model, self.plan.pp
+        ends = Counter({0: model.vocabulary * model.hidden})
+        ends[stages - 1] += model.vocabulary * model.hidden + model.hidden
+        found = []
+        for stage in range(stages):
+            layers = chain.from_iterable(self.layers(stage + chunk * stages) for chunk in range(self.chunks))
+            found.append(state(self.plan, [*self.held(layers), *held_alike(self.plan, ends[stage], 0)]))
+        return max(found)
+
+    def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
-        model = self.model
-        met = model.beside_experts(bool(model.experts)) + model.top_k * model.expert
+        model, experts = self.model, self.has_experts(layer)
+        met = model.beside_experts(experts) + experts * model.top_k * model.expert
         return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
     def collective(
@@ -125,11 +147,11 @@ class Training:
             seconds += price("all-gather", self.machine, plan.tp, 1, activations).seconds
         return seconds, _wires(leaves, src, dst)
 
-    def calls(self, kind: str) -> list[Call]:
+    def calls(self, kind: str, layer: int) -> list[Call]:
         """Collectives of TP, CP and EP in a layer's pass, which compute waits for."""
         model, tokens, backward = self.model, self.tokens // self.plan.cp, kind == "B"
         calls = in_layer(model, self.plan, tokens, backward=backward) if kind != "W" else []
-        if calls and model.experts:
+        if calls and self.has_experts(layer):
             calls += of_experts(model, self.plan, tokens, backward=backward)
         return [call for call in calls if call.ranks > 1]
 
@@ -161,19 +183,19 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     """A stage's work in order, layer by layer, its parameters where they are sharded, and its gradients."""
     works = order(training.schedule, training.plan.pp, stage, training.microbatches, training.chunks)
     split = any(work.kind == "W" for work in works)
-    passes = [work for work in works for _ in range(training.layers(work.part))]
-    layers = [_layer(training, work, stage, split) for work in passes]
+    passes = [(work, layer) for work in works for layer in training.layers(work.part)[:: 1 if work.kind == "F" else -1]]
+    layers = [_layer(training, work, layer, stage, split) for work, layer in passes]
     gathers, leaving = _network(training, stage, passes, "W" if split else "B")
     alone = training.plan.pp == 1 and training.plan.zero > 1
-    anew = {k for k in range(1, len(passes)) if alone and passes[k].kind == "F" != passes[k - 1].kind}
+    anew = {k for k in range(1, len(passes)) if alone and passes[k][0].kind == "F" != passes[k - 1][0].kind}
     placed = place_passes(ops, layers, gathers, leaving, anew=anew)
-    for work, (first, end) in zip(passes, placed, strict=True):
+    for (work, _), (first, end) in zip(passes, placed, strict=True):
         spans[work] = spans.get(work, (first,))[0], end
 
 
-def _layer(training: Training, work: Work, stage: int, split: bool) -> list[Op]:
-    seconds = (2 if work.kind == "B" and not split else 1) * training.forward
-    calls, apart = training.calls(work.kind), {"TP": 1, "SP": 1, "CP": training.plan.tp, "EP": training.plan.tp}
+def _layer(training: Training, work: Work, layer: int, stage: int, split: bool) -> list[Op]:
+    seconds = (2 if work.kind == "B" and not split else 1) * training.forward(layer)
+    calls, apart = training.calls(work.kind, layer), {"TP": 1, "SP": 1, "CP": training.plan.tp, "EP": training.plan.tp}
     own = Op(f"{work.kind}{work.microbatch}", compute(stage), seconds / max(1, len(calls)), kind=work.kind)
     ops = []
     for call in calls:
@@ -184,7 +206,7 @@ def _layer(training: Training, work: Work, stage: int, split: bool) -> list[Op]:
 
 
 def _network(
-    training: Training, stage: int, passes: list[Work], final: str
+    training: Training, stage: int, passes: list[tuple[Work, int]], final: str
 ) -> tuple[dict[int, Op], dict[int, list[Op]]]:
     """By places of passes, parameters gathered before and gradients that leave after.
 
@@ -193,32 +215,43 @@ def _network(
     ZeRO-1 does: `torch/distributed/pipelining/stage.py`, `backward_maybe_with_nosync`). The sums of several
     copies follow when they are final (the two hops of MiCS, Zhang and others, 2022).
     """
-    plan, held = training.plan, training.held
+    plan = training.plan
     if plan.replicas == 1:
         return {}, {}
 
-    def op(primitive: str, width: int, layers: int = 1) -> Op:
-        groups = [(n * width * layers, ranks, apart) for n, ranks, apart in held]
+    def op(primitive: str, width: int, *layers: int) -> Op:
+        groups = [(n * width, ranks, apart) for n, ranks, apart in training.held(layers)]
         return training.collective(stage, "network", primitive, groups)
 
-    def between(layers: int = 1) -> list[Op]:
-        part = sum(n / ranks for n, ranks, _ in held) * FP32 * layers
+    def between(*layers: int) -> list[Op]:
+        part = sum(n / ranks for n, ranks, _ in training.held(layers)) * FP32
         groups = [(part, plan.replicate, plan.tp * plan.shards)]
         return [training.collective(stage, "copies", "all-reduce", groups)] if plan.replicate > 1 else []
 
     last = training.microbatches - 1
-    ends = [k for k, work in enumerate(passes) if work.kind == final and (plan.zero > 1 or work.microbatch == last)]
-    if plan.zero > 1:
-        gather, scatter = op("all-gather", BF16), op("reduce-scatter", FP32)
-        before = "FB" if plan.zero == 3 else ""
-        used = [k for k, work in enumerate(passes) if work.kind in before or (work.kind, work.microbatch) == ("F", 0)]
-        leaving = {end: [scatter, *(between() if passes[end].microbatch == last else [])] for end in ends}
-        return dict.fromkeys(used, gather), leaving
-    gradient = sum(parameters for parameters, *_ in held) * FP32
+    ends = {
+        k: layer
+        for k, (work, layer) in enumerate(passes)
+        if work.kind == final and (plan.zero > 1 or work.microbatch == last)
+    }
     leaving = {}
-    for closed in buckets([gradient] * len(ends), training.bucket):
-        first = op("reduce-scatter" if plan.zero else "all-reduce", FP32, len(closed))
-        leaving[ends[closed[-1]]] = [first, *between(len(closed))]
+    if plan.zero > 1:
+        for end, layer in ends.items():
+            copies = between(layer) if passes[end][0].microbatch == last else []
+            leaving[end] = [op("reduce-scatter", FP32, layer), *copies]
+        before = "FB" if plan.zero == 3 else ""
+        gathers = {
+            k: op("all-gather", BF16, layer)
+            for k, (work, layer) in enumerate(passes)
+            if work.kind in before or (work.kind, work.microbatch) == ("F", 0)
+        }
+        return gathers, leaving
+    places, final_layers = list(ends), list(ends.values())
+    gradients = [sum(n for n, *_ in training.held([layer])) * FP32 for layer in final_layers]
+    for closed in buckets(gradients, training.bucket or BUCKET):
+        together = [final_layers[k] for k in closed]
+        first = op("reduce-scatter" if plan.zero else "all-reduce", FP32, *together)
+        leaving[places[closed[-1]]] = [first, *between(*together)]
     if plan.zero:
-        leaving[ends[-1]].append(op("all-gather", BF16, len(ends)))
+        leaving[places[-1]].append(op("all-gather", BF16, *final_layers))
     return {}, leaving

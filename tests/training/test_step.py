@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import isclose, lcm
 
 import pytest
@@ -17,7 +17,7 @@ from colllib.cli import main
 from colllib.execution import execute
 from colllib.ladder import ladder
 from colllib.metrics import crossings, joules
-from colllib.parallelism import MODELS, Plan, training
+from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes
 from colllib.training.data_parallel import Layer, sharded
 from colllib.training.prices import group, price
@@ -77,7 +77,8 @@ def test_126_layers_in_16_stages_leave_the_ends_one_less():
     """As Llama 3 405B was trained."""
     task = Training(LLAMA, Plan(dp=128, tp=8, pp=16), "dgx-h100:2048", microbatches=16)
     found = [task.layers(at) for at in range(16)]
-    assert found == [7, *[8] * 14, 7]
+    assert [len(layers) for layers in found] == [7, *[8] * 14, 7]
+    assert list(chain(*found)) == list(range(126))
     assert simulate(task).seconds > 0
 
 
@@ -154,7 +155,7 @@ def test_a_copy_in_each_box_is_what_hybrid_sharding_layer_by_layer_is(zero):
     model = replace(MODELS["Llama 3.1 8B"], layers=6)
     task = Training(model, Plan(dp=128, zero=zero, replicate=16), MACHINE, tokens=650)
     found = sharded(
-        [Layer(task.forward, 2 * task.forward, 2 * model.beside_experts(False))] * 6,
+        [Layer(task.forward(0), 2 * task.forward(0), 2 * model.beside_experts(False))] * 6,
         lambda size: price("all-gather", MACHINE, 8, 1, size).seconds,
         lambda size: price("reduce-scatter", MACHINE, 8, 1, 2 * size).seconds,
         reshard=zero == 3,
@@ -166,7 +167,8 @@ def test_a_copy_in_each_box_is_what_hybrid_sharding_layer_by_layer_is(zero):
 @pytest.mark.parametrize("zero", [1, 2, 3])
 def test_copies_are_summed_once_for_each_layer_after_its_last_scatter_and_alone_use_the_card(zero):
     plan = Plan(dp=128, zero=zero, replicate=16)
-    step = simulate(Training(replace(LLAMA, layers=4), plan, MACHINE, 1024, microbatches=3, bucket=1))
+    bucket = 1 if zero == 1 else None  # with more each layer's gradients leave alone
+    step = simulate(Training(replace(LLAMA, layers=4), plan, MACHINE, 1024, microbatches=3, bucket=bucket))
     box, cards = step.on("network 0"), step.on("copies 0")
     scattered = [step.end[i] for i in box if step.ops[i].kind == "reduce-scatter"]
     assert [step.ops[i].kind for i in cards] == ["all-reduce"] * 4
@@ -251,7 +253,7 @@ def test_a_token_meets_the_experts_that_it_chose_and_a_rank_without_ep_sums_the_
     task = Training(model, Plan(dp=16, tp=8, zero=0), MACHINE, 1024, bucket=1e12)
     beside = 2 * 4096 * 128 * (32 + 8) + 2 * 4096 + 4096 * 8
     expert = 3 * 4096 * 14336
-    assert isclose(task.forward, 2 * (beside + 2 * expert) * 1024 / 8 / 400e12)
+    assert isclose(task.forward(0), 2 * (beside + 2 * expert) * 1024 / 8 / 400e12)
     [found] = [op.seconds for op in simulate(task).ops if op.stream == "network 0"]
     assert isclose(found, price("all-reduce", MACHINE, 16, 8, 2 * 4 * (beside + 8 * expert) / 8).seconds)
 
@@ -262,6 +264,50 @@ def test_gradients_of_experts_are_summed_over_the_ranks_that_hold_the_same():
     [found] = [op.seconds for op in step.ops if op.kind == "all-reduce"]
     apart = [(4 * 4 * model.beside_experts(True), 128, 1), (4 * 4 * model.experts * model.expert / 8, 16, 8)]
     assert isclose(found, sum(price("all-reduce", MACHINE, ranks, gap, m).seconds for m, ranks, gap in apart))
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "interleaved"])
+def test_the_dense_layers_at_the_bottom_dispatch_no_tokens(schedule):
+    """DeepSeek-V3 has three: of four parts of two layers the first has none with experts, the second one."""
+    model, chunks = replace(MODELS["DeepSeek-V3"], layers=8), 2 if schedule == "interleaved" else 1
+    plan = Plan(dp=64 * chunks, ep=8, pp=4 // chunks, zero=0)
+    on = f"dgx-h100:{plan.gpus // 8}"
+    step = simulate(Training(model, plan, on, 1024, microbatches=2, schedule=schedule, chunks=chunks))
+    dispatched = [counted(step, ["all-to-all"], f"compute {stage}") for stage in range(plan.pp)]
+    layers = [0, 1, 2, 2] if chunks == 1 else [0 + 2, 1 + 2]
+    assert dispatched == [2 * 2 * 2 * count for count in layers]  # dispatch and combine, ways, microbatches
+
+
+def test_a_dense_layer_computes_sums_and_gathers_its_own_matrices():
+    """DeepSeek-V3's third layer, the last dense one, and its fourth: all ranks share the first, 16 each expert."""
+    model, plan = replace(MODELS["DeepSeek-V3"], layers=4), Plan(dp=128, ep=8, zero=3)
+    step = simulate(Training(model, plan, MACHINE, 1024))
+    dense = model.attention + 2 * 7168 + 3 * 7168 * 18432
+    beside = model.attention + 2 * 7168 + 256 * 7168 + 256 + 3 * 7168 * 2048
+    expert = 3 * 7168 * 2048
+    times = {kind: [op.seconds for op in step.ops if op.kind == kind] for kind in ("F", "all-gather", "reduce-scatter")}
+    assert isclose(sum(times["F"]), 2 * (3 * dense + beside + 8 * expert) * 1024 / 400e12)
+    for kind, width in (("all-gather", 2), ("reduce-scatter", 4)):
+        alone = price(kind, MACHINE, 128, 1, dense * width).seconds
+        both = price(kind, MACHINE, 128, 1, beside * width), price(kind, MACHINE, 16, 8, 256 * expert / 8 * width)
+        other = sum(way.seconds for way in both)
+        expected = [alone] * 3 + [other] * 2 + [alone] * 3 if kind == "all-gather" else [other] + [alone] * 3
+        assert times[kind] == pytest.approx(expected)
+
+
+def test_a_rank_of_the_fullest_stage_holds_its_layers_and_its_part_of_the_vocabulary():
+    """Llama 3.1 405B in 16 stages: seven layers and a matrix of the vocabulary at the ends, eight layers between."""
+    layer = 2 * 16384 * 128 * (128 + 8) + 2 * 16384 + 3 * 16384 * 53248
+    ends = 7 * layer + 128256 * 16384 + 16384
+    task = Training(LLAMA, Plan(dp=128, tp=8, pp=16), "dgx-h100:2048", microbatches=16)
+    assert 8 * layer > ends
+    assert isclose(task.state, 8 * layer / 8 * (2 + 4 + 12 / 128))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("plan", [Plan(dp=128, zero=2), Plan(dp=16, tp=8, zero=0), Plan(dp=128, zero=3, replicate=16)])
+def test_without_stages_a_rank_holds_what_is_counted_without_a_timeline(name, plan):
+    assert isclose(Training(MODELS[name], plan, MACHINE).state, memory(MODELS[name], plan))
 
 
 @given(ranks=st.integers(1, 64), apart=st.integers(1, 16), box=st.integers(1, 16))
@@ -386,6 +432,10 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--microbatches -1", "microbatches '-1': must be a whole number"),
         ("--microbatches 999999", "passes are too many"),
         ("--tokens 0", "tokens 0: must be at least 1"),
+        (
+            "--plan dp=128,zero=2 --bucket 1MB",
+            "bucket 1000000.0: with zero = 2 the gradients of each layer leave alone",
+        ),
         ("--bucket 0B", "bucket 0.0: must be a finite number above 0"),
         ("--plan dp=8,pp=16 --schedule interleaved --chunks 8", "80 layers in 16 stages of 8 chunks"),
         ("--model GPT", "unknown model 'GPT'"),
@@ -421,6 +471,30 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
     with pytest.raises(SystemExit):
         main(["step", "--teraflops", "250"])
     assert "on dgx-h100:16 at 250 TFLOP/s: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "memory_bytes", "said"),
+    [
+        ("--plan dp=128,zero=0", 80e9, "take at most 1.27 TB a GPU, and it has 80 GB: THIS DOES NOT FIT"),
+        ("--plan dp=128,zero=3", 80e9, "take at most 9.92 GB a GPU, which leaves 70.1 GB of 80 GB for activations"),
+        ("--plan dp=128,zero=3 --on boxes.toml", None, "take at most 9.92 GB a GPU\n"),
+    ],
+)
+def test_the_command_says_whether_a_plan_fits_the_memory(words, memory_bytes, said, capsys, tmp_path, monkeypatch):
+    """70,553,706,496 parameters of 18 bytes, on each rank or over 128."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boxes.toml").write_text('boxes = 16\ngpus = 8\nlink = "450GB/s"\ncards = 8\ncard = "400Gb/s"\n')
+    for json_too in ([], ["--json"]):
+        with pytest.raises(SystemExit) as left:
+            main(["step", *words.split(), *json_too])
+        assert left.value.code == 0
+        out = capsys.readouterr().out
+        if not json_too:
+            assert said in out
+    found = json.loads(out)
+    assert found["memory_bytes"] == memory_bytes
+    assert isclose(found["state_bytes"], 18 * 70_553_706_496 / (1 if "zero=0" in words else 128))
 
 
 def test_a_copy_in_each_box_is_faster_at_the_command_than_shards_among_all(capsys):
