@@ -87,7 +87,8 @@ def _amounts(topology: Topology, hops: IntArray, steps: int) -> NDArray[np.float
     others = [np.flatnonzero(np.arange(ranks) != source) for source in range(ranks)]
     held = block_diag([sent.tocsr()[(kept + ranks * np.arange(steps)[:, None]).ravel()] for kept in others])
     arrived = block_diag([gained.tocsr()[kept] for kept in others])
-    width = coo_array(topology.bandwidth.as_floats()[:, None])
+    bandwidth = topology.bandwidth.as_floats()[:, None]
+    width = coo_array(bandwidth / bandwidth.max(initial=1))  # a load is worth more than a hop
     loads = hstack([kron(np.ones((1, ranks)), eye_array(steps * links)), -kron(eye_array(steps), width)])
     idle = coo_array((held.shape[0], steps)), coo_array((arrived.shape[0], steps))
     # no block returns to its source, and none is where it cannot be yet

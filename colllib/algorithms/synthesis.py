@@ -38,7 +38,7 @@ def all_gather(
         seconds: how long the solver may take, in seconds.
 
     Raises:
-        ValueError: for too few steps, for loads that no schedule has, or if the solver has no proof in its time.
+        ValueError: for one rank, too few steps, loads that no schedule has, or if the solver has no proof in its time.
         TooLarge: if the program is too large.
 
     >>> from colllib.execution import execute
@@ -51,6 +51,8 @@ def all_gather(
 
     if (why := on_connected_ranks(topology)) is not None:
         raise ValueError(f"synthesis {why}")
+    if topology.ranks < 2:
+        raise ValueError(f"synthesis needs at least two ranks, and {topology.name} has one")
     check_counts(pieces=pieces)
     links = np.flatnonzero(topology.link_src != topology.link_dst)
     check_size(f"synthesis on {topology.name}", topology.ranks * len(links), MOST_VARIABLES, "messages to choose from")
@@ -73,8 +75,11 @@ def all_gather(
     messages = blocks * steps * len(links)
     own = np.tile((src == owner[:, None])[:, None], (1, steps, 1)).ravel().astype(float)
     wanted = (np.arange(ranks) != owner[:, None]).ravel().astype(float)
-    width = coo_array(topology.bandwidth.as_floats()[links][:, None])
-    widths: Any = hstack([kron(np.ones((1, blocks)), eye_array(steps * len(links))), -kron(eye_array(steps), width)])
+    bandwidth = topology.bandwidth.as_floats()[links]
+    widest = bandwidth.max()
+    given = [load * widest for load in loads]
+    room = -kron(eye_array(steps), coo_array(bandwidth[:, None] / widest))
+    widths: Any = hstack([kron(np.ones((1, blocks)), eye_array(steps * len(links))), room])
     idle = [coo_array((rows, steps)) for rows in (once.shape[0], messages)]
     program: Any = vstack([widths, hstack([once, idle[0]]), hstack([kron(eye_array(blocks), held), idle[1]])])
     low = np.r_[np.full(widths.shape[0], -np.inf), wanted, np.full(messages, -np.inf)]
@@ -82,12 +87,13 @@ def all_gather(
     done = milp(
         np.r_[np.zeros(messages), np.ones(steps)],
         constraints=LinearConstraint(program.tocsr(), low, high),
-        integrality=np.ones(messages + steps, dtype=np.intp),
+        # over links of one width whole pieces are whole loads
+        integrality=np.r_[np.ones(messages), np.full(steps, (bandwidth == widest).all())],
         bounds=Bounds(
-            np.r_[np.zeros(messages), loads or np.zeros(steps)],
-            np.r_[np.ones(messages), loads or np.full(steps, np.inf)],
+            np.r_[np.zeros(messages), given or np.zeros(steps)],
+            np.r_[np.ones(messages), given or np.full(steps, np.inf)],
         ),
-        options={"time_limit": seconds},
+        options={"time_limit": seconds, "mip_rel_gap": 0},
     )
     if done.status == INFEASIBLE:
         raise ValueError(f"synthesis on {topology.name}: no schedule in {pieces} pieces has loads {loads}")

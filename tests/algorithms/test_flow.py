@@ -11,6 +11,7 @@ from colllib.execution import execute
 from colllib.graphs.throughput import throughput
 from colllib.limits import TooLarge
 from colllib.primitives import PRIMITIVES
+from colllib.topology import from_links
 from colllib.topology.cuts import diameter
 from colllib.topology.expression import find
 
@@ -67,6 +68,16 @@ def test_more_steps_never_cost_more_bandwidth():
     costs = [cost("kautz:2x6", steps).n_beta for steps in (2, 3, 4)]
     assert costs == sorted(costs, reverse=True)
     assert costs[0] == Fraction(5, 6)
+
+
+def test_links_a_million_times_as_wide_take_a_millionth_of_the_time():
+    widths = {(0, 1): 2, (0, 2): 1, (1, 3): 2, (2, 0): 2, (2, 3): 3, (2, 4): 3, (3, 0): 1, (3, 2): 3, (3, 4): 2}
+    widths[4, 2] = 2
+    costs = []
+    for times in (1, 10**6):
+        graph = from_links("widths", 5, list(widths), bandwidth=[times * width for width in widths.values()])
+        costs.append(times * execute(all_to_all(graph, 4), graph).cost.n_beta)
+    assert costs[0] == costs[1]
 
 
 @pytest.mark.parametrize(

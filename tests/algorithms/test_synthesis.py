@@ -33,6 +33,7 @@ def cost(expression, **how):
         ("debruijn:2x3", 1),
         ("torus:3x3", 1),
         ("biring:4x3", 1),
+        ("degree(uniring:2x2,2)", 2),
     ],
 )
 def test_no_schedule_of_as_many_steps_and_pieces_beats_breadth_first(expression, pieces):
@@ -62,6 +63,7 @@ def test_two_published_optimal_schedules_that_are_not_breadth_first_exist(expres
     [
         ("ring:6", {"steps": 2}, "2 steps are fewer than its diameter 3"),
         ("star:4", {}, "has switches"),
+        ("full-mesh:1", {}, "at least two ranks"),
         ("torus:8x8", {}, "too many"),
         ("ring:4", {"pieces": 0}, "pieces 0: must be at least 1"),
         ("ring:4", {"loads": (1,)}, "1 steps are fewer than its diameter 2"),
