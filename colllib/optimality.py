@@ -29,7 +29,8 @@ class AtNode:
 
     Attributes:
         n_beta: load of the busiest link in units of M/B, B = d BW being what a rank's d links carry together.
-        latency: whether no network of as many ranks and links could take fewer steps, by the Moore bound for digraphs.
+        latency: whether no network of as many ranks and links could take fewer steps for a pass, by the Moore bound for
+            digraphs. An all-reduce that is no two passes can: one that gathers whole vectors takes one.
         bandwidth: whether n_beta is (N - 1)/N for each pass, which every rank must receive.
     """
 

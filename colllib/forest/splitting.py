@@ -125,8 +125,8 @@ def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str
         node = int(unequal[0])
         label = f"rank {node}" if node < ranks else f"switch s{node - ranks}"
         raise ValueError(
-            f"{name}: {label} receives {capacity[:, node].sum()} units and sends {capacity[node].sum()}: "
-            "with switches, trees need a fabric in which every node sends as much as it receives"
+            f"{name}: {capacity[:, node].sum()} trees fit into {label} and {capacity[node].sum()} out of it: "
+            "with switches, as many must fit out of every node as into it"
         )
     paths: Pieces = {(u, t): [(int(capacity[u, t]), (u, t))] for u, t in np.argwhere(capacity).tolist()}
     left = Logical(name, network, list(range(ranks)), paths)

@@ -217,7 +217,7 @@ def forest(
     network = fabric(topology, root=start, weights=weights, inward=primitive in INWARD)
     if primitive == "all-reduce" and (network.capacity != network.capacity.T).any():
         raise ValueError(
-            f"{topology.name}: all-reduce takes the same trees both ways, and some links lead one way only"
+            f"{topology.name}: all-reduce takes the same trees both ways, and some links are wider one way"
         )
     limit = bound(network) if trees is None else fixed(network, trees)
     if way in ("best", "moves") and (moved := pack_by_moves(network, limit)) is not None:

@@ -100,5 +100,7 @@ def test_one_pair_at_a_time_does_as_well_as_whole_switches_at_once(monkeypatch):
 def test_a_switch_that_keeps_something_is_refused_in_one_line():
     links = [(0, 2), (2, 0), (1, 2), (2, 1)]
     place = fabric(from_links("lopsided", 2, links, switches=1, bandwidth=[2, 1, 1, 1], alpha=[1] * 4))
-    with pytest.raises(ValueError, match="lopsided: rank 0 receives 1 units and sends 2: with switches, trees need"):
+    with pytest.raises(
+        ValueError, match="lopsided: 1 trees fit into rank 0 and 2 out of it: with switches, as many must"
+    ):
         without_switches(place.capacity, place.weight, 2, "lopsided")

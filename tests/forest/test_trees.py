@@ -229,7 +229,7 @@ def test_one_rank_needs_no_tree(topology):
         ),
         (
             lambda: forest(from_links("ring", 3, [(0, 1), (1, 2), (2, 0)]), primitive="all-reduce"),
-            "ring: all-reduce takes the same trees both ways, and some links lead one way only",
+            "ring: all-reduce takes the same trees both ways, and some links are wider one way",
         ),
     ],
 )
