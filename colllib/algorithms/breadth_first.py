@@ -23,7 +23,7 @@ import numpy as np
 
 from colllib.closed_form import LONG_TORI, closed_form
 from colllib.cost import Cost
-from colllib.exact import Fractions, IntArray, counted
+from colllib.exact import Fractions, IntArray, counted, multiplied
 from colllib.limits import MOST_BLOCKS, MOST_ROUTES, check_size
 from colllib.moves import Moves
 from colllib.primitives import Blocks, check_counts, check_rank
@@ -550,8 +550,8 @@ def broadcast(topology: Topology, root: int = 0) -> Schedule:
 
     def step(t: int) -> Step:
         receiver = np.flatnonzero(away == t + 1)
-        room = np.cumsum(width[receiver] * (pieces // least[t]), axis=1)
-        count = np.diff(np.minimum(room, pieces), axis=1, prepend=0)
+        room = np.minimum(multiplied(width[receiver], pieces // least[t]), pieces).astype(np.intp)
+        count = np.diff(np.minimum(np.cumsum(room, axis=1), pieces), axis=1, prepend=0)
         sender = np.repeat(plan.near[receiver].ravel(), count.ravel())
         return Step.of(sender, np.repeat(receiver, pieces), np.tile(np.arange(pieces), len(receiver)))
 

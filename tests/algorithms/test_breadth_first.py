@@ -213,6 +213,13 @@ def test_a_schedule_is_the_same_in_every_process():
     assert len(told.pop()) > 1000
 
 
+@pytest.mark.parametrize(("wide", "narrow"), [(2**45, 2**20 - 1), (2**70, 3)])
+def test_a_broadcast_waits_for_its_narrowest_links_however_wide_others_are(wide, narrow):
+    links = {(0, 1): 1, (0, 2): wide, (1, 3): narrow, (3, 0): 1, (2, 0): 1}
+    uneven = from_links("uneven", 4, list(links), bandwidth=list(links.values()))
+    assert execute(breadth_first.broadcast(uneven), uneven).cost.n_beta == 1 + Fraction(1, narrow)
+
+
 def test_many_links_at_one_rank_are_no_obstacle():
     """Sets of 70 links are longer than a machine integer."""
     wide = 35
