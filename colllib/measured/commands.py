@@ -17,7 +17,7 @@ from colllib.limits import check_size
 from colllib.measured import whatif
 from colllib.measured.diagnose import Diagnosis, diagnose
 from colllib.measured.infer import Hints
-from colllib.measured.log import COLLECTIVES, Row, Run, factor
+from colllib.measured.log import COLLECTIVES, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, compared, predict
 from colllib.measured.read import read_file
 from colllib.measured.tuning import VERSION
@@ -84,12 +84,12 @@ def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
     found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
     first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))
-    unread = [mark.line for run in runs for mark in run.unread]
-    yield first.as_json() | {"runs": len(runs), "unread_lines": unread}
+    unread = [mark for run in runs for mark in run.unread]
+    yield first.as_json() | {"runs": len(runs), "unread_lines": [mark.line for mark in unread]}
     yield _sentences(first, unread)
 
 
-def _sentences(verdict: Diagnosis, unread: list[int]) -> str:
+def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:
     others = f"; or {', '.join(verdict.alternatives)}" if verdict.alternatives else ""
     lines = [
         verdict.verdict,
@@ -100,7 +100,7 @@ def _sentences(verdict: Diagnosis, unread: list[int]) -> str:
         f"  next test   {verdict.next_test}",
     ]
     if unread:
-        lines.append(f"  not read    lines {', '.join(map(str, unread[:10]))}")
+        lines.append(f"  not read    lines {', '.join(str(mark.line) for mark in unread[:10])}: {unread[0].why}")
     if verdict.form is not None and verdict.form.fitted:
         rows = [
             (

@@ -82,7 +82,6 @@ class Unread:
 
     line: int
     why: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -135,24 +134,21 @@ class Run:
             return "sizes go up and down: several jobs wrote into one file"
         return ""
 
-    def series(self, in_place: bool | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def series(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Message sizes in bytes, ascending, and times in seconds: the median of the rows of a size.
-
-        Args:
-            in_place: one half of the table; by default all rows.
 
         >>> run = Run("columns", (Row(2, 8e6, 1e-3, None, None), Row(1, 4e6, None, 8e9, None)))
         >>> run.series()
         (array([4000000., 8000000.]), array([0.0005, 0.001 ]))
         """
-        found = self.times(in_place)
+        found = self.times()
         return np.array(list(found)), np.array([median(times) for times in found.values()])
 
-    def times(self, in_place: bool | None = None) -> dict[float, list[float]]:
-        """All times in seconds of each message size in bytes, both ascending; the argument as for `series`."""
+    def times(self) -> dict[float, list[float]]:
+        """All times in seconds of each message size in bytes, both ascending."""
         found: dict[float, list[float]] = {}
         for row in self.rows:
-            if row.message > 0 and in_place in (None, row.in_place) and (taken := self.seconds(row)) is not None:
+            if row.message > 0 and (taken := self.seconds(row)) is not None:
                 found.setdefault(row.message, []).append(taken)
         return {size: sorted(found[size]) for size in sorted(found)}
 

@@ -43,8 +43,8 @@ _ROW = re.compile(
     rf"(?<!\S)({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
     rf"(?:\s+(?!(?:nan|inf)\s)([a-z]{{3,6}})(?!\S))?((?:\s+{_A_NUMBER})*)"
 )
-_QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?", re.IGNORECASE)
-_SIZED = re.compile(r"(message )?size|payload|bytes")
+_QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?(?:\s+\D.*)?", re.IGNORECASE)
+_SIZED = re.compile(r"((message|msg) )?size|message|payload|bytes")
 _UNIT = re.compile(r"\(\s*([mnµu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
 _RANK = re.compile(
     r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
@@ -62,7 +62,8 @@ _BY_COLUMN = ("columns", "osu", "nccom-test")  # dialects whose rows have exactl
 _OTHERS = ("gather", "scatter", "hypercube", "permute")  # programs that print the same columns
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
-    "nranks": re.compile(r"\bnranks (\d{1,8})\b"),
+    "nranks": re.compile(r"\bn[rR]anks (\d{1,8})\b"),
+    "ranks of a box": re.compile(r"\blocalRanks (\d{1,4})\b"),
     "via P2P": re.compile(r"\bvia (P2P)\b"),
     "via SHM": re.compile(r"\bvia (SHM)\b"),
     "via NET": re.compile(r"\bvia NET/([^/\s]+)"),
@@ -75,7 +76,9 @@ _FACTS = {
 }
 _LAUNCH = re.compile(r"\b(mpirun|mpiexec|srun)\b(.*?)_perf\b(.*)")
 _RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
-_PER_BOX = re.compile(r"(?:npernode|ntasks-per-node)[ =](\d{1,4})\b|\bppr:(\d{1,4}):node")
+_PER_BOX = re.compile(
+    r"(?:npernode|ntasks-per-node)[ =](\d{1,4})\b|\bppr:(\d{1,4}):node|\s(?:-H|--?host)[ =]\S*?:(\d{1,4})(?=[,\s])"
+)
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
 _GPUS = re.compile(r"\s-g ?(\d{1,3})\b")  # of a process
 _CARD = re.compile(r"\[\d+\]\w+:\d+/(?:IB|RoCE)")  # of the line that begins "NET/IB : Using"
@@ -108,6 +111,7 @@ class _Table:
     collective: str | None = None
     other: bool = False  # a program whose rates mean something else
     named: str = ""  # the program of a command behind the rows: of the next table, if one follows
+    command: str = ""  # the last line that is no row, with those that it continues
     ended: bool = False  # by its line of averages: what follows is said of the next
     after: dict[str, str] = field(default_factory=dict)
     reduces: bool | None = None
@@ -118,7 +122,7 @@ class _Table:
 
     def refuse(self, why: str) -> None:
         """Name the line that is read as one that could not be."""
-        self.unread.append(Unread(self.line.number, why, shortened(self.line.text.strip())))
+        self.unread.append(Unread(self.line.number, why))
 
     def name(self, program: str) -> None:
         """Take the collective that a program runs; of others no row is read."""
@@ -247,7 +251,7 @@ def _take(tables: list[_Table], line: _Line) -> None:
 def _header(line: str) -> tuple[str, ...]:
     """Dialect and columns, if the line names them."""
     if line.startswith("|"):
-        cells = [cell.strip().lower() for cell in line.strip("|").split("|")]
+        cells = [cell.strip(" *").lower() for cell in line.strip("|").split("|")]
         return ("markdown", *cells) if len(cells) > 1 and _SIZED.match(cells[0]) else ()
     words = [word.partition("(")[0].lower() for word in line.lstrip("# ").split()]
     names = [_ALIASES.get(word, word) for word in words]
@@ -282,7 +286,9 @@ def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
             facts[name] = next(group for group in match.groups() if group)
     if "NET/IB : Using" in line and (found := len(_CARD.findall(line))):
         facts["cards"] = str(found)
-    facts.update(_launched(line))
+    continued = table.command.removesuffix("\\") if table.command.endswith("\\") else ""
+    table.command = f"{continued} {line}"[:MOST_LINE]
+    facts.update(_launched(table.command))
     facts.update((name, value.replace("\\", "").strip("\"'")) for name, value in _SETTING.findall(line))
     chosen = {name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")}
     if "NCCL_IB_HCA" in line and all(re.fullmatch(r"[A-Za-z]\w*_\d+", name) for name in chosen):
@@ -290,7 +296,7 @@ def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
 
 
 def _launched(line: str) -> dict[str, str]:
-    """Ranks, and those of a box, by a whole command that starts them."""
+    """Ranks, and those of a box, by a whole command that starts them, or that gives each host so many."""
     command = _LAUNCH.search(line)
     if not command:
         return {}
@@ -300,6 +306,7 @@ def _launched(line: str) -> dict[str, str]:
     )
     if command[1] != "srun":
         per_box, nodes = per_box or nodes, 0
+    per_box = min(per_box, ranks or per_box)
     counts = {"nranks": ranks or nodes * per_box, "ranks of a box": per_box}
     return {name: str(count * (gpus or 1)) for name, count in counts.items() if count}
 
@@ -388,7 +395,7 @@ def _last_digit(text: str) -> float:
 
 
 def _markdown(table: _Table, line: str) -> None:
-    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    cells = [cell.strip() for cell in line.replace("*", "").strip("|").split("|")]  # a number may be in bold
     if table.dialect != "markdown" or all(set(cell) <= set("-: ") for cell in cells):
         return
     if len(cells) != len(table.columns):

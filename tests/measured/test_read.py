@@ -102,6 +102,15 @@ def test_a_k_is_1024_of_a_power_of_two_and_else_what_is_written(cell, size):
     assert run.rows[0].message == size
 
 
+def test_numbers_in_bold_and_what_is_remarked_behind_them_are_read():
+    text = "| Message | Avg ms | algbw GB/s | **busbw GB/s** |\n|---:|---:|---:|---:|\n"
+    (run,) = read(
+        f"{text}| 1.00 GiB | 4.07 | 263.59 | **461.28** |\n| **2 GB** | 8 | 268 | **469** \u2190 peak (8.02 ms) |\n"
+    )
+    assert [(row.message, row.busbw) for row in run.rows] == [(2.0**30, 461.28e9), (2e9, 469e9)]
+    assert run.ranks == 8
+
+
 def test_ranks_and_hosts_may_be_told_by_the_last_rank_and_a_count():
     (run,) = read("# last rank 7, 2 hosts in all\n" + HEADER + ROW)
     assert (run.ranks, run.boxes) == (8, 2)
@@ -464,11 +473,20 @@ def test_whether_rings_use_rdma_is_read_of_the_lines_that_say_that_they_are_conn
         ("srun -N 3 ./all_reduce_perf -b 100M -n 1", (None, None, None)),  # the last is no number of ranks
         ("mpirun -np 16 \\", (None, None, None)),  # the rest stands elsewhere
         ("./build/all_reduce_perf -g 8 -n 20", (None, None, None)),
+        ("mpirun --host 10.0.0.1:8,10.0.0.2:8 \\\n  -np 16 \\\n  ./all_reduce_perf -g 1", (16, 2, 8)),
+        ("mpirun -np 2 -H a:1,b:1 ./all_reduce_perf -g 4", (8, 2, 4)),
+        ("mpirun -np 2 -H a:8,b:8 ./all_reduce_perf -g 1", (2, 1, 2)),  # both on the first
     ],
 )
 def test_a_whole_command_tells_the_ranks_and_those_of_a_box(command, found):
     (run,) = read(f"$ {command}\n# size busbw\n 1073741824 350.0\n")
     assert (run.ranks, run.boxes, run.gpus_per_box) == found
+
+
+def test_the_library_says_ranks_and_those_of_a_box_where_no_device_is_listed():
+    words = "h1:7:9 [1] NCCL INFO comm 0x5a rank 1 nRanks 16 nNodes 2 localRanks 8 localRank 1 MNNVL 0\n"
+    (run,) = read(words + "# size busbw\n 1073741824 350.0\n")
+    assert (run.ranks, run.boxes, run.gpus_per_box) == (16, 2, 8)
 
 
 def test_a_command_that_contradicts_the_table_tells_nothing():
