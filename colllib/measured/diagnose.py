@@ -10,8 +10,8 @@ from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
-from colllib.measured.expected import PAIRS, Expected, expected
-from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, UNSURE, Hints, at_least, decided, machine_of, ranks_of
+from colllib.measured.expected import PAIRS, UNSURE, Expected, expected
+from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.segments import Segment
@@ -168,7 +168,7 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     guess = f" If it should be faster, most likely {CAUSES[found[0]][0]}." if found and form.largest >= LARGE else ""
     text, sure = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}", 0.3
     if said:
-        why = max(marks, key=lambda mark: mark.weight).text
+        why = max((mark for mark in marks if mark.cause == cause), key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
     elif state:
         sure, text = 0.5, f"{speed} is {why}; most likely {CAUSES[found[0]][0]}."

@@ -13,6 +13,7 @@ CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
 SEND_SHARE = 0.75  # of a card that one pair of GPUs has for itself: 0.78 (RoCE, an MTU of 1024) to 0.97 are seen
 PAIRS = ("sendrecv", "all-to-all")  # in which a GPU sends to others directly
 CARD_TOTALS = (12.5e9, 25e9, 50e9, 100e9, 200e9, 400e9, 800e9)  # bytes per second of the cards that boxes usually have
+UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isinf
 
-from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, expected, filled
+from colllib.measured.causes import waits
+from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, UNSURE, expected, filled
 from colllib.measured.log import Run
 from colllib.measured.shape import LARGE, Shape
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
@@ -18,9 +20,9 @@ TRANSPORTS = {"cxi": 0, "tcpx_": 4, "fastrak": 8}  # Slingshot's, whose cards th
 POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
 HALF_CARD, FULL_CARD = 25e9, 0.985  # of 200 Gb/s, and the most that arrives of one: the rest is packets' headers
 OLDER_SLOT = 31.5e9  # one way, of 16 lanes of PCIe 4.0
+UNCLEAR = 0.09  # of the time that latencies take: more, and the speed says no longer which cards it fills
 LEAST_OF_A_TREE = 1.1  # over two boxes, of what their cards carry, where NCCL takes one: 1.14 and more is seen
 WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
-UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 FAST, SLOW = "healthy", "below-expectation"
 Assumed = list[str]
@@ -78,7 +80,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     if form.largest < LARGE or (form.erratic and few):
         return "", ""
     if form.erratic:
-        return SLOW, "no figure of a healthy fabric, as other sizes are far from it"
+        return SLOW, "no figure of a healthy fabric, as it scatters so widely"
     if run.gpus_per_box != 1 and speed > others:
         return FAST, "more than PCIe or cards carry: the GPUs' own links are in use"
     boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
@@ -90,7 +92,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
         return ("", "") if pairs or ranks < 2 else _of_few(run, speed, one)
     if speed < UNSURE * least:
         return SLOW, "too little even for boxes with one card of 100 Gb/s"
-    if pairs:
+    if pairs or waits(rich, form) > UNCLEAR:
         return "", ""
     if (full := filled(speed)) > UNKNOWN.card:
         return FAST, f"what cards of {full / 1e9:g} GB/s a box give"
@@ -180,8 +182,8 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
     if made.gpus < kind.gpus and kind.cards > 1:
         part = made.gpus / kind.gpus
         common = part * kind.common_network
-        if kind.gpus <= LARGEST_HOST:  # larger ones have cards for each GPU, smaller hosts one for several
-            common = max(made.card, common)
+        if kind.gpus <= LARGEST_HOST:  # larger ones have cards for each GPU; on other boards nobody knows
+            common = made.card if isinf(common) else max(made.card, common)
         made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common)
     counted, named = (int(run.facts.get(key, "0")) for key in ("cards", "named cards"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from colllib.measured.log import Run, factor
 from colllib.measured.segments import Segment, segments
 
@@ -21,24 +18,17 @@ class Shape:
         fitted: its segments.
         measured: busbw at the largest message, bytes per second.
         largest: the largest message.
-        steps_back: sizes from which a larger message takes less time.
-        rough: sizes of 16 MiB and more at which busbw falls by a fifth, or whose times differ by a third.
-        deepest: the least busbw of such a size over that of the size before.
-        sizes: how many the sweep has.
+        fastest: busbw of its fastest time, where it was measured at least four times, else as `measured`.
+        step_back: the largest size from which a larger message takes less time, or 0.
+        erratic: whether large ones fall by half once, or thrice by a fifth or with times a third apart.
     """
 
     fitted: tuple[Segment, ...]
     measured: float
     largest: float
-    steps_back: tuple[float, ...]
-    rough: tuple[float, ...]
-    deepest: float
-    sizes: int
-
-    @property
-    def erratic(self) -> bool:
-        """Whether large sizes scatter more than a healthy fabric's."""
-        return len(self.rough) >= min(3, self.sizes) or self.deepest < 0.5
+    fastest: float
+    step_back: float
+    erratic: bool
 
 
 def shape(run: Run) -> Shape:
@@ -53,25 +43,22 @@ def shape(run: Run) -> Shape:
     size, time = run.series()
     if not len(size):
         raise ValueError("no row has a time, or a bandwidth that gives one")
-    repeats = [len(times) for times in run.times().values()]
+    all_times = list(run.times().values())
     bus = size / time * factor(str(run.collective), run.ranks or 1)
     large, step = size[1:] >= LARGE, bus[1:] / bus[:-1]
+    rough = (size >= LARGE) & [_apart(times) for times in all_times]
+    rough[1:] |= large & (step < 0.8)
     return Shape(
-        fitted=tuple(segments(size, time, repeats=repeats)) if len(size) > 1 else (),
+        fitted=tuple(segments(size, time, repeats=[len(times) for times in all_times])) if len(size) > 1 else (),
         measured=float(bus[-1]),
         largest=float(size[-1]),
-        steps_back=tuple(size[:-1][(size[:-1] >= 4096) & (time[1:] < 0.87 * time[:-1])].tolist()),
-        rough=tuple(np.union1d(size[1:][large & (step < 0.8)], _apart(run)).tolist()),
-        deepest=float(step[large].min(initial=1.0)),
-        sizes=len(size),
+        fastest=float(bus[-1] * (time[-1] / all_times[-1][0] if len(all_times[-1]) > 3 else 1.0)),
+        step_back=float(size[:-1][(size[:-1] >= 4096) & (time[1:] < 0.87 * time[:-1])].max(initial=0.0)),
+        erratic=bool(rough.sum() >= min(3, len(size)) or step[large].min(initial=1.0) < 0.5),
     )
 
 
-def _apart(run: Run) -> NDArray[np.float64]:
-    """Sizes whose times, in place and out of place or repeated, differ by a third but for an eighth at either end."""
-    apart = []
-    for size, times in run.times().items():
-        cut = len(times) // 8
-        if size >= LARGE and times[-1 - cut] > 4 / 3 * times[cut]:
-            apart.append(size)
-    return np.array(apart)
+def _apart(times: list[float]) -> bool:
+    """Whether times of a size, in place and out of place or repeated, differ by a third but for an eighth at an end."""
+    cut = len(times) // 8
+    return times[-1 - cut] > 4 / 3 * times[cut]

@@ -19,4 +19,3 @@ def test_three_falls_by_a_fifth_or_one_by_half_are_erratic(falls, depth, erratic
     rows = (Row(k, size, size / rate, None, None) for k, (size, rate) in enumerate(zip(SIZES, rates, strict=True)))
     found = shape(Run("columns", tuple(rows), "sendrecv", 2))
     assert found.erratic == erratic
-    assert found.deepest == pytest.approx(depth)
