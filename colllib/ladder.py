@@ -313,17 +313,17 @@ def skipped(algorithm: Algorithm, topology: Topology) -> str | None:
     """Why a ladder leaves an algorithm out, as a sentence without its subject; None if it does not.
 
     >>> skipped(find("all-to-all", "direct"), topology("star:8"))
-    'sends to 7 partners a step, more than a rank has ports, where a step costs one alpha'
+    'sends to 7 partners a step, more than a rank has ports, where a step costs one alpha: see colllib run'
     """
     if (refusal := algorithm.refusal(topology)) is not None:
         return refusal
     if algorithm.searched and algorithm.searched(topology) and not algorithm.costs_its_closed_form(topology):
         return "is found by a search that a ladder does not start"
-    pairs = topology.num_links == topology.ranks * (topology.ranks - 1) and not topology.switches
-    if algorithm.many_partners and not pairs and topology.ranks > 2:
-        return (
-            f"sends to {topology.ranks - 1} partners a step, more than a rank has ports, where a step costs one alpha"
-        )
+    most, ranks = topology.ranks - 1, topology.ranks
+    paired = int(((topology.link_src < ranks) & (topology.link_dst < ranks)).sum()) == ranks * most
+    if algorithm.many_partners and not paired and most > 1:
+        why = f"sends to {most} partners a step, more than a rank has ports, where a step costs one alpha"
+        return f"{why}: see colllib run"
     return None
 
 

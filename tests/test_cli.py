@@ -92,7 +92,7 @@ def test_help_of_a_prediction_names_machines_and_the_options_that_it_takes():
 def test_every_option_has_a_meaning_and_every_meaning_an_option():
     found = answer("list")
     of_topologies = {option for options in found["topology_options"].values() for option in options}
-    assert set(found["meanings"]["topologies"]) == of_topologies | {"without"}
+    assert set(found["meanings"]["topologies"]) == of_topologies | {"without", "card"}
     assert set(found["meanings"]["algorithms"]) == {
         option for options in found["options"].values() for option in options
     }

@@ -28,7 +28,7 @@ from colllib.ladder import (
 )
 from colllib.limits import TooLarge
 from colllib.symmetry import by_symmetry
-from colllib.topology import Lattice, equal_injection, full_mesh, injection, star, torus
+from colllib.topology import Lattice, equal_injection, injection, star, torus
 
 SMALL = (
     "star:6",
@@ -160,11 +160,13 @@ def test_a_ladder_offers_all_that_applies_and_says_why_the_rest_does_not(primiti
 
 
 @pytest.mark.parametrize("n", [2, 3, 8])
+@pytest.mark.parametrize("on", ["full-mesh:{}", "boxes:1x{},inside=full-mesh"])
 @pytest.mark.parametrize("primitive", PRIMITIVES)
-def test_on_a_full_mesh_the_ladder_finds_the_direct_algorithm(primitive, n):
-    """Its N - 1 partners have a link each; by hand it takes one step, or two, of M/N a link."""
-    price = {"message": 1e6, "alpha": 0.0, "bandwidth": 1e9}
-    rungs = {rung.algorithm.name: rung for rung in ladder_without_segments(primitive, full_mesh(n), price)}
+def test_on_a_full_mesh_the_ladder_finds_the_direct_algorithm(primitive, on, n):
+    """Its N - 1 partners have a link each, with cards beside them or not; by hand one step, or two, of M/N a link."""
+    where = topology(on.format(n))
+    price = {"message": 1e6, "alpha": (0.0,) * where.levels, "bandwidth": (1e9,) * where.levels}
+    rungs = {rung.algorithm.name: rung for rung in ladder_without_segments(primitive, where, price)}
     steps = 2 if primitive in ("broadcast", "reduce", "all-reduce") else 1
     assert rungs["direct"].seconds == pytest.approx(steps * 1e-3 / n)
     assert all(rung.seconds >= rungs["direct"].seconds * (1 - 1e-12) for rung in rungs.values())

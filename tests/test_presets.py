@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from colllib.cli import cli
+from colllib.topology import machines
 from colllib.topology.describe import switches, wires
 from colllib.topology.expression import find
 from colllib.topology.presets import PRESETS
@@ -25,6 +26,20 @@ def test_every_figure_of_a_machine_has_a_source_and_a_speed_for_each_level(name)
     alphas, speeds = machine.speeds
     assert len(alphas) == len(speeds) == machine.levels
     assert speeds[0] > speeds[1] > 0
+
+
+@pytest.mark.parametrize("cards", ["card=100Gb/s", "cards=4,card=25GB/s"])
+def test_a_machine_with_other_cards_has_their_rate_for_schedules_as_for_predictions(cards):
+    told = machines.find(f"dgx-h100:2,{cards}")
+    assert find(f"dgx-h100:2,{cards}").speeds[1] == (told.link, told.card)
+    assert told.card < find("dgx-h100:2").speeds[1][1]
+
+
+def test_a_rate_of_cards_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="bandwidth 'fast': not readable"):
+        find("dgx-h100:2,card=fast")
+    with pytest.raises(ValueError, match="boxes takes no option 'card'"):
+        find("boxes:2x8,card=100Gb/s")
 
 
 @pytest.mark.parametrize(

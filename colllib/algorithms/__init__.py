@@ -466,6 +466,7 @@ _FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
         ("in-network", innetwork.one_shot_all_reduce, innetwork.whole_vector_cost, "graham2016", _BOTH),
         ("in-network-two-shot", innetwork.two_shot_all_reduce, innetwork.two_shot_cost, "klenk2020", _BOTH),
         ("direct", direct.all_reduce, direct.two_step_cost, None, _MESHED),
+        ("one-shot", direct.one_shot, direct.one_shot_cost, "vllm2192", _MESHED),
         ("hierarchical", hierarchical.all_reduce, no_closed_form, None, _BOXES),
         ("nvls-tree", hierarchical.nvls_tree, no_closed_form, "nccl", _NVLS),
         ("collnet", hierarchical.collnet, no_closed_form, "nccl", _SHARP),

@@ -22,7 +22,7 @@ from colllib.topology.mi250 import mi250
 from colllib.topology.presets import PRESETS
 from colllib.topology.star import star, switch_tree
 from colllib.topology.twisted import twisted_torus
-from colllib.units import shortened, whole
+from colllib.units import parse, shortened, whole
 
 MOST_SIZES = 20  # behind a colon: as many axes of two ranks as there may be ranks
 MOST_DIGITS = 18  # of a fraction
@@ -107,6 +107,7 @@ TOPOLOGIES: dict[str, Form] = {
 #: What an option of an expression says, in a line.
 MEANINGS = {
     "apart": "whether nothing joins the rails",
+    "card": "of a machine, the rate of a card, such as 100Gb/s",
     "cards": "network cards of a box (none: one for each rank)",
     "combines": "whether switches can add",
     "dies": "how many of a box take part",
@@ -163,9 +164,9 @@ def find(expression: str) -> Topology:
 
     Args:
         expression: a name, its sizes behind a colon, and options behind commas; or a preset, such as "dgx-h100:64",
-            with the options of the topology that it stands for; or the path of a cluster file (.toml), of NCCL's
-            topology file (.xml), or of what `nvidia-smi topo -m` printed (.txt); or an operation on expressions, such
-            as "line-graph(circulant:16x3x4)".
+            with the options of the topology that it stands for, and card=, the rate of its cards; or the path of a
+            cluster file (.toml), of NCCL's topology file (.xml), or of what `nvidia-smi topo -m` printed (.txt); or an
+            operation on expressions, such as "line-graph(circulant:16x3x4)".
             `without=` stands what has failed: "card 3", "leaf 1", or a cable such as "0-1".
 
     Raises:
@@ -258,10 +259,14 @@ def _preset(name: str, size: str, options: list[str]) -> Topology:
     if count < 1:
         raise ValueError(f"{name}:{count}: must be at least 1")
     stands_for, *fixed = PRESETS[name].expression(count).split(",")
+    preset = PRESETS[name]
+    for rate in [option for option in options if option.startswith("card=")]:  # as `machines.with_option` takes it
+        preset = replace(preset, bandwidth=(preset.bandwidth[0], parse("bandwidth", rate.partition("=")[2])))
+        options.remove(rate)
     given = {option.partition("=")[0] for option in options}
     kept = [option for option in fixed if option.partition("=")[0] not in given]
     found = find(",".join([stands_for, *kept, *options]))
-    return replace(found, speeds=PRESETS[name].speeds(found.levels))
+    return replace(found, speeds=preset.speeds(found.levels))
 
 
 def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
