@@ -18,7 +18,10 @@
     [/\b(?:pp|pipeline[ -]parallel(?:ism)?)\b/g, "pp\\b|pipeline parallel"],
     [/\b(?:ep|expert[ -]parallel(?:ism)?|moe)\b/g, "ep\\b|experts?\\b"],
     [/\b(?:d?dp|data[ -]parallel(?:ism)?)\b/g, "d?dp\\b|data parallel"],
-    [/\b(?:falls?|drops?|decreases?)\b/g, "fall|drop|sink"],
+    [/\b(?:falls?|drops?|decreases?|goes? down)\b/g, "fall|drop|sink"],
+    [/\b(?:(?:non-?)?determinis\w+|bitwise|reproducib\w+|identical)\b/g, "determinis|reproducib|(?:same )?bits\\b"],
+    [/\b(?:ttft|prefill|first token)\b/g, "prefill|first token|prompt"],
+    [/\b(?:gb[23]00|nvl ?72)\b/g, "nvl72|gb[23]00"],
     [/\b(?:avg|averages?)\b/g, "avg|average"],
     [/\bwarm[ -]?ups?\b/g, "warm"],
     [/\becmp\b/g, "ecmp|hash"],
@@ -34,8 +37,8 @@
     (
       "a about am an and any are as at be but by can could did difference do does for from gb/s get gets give gives " +
       "good has have help how i if in into is it its just like long many me more much my need no normal not of ok on " +
-      "only or our per same see should show shows so some take takes than that the their them then there these they " +
-      "this to too use used uses using vs was we what when where which who why will with would you your"
+      "only or our per performance same see should show shows so some take takes than that the their them then there " +
+      "these they this to too use used uses using vs was we what when where which who why will with would you your"
     ).split(" "),
   );
   const ENOUGH = 0.3; // of what is asked, by weight

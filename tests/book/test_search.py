@@ -67,6 +67,10 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
         ("How many warmup iterations do I need?", "measuring-without-fooling-yourself.html#the-first-row"),
         ("Why is ring all-reduce bandwidth optimal, and why 2(N-1)/N?", "all-reduce.html#why-it-can-t-be-better"),
         ("Why do my sums differ with the number of ranks?", "primitives.html#the-order-of-a-sum"),
+        ("Is all-reduce deterministic and bitwise reproducible?", "primitives.html#the-order-of-a-sum"),
+        ("alltoall performance goes down when I add nodes", "bus-bandwidth.html#why-busbw-changes-with-the-number"),
+        ("What does prefill cost with TP, for the TTFT?", "from-primitives-to-parallelism.html#decode"),
+        ("vLLM custom all-reduce for small messages", "from-primitives-to-parallelism.html#what-ships"),
     ],
 )
 def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visit, question, section):
