@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from colllib.exact import IntArray
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.topology import Lattice, Topology, star
 from colllib.units import shortened
+
+if TYPE_CHECKING:
+    from colllib.algorithms import Algorithm
 
 ORDERS = ("inner-first", "outer-first")
 
@@ -232,10 +236,17 @@ def _read(topology: Topology, tiers: str, order: str) -> tuple[Lattice, list[str
     return lattice, names * count if len(names) == 1 else names, axes if order == "inner-first" else axes[::-1]
 
 
+def _serving(topology: Topology, axis: int, primitive: str) -> tuple[Algorithm, ...]:
+    """What runs behind one port and, where a tier's ranks have a link for each other one, what uses all of them."""
+    from colllib.algorithms import find, of
+
+    switches = tier_switches(topology, axis)
+    meshed = len(switches) > 0 and not switches.size
+    return (*of(primitive), find(primitive, "direct")) if meshed else of(primitive)
+
+
 def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | None = None) -> Phase:
     """One tier's schedule."""
-    from colllib.algorithms import of
-
     assert topology.lattice is not None
     size = topology.lattice.dims[axis]
     at = {} if root is None else {"root": root}
@@ -246,10 +257,11 @@ def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | No
         switch = star(size, combines=True, replicates=True, scatters=True)
         return Phase(axis, build(switch, **at), tier_switches(topology, axis) if size > 1 else None)
     scatters = primitive == "reduce-scatter"
-    takes = {algorithm.name: algorithm for algorithm in of(primitive)}
+    takes = {algorithm.name: algorithm for algorithm in _serving(topology, axis, primitive)}
     algorithm = takes.get(_SCATTERS.get(name, name) if scatters else name)
     if algorithm is None:
-        known = ", ".join([*(each.name for each in of("all-gather" if scatters else primitive)), IN_NETWORK])
+        listed = _serving(topology, axis, "all-gather" if scatters else primitive)
+        known = ", ".join([*(each.name for each in listed), IN_NETWORK])
         raise ValueError(f"tiers: {primitive} {shortened(name)!r} on tier {axis}: must be one of {known}")
     if (refusal := algorithm.counts(size)) is not None:
         raise ValueError(f"{primitive} {name} on tier {axis} {refusal}")
@@ -262,14 +274,14 @@ def choices(topology: Topology, axis: int, primitive: str, order: str) -> list[s
     >>> from colllib.topology import boxes
     >>> choices(boxes((2, 3), inc="box"), 0, "all-reduce", "inner-first")
     ['ring', 'bruck', 'pat', 'in-network']
+    >>> choices(boxes((2, 3), inside="full-mesh"), 0, "all-reduce", "inner-first")
+    ['ring', 'bruck', 'pat', 'direct']
     """
-    from colllib.algorithms import of
-
     assert topology.lattice is not None
     last = 0 if order == "outer-first" else len(topology.lattice.dims) - 1
     halves = primitive == "reduce-scatter" or (primitive == "all-reduce" and axis != last)
     through = (primitive,) if axis == last or primitive != "all-reduce" else ("reduce-scatter", "all-gather")
-    named = of("all-gather" if halves else primitive)
+    named = _serving(topology, axis, "all-gather" if halves else primitive)
     names = [a.name for a in named if a.counts(topology.lattice.dims[axis]) is None]
     refused = any(tier_refusal(topology, axis, each) for each in through)
     return names if refused else [*names, IN_NETWORK]

@@ -27,6 +27,7 @@ from colllib.algorithms import (
 from colllib.algorithms.nested import Phase, flows, nested
 from colllib.events import event_clock
 from colllib.execution import ScheduleError, execute
+from colllib.metrics import crossings
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import reversed_in_time
 from colllib.topology import Lattice, boxes, fat_tree, leaf_spine, star, torus
@@ -414,3 +415,17 @@ def test_in_a_box_of_any_count_brucks_way_in_and_out_sends_a_rings_bytes_in_fewe
     for message in (1e3, 1e6, 1e9):
         price = {"message": message, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
         assert doubled.cost.seconds(**price) < around.cost.seconds(**price)
+
+
+@pytest.mark.parametrize("dims", [(2, 4), (3, 3), (2, 8)])
+def test_in_boxes_with_a_link_for_each_two_ranks_one_step_uses_all_of_them(dims):
+    """By hand: M/G over every link of a box on the way in and again on the way out, and between boxes a ring."""
+    where = boxes(dims, inside="full-mesh")
+    schedule = hierarchical.all_reduce(where, tiers="direct,ring")
+    assert reference.holds(schedule)
+    assert schedule.num_steps == 2 + 2 * (dims[0] - 1)
+    assert crossings(execute(schedule, where))["box"].most == Fraction(2, dims[1])
+    with pytest.raises(ValueError, match="all-reduce 'direct' on tier 1: must be one of ring"):
+        hierarchical.all_reduce(where, tiers="direct")
+    with pytest.raises(ValueError, match="reduce-scatter 'direct' on tier 0: must be one of ring"):
+        hierarchical.all_reduce(boxes(dims), tiers="direct,ring")
