@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import log2
 from statistics import median
@@ -60,7 +61,7 @@ def _gpu(_: click.Context, option: click.Parameter, text: str) -> str:
 @click.option("--boxes", default=None, callback=_number, help="number of boxes")
 @click.option("--gpus-per-box", default=None, callback=_number, help="ranks in a box")
 @click.option("--cards", default=None, callback=_cards, help="network cards of a box, such as 8x400Gb/s")
-@click.option("--primitive", default=None, callback=_collective, help="what was run, where the log does not say it")
+@click.option("--primitive", "collective", default=None, callback=_collective, help="what was run, if not in the log")
 @answered
 def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
@@ -73,14 +74,11 @@ def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
     machine, kind = None if on is None else machine_on(on, named), machines.by_gpu(told["gpu"])
     if machine and kind and machine.name.split()[0] not in (kind.name.split()[0], machines.UNKNOWN.name):
         raise ValueError(f"--gpu {told['gpu']}: --on {on} has {machine.name}")
-    hints = Hints(
-        told["gpus_per_box"], told["boxes"], named or "".join(seen[:1]), told["cards"], told["primitive"], machine
-    )
     if machine:
-        machine = replace(machine, boxes=hints.boxes or machine.boxes, gpus=hints.gpus_per_box or machine.gpus)
-        if hints.cards:
-            machine = replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
-        hints = replace(hints, machine=machine)
+        machine = replace(machine, boxes=told["boxes"] or machine.boxes, gpus=told["gpus_per_box"] or machine.gpus)
+        if told["cards"]:
+            machine = replace(machine, cards=told["cards"][0], card=told["cards"][1], cards_known=True)
+    hints = Hints(**told | {"gpu": named or "".join(seen[:1]), "machine": machine})
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
     found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
     first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))
@@ -125,16 +123,10 @@ def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:
 @click.option("--what-if", multiple=True, help="the same with a change, such as cards=4 or boxes=8,oversubscription=2")
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
 @click.option("--best", is_flag=True, help="the best schedule of the ladder at the machine's speeds, executed")
-@click.option("--as", "dialect", default=None, help="print a log as this benchmark would, such as nccl-tests")
+@click.option("--as", "as_", default=None, help="print a log as this benchmark would, such as nccl-tests")
 @answered
 def predict_command(
-    primitive: str,
-    on: str,
-    message: str | None,
-    what_if: tuple[str, ...],
-    sensitivity: bool,
-    best: bool,
-    dialect: str | None,
+    primitive: str, on: str, message: str | None, what_if: Sequence[str], sensitivity: bool, best: bool, as_: str | None
 ) -> Answer:
     """What a collective should take on a machine.
 
@@ -144,7 +136,7 @@ def predict_command(
     if what_if or sensitivity or best:
         if message is None:
             raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
-        if dialect is not None:
+        if as_ is not None:
             raise ValueError("--as prints a log and nothing else: leave the other options out")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [units.parse("message size", message)]
     found = [predict(machine, primitive, size) for size in sizes]
@@ -160,10 +152,10 @@ def predict_command(
         chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
         result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
     yield result
-    if dialect is not None:
+    if as_ is not None:
         timed = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))
         run = Run("columns", timed, primitive, machine.ranks, machine.boxes, machine.gpus, machine.name)
-        yield write(run, dialect)
+        yield write(run, as_)
         return
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n"
     rows = [

@@ -67,11 +67,10 @@ def at_least(run: Run) -> int:
 def decided(run: Run, form: Shape) -> tuple[str, str]:
     """What the numbers alone say of a run of unknown GPUs and cards: the state and why, or nothing.
 
-    Only links of their own carry more than PCIe in a box and cards between boxes. Boxes are fast enough if they are so
-    for the richest usual ones, with a card of 400 Gb/s for each of up to eight GPUs, and slow if they are so for one
-    card of 100 Gb/s, or scatter; up to eight ranks, mostly of one box, if they are so for PCIe 5.0 (but for a named GPU
-    that is unheard of) and for PCIe 4.0, two also if they fill a card. Boxes are slow, too, above a usual total of
-    their cards and too far below the next; a tree over two boxes may be a little above.
+    Only links of their own carry more than PCIe in a box and cards between boxes. Boxes are fast enough for the richest
+    usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of 100 Gb/s, or if they scatter, or
+    above a usual total of cards and far below the next. Up to eight ranks, mostly of one box, are fast for PCIe 5.0
+    and slow for PCIe 4.0 (of a named GPU the former says nothing); two are fast, too, if they fill a card.
     """
     speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)

@@ -69,11 +69,11 @@ class Row:
         """Whether it counts wrong values, or an asterisk marks its error; where old programs check nothing, they
         print 1e+00.
 
-        >>> marks = ("0", "2e-07", "1e+00", "7", "6.7e+07", "3e-02*", "N/A")
+        >>> marks = ("0", "2e-07", "1e+00", "7.0", "6.7e+07", "3e-02*", "N/A")
         >>> [mark for mark in marks if Row(1, 8.0, 1e-5, None, None, wrong=mark).failed]
-        ['7', '6.7e+07', '3e-02*']
+        ['7.0', '6.7e+07', '3e-02*']
         """
-        return re.fullmatch(r"[1-9]\d*|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*", self.wrong) is not None
+        return re.fullmatch(r"[1-9]\d*(\.0*)?|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*", self.wrong) is not None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
@@ -17,7 +18,7 @@ from colllib.measured.log import COLLECTIVES, LEAST_RATE, PROGRAMS, Row, Run, Un
 from colllib.units import shortened
 
 MOST_BYTES = 64 * 2**20
-MOST_LINE = 4000  # characters
+MOST_LINE, MOST_GPUS = 4000, 64  # characters; of a process
 
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
@@ -76,9 +77,7 @@ _FACTS = {
 }
 _LAUNCH = re.compile(r"\b(mpirun|mpiexec|srun)\b(.*?)_perf\b(.*)")
 _RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
-_PER_BOX = re.compile(
-    r"(?:npernode|ntasks-per-node)[ =](\d{1,4})\b|\bppr:(\d{1,4}):node|\s(?:-H|--?host)[ =]\S*?:(\d{1,4})(?=[,\s])"
-)
+_PER_BOX = re.compile(r"n(?:tasks-)?per-?node[ =](\d{1,4})|\bppr:(\d{1,4}):node|\s--?(?:H|host)[ =]\S*?:(\d{1,4})[,\s]")
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
 _GPUS = re.compile(r"\s-g ?(\d{1,3})\b")  # of a process
 _CARD = re.compile(r"\[\d+\]\w+:\d+/(?:IB|RoCE)")  # of the line that begins "NET/IB : Using"
@@ -159,7 +158,7 @@ def read_file(path: str | Path) -> tuple[Run, ...]:
 
 
 def read(text: str) -> tuple[Run, ...]:
-    """The runs in a text: nccl-tests, rccl-tests, nccom-test, OSU, Markdown and plain tables.
+    """The runs in a text: nccl-tests and its JSON, rccl-tests, nccom-test, OSU, Markdown and plain tables.
 
     Args:
         text: what was posted, with or without what stands around the table.
@@ -175,7 +174,7 @@ def read(text: str) -> tuple[Run, ...]:
     (1048576.0, 18.35, 8)
     """
     tables = [_Table(_Line(0, "", ""))]
-    for line in _lines(text):
+    for line in _lines(_of_json(text)):
         _take(tables, line)
     whole = [table for table in tables if table.rows and not table.other]
     alone = [mark for table in tables if table.other or not table.rows for mark in table.unread]
@@ -189,6 +188,26 @@ def read(text: str) -> tuple[Run, ...]:
         table.devices = table.devices or before.devices
         table.firsts = table.firsts or before.firsts
     return tuple(run for table in whole for run in _runs(table))
+
+
+def _of_json(text: str) -> str:
+    """The table that nccl-tests prints beside what it writes with -J (src/util.cu at a0b82b22); other text as it is."""
+    try:
+        document = json.loads(text)
+        config, lines = document["config"], ["# " + " ".join(document["args"])]
+        lines += (f"# {name}" for name in document["env"] if name.startswith(("NCCL_", "FI_")))
+        for one in config["devices"]:  # the first of each process
+            for k in range(min(MOST_GPUS, config["nthreads"] * config["ngpus"])):
+                where = f"{one['hostname']} device {one['device'] + k} [{one['device_hex']}]"
+                lines.append(f"# Rank {one['rank'] + k} on {where} {one['device_info']}")
+        lines.append("# size count type redop root" + 2 * " time algbw busbw #wrong")
+        for row in document["results"]:
+            cells = [row[name] for name in ("size", "count", "type", "redop", "root")]
+            cells += (cell for half in ("out_of_place", "in_place") for cell in (row[half] or {}).values())
+            lines.append(" ".join("N/A" if cell is None else str(cell) for cell in cells))
+        return "\n".join(lines)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return text
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -286,8 +305,7 @@ def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
             facts[name] = next(group for group in match.groups() if group)
     if "NET/IB : Using" in line and (found := len(_CARD.findall(line))):
         facts["cards"] = str(found)
-    continued = table.command.removesuffix("\\") if table.command.endswith("\\") else ""
-    table.command = f"{continued} {line}"[:MOST_LINE]
+    table.command = (f"{table.command[:-1]} {line}" if table.command.endswith("\\") else line)[:MOST_LINE]
     facts.update(_launched(table.command))
     facts.update((name, value.replace("\\", "").strip("\"'")) for name, value in _SETTING.findall(line))
     chosen = {name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")}

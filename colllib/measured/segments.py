@@ -145,16 +145,9 @@ def _segment(size: Array, time: Array, weight: Array, draws: np.random.Generator
         for k, (value, values) in enumerate(zip((constant, slope), again, strict=True)):
             reach = width * float(np.sqrt(((values - value) ** 2).mean()))
             ends[k] = (max(0.0, value - reach), value + reach)
-    per_byte = ends[1]
-    return Segment(
-        float(size[0]),
-        float(size[-1]),
-        float(constant),
-        _inverse(slope),
-        ends[0],
-        (_inverse(per_byte[1]), _inverse(per_byte[0])),
-        float(np.median(np.abs(residual))),
-    )
+    rates = _inverse(ends[1][1]), _inverse(ends[1][0])
+    deviation = float(np.median(np.abs(residual)))
+    return Segment(float(size[0]), float(size[-1]), float(constant), _inverse(slope), ends[0], rates, deviation)
 
 
 def _inverse(value: float) -> float:

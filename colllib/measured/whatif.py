@@ -44,12 +44,9 @@ def what_if(machine: Machine, collective: str, message: float, options: Sequence
     -1.0
     """
     base = predict(machine, collective, message).seconds
-    found = []
-    for option in options:
-        other = changed(machine, option)
-        made = predict(other, collective, message)
-        found.append(Change(option, other.ranks, made, 1 - made.seconds / base))
-    return found
+    others = ((option, changed(machine, option)) for option in options)
+    made = ((option, other.ranks, predict(other, collective, message)) for option, other in others)
+    return [Change(option, ranks, each, 1 - each.seconds / base) for option, ranks, each in made]
 
 
 def sensitivity(machine: Machine, collective: str, message: float) -> list[Change]:
