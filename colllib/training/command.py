@@ -49,7 +49,7 @@ def read_plan(text: str) -> Plan:
 
 
 @click.command("step")
-@click.option("--on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16")
+@click.option("--on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16,card=100Gb/s")
 @click.option("--plan", default="tp=8,pp=2,dp=8", help=PLAN_HELP)
 @click.option("--model", default="Llama 3.1 70B", help="a published model")
 @click.option("--tokens", type=whole(), default="8192", help="of a microbatch")
