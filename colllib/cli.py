@@ -593,6 +593,8 @@ def export_command(asked: Asked, on: str, form: str, folder: str | None, network
     if folder is not None and form != "simgrid":
         raise ValueError("an MSCCL file is printed: leave --to out")
     topology = network.told(find_topology(on))
+    if network.alpha is not None:
+        network.on(topology)  # which refuses a wrong number of values, also where no platform is written
     check_size("a file for every rank", topology.ranks, msccl.MOST_GPUS, "ranks")
     schedule = asked.schedule(topology, "a file is of one schedule")
     check_size("a file of every message", schedule.num_messages, MOST_EXPORTED, "messages")
@@ -602,7 +604,11 @@ def export_command(asked: Asked, on: str, form: str, folder: str | None, network
         return click.echo(text)
     if folder is None:
         return click.echo(simgrid.trace(schedule, network.message))
-    command = simgrid.write(Path(folder), schedule, topology, **network.on(topology))
+    price = network.on(topology)
+    try:
+        command = simgrid.write(Path(folder), schedule, topology, **price)
+    except OSError as error:
+        raise ValueError(f"--to {units.shortened(folder)!r}: {error.strerror}") from None
     click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")
 
 

@@ -64,6 +64,23 @@ def test_a_gpu_that_the_machine_has_not_is_refused(tmp_path):
         assert refused in str(found.exception)
 
 
+@pytest.mark.parametrize("gpu", ["z900", "-h", "T" * 10_000])
+def test_a_gpu_that_nobody_knows_is_refused_with_those_that_are_known(gpu, tmp_path, capsys):
+    log = tmp_path / "log.txt"
+    log.write_text(logs.text(300e9))
+    with pytest.raises(SystemExit) as left:
+        cli.main(["diagnose", str(log), "--gpu", gpu])
+    said = capsys.readouterr().err
+    assert left.value.code == 2
+    assert len(said.splitlines()) == 1
+    assert all(name in said for name in ("--gpu", "H100", "MI300X", "T4", "a cluster file (.toml)"))
+
+
+@pytest.mark.parametrize("gpu", machines.GPUS)
+def test_a_gpu_that_is_named_as_known_is_known(gpu):
+    assert machines.by_gpu(gpu).name.upper() == gpu.upper()
+
+
 def test_the_matrix_counts_cards_near_a_gpu_and_leaves_a_management_port():
     text = "  GPU0 GPU1 NIC0 NIC1\nGPU0 X NV18 PIX SYS\nGPU1 NV18 X NODE SYS\nNIC0 PIX NODE X SYS\nNIC1 SYS SYS SYS X"
     assert (read_smi(text).cards, read_smi(text).far) == (1, 0)

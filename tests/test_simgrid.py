@@ -156,6 +156,8 @@ def test_the_command_prints_a_trace():
         (("--to", "here"), "leave --to out"),
         (("--format", "simgrid", "--segments", "2"), "takes no segments"),
         (("--format", "simgrid", "--to", "x", "--alpha", "1us,2us"), "takes one value for --alpha"),
+        (("--format", "simgrid", "--alpha", "1us,2us"), "takes one value for --alpha"),
+        (("--format", "msccl", "--alpha", "1us,2us"), "takes one value for --alpha"),
     ],
 )
 def test_a_wrong_option_is_refused_and_nothing_is_written(arguments, why, tmp_path, monkeypatch):
@@ -163,6 +165,18 @@ def test_a_wrong_option_is_refused_and_nothing_is_written(arguments, why, tmp_pa
     done = ran("all-reduce", "ring", "--on", "star:4", *arguments)
     assert re.search(why, str(done.exception))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["a file", "a file/in it"])
+def test_a_folder_that_cannot_be_made_is_refused_in_one_line(place, tmp_path, capsys):
+    (tmp_path / "a file").write_text("")
+    with pytest.raises(SystemExit) as left:
+        cli.main(
+            ["export", "all-reduce", "ring", "--on", "star:4", "--format", "simgrid", "--to", str(tmp_path / place)]
+        )
+    said = capsys.readouterr().err
+    assert left.value.code == 2
+    assert re.fullmatch(r"colllib: --to '[^\n]+': (File exists|Not a directory)\n", said)
 
 
 @pytest.mark.usefixtures("installed")

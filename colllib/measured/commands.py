@@ -49,8 +49,9 @@ def _cards(_: click.Context, option: click.Parameter, text: str | None) -> tuple
 
 
 def _gpu(_: click.Context, option: click.Parameter, text: str) -> str:
-    if text.startswith("-"):
-        raise ValueError(f"{option.name} {text!r}: name a GPU, such as h100")
+    if text and not machines.by_gpu(text):
+        other = 'for another one give --on a cluster file (.toml) with its link = "450GB/s"'
+        raise ValueError(f"--gpu {units.shortened(text)!r}: known are {', '.join(machines.GPUS)}; {other}")
     return text
 
 

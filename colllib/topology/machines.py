@@ -115,6 +115,7 @@ def _kind(row: dict[str, str]) -> Machine:
 _ROWS = list(DictReader((files("colllib") / "topology" / "machines.csv").read_text(encoding="utf-8").splitlines()))
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
 _KINDS = {row["pattern"]: _kind(row) for row in _ROWS}
+GPUS = tuple(machine.name for machine in _KINDS.values())
 
 #: Where nobody knows the GPU: links and slots that leave the binding to the cards.
 UNKNOWN = replace(_KINDS[r"\bb200\b"], name="GPU", generation=1, nvls=False, source="the cards that are told")
