@@ -10,29 +10,23 @@ from colllib.show.theme import asset, escape, style
 from colllib.topology.machines import PRESETS, find
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
-BOXES = (1, 2, 4, 8, 16, 32)
-EXAMPLE, EXAMPLE_ON = "eks-p5-2n", "dgx-h100:2"
+MOST_BOXES = 64
+EXAMPLE, EXAMPLE_ON = "eks-p5-2n", ("dgx-h100", 2)
 
 
-def ranges() -> dict[str, dict[str, tuple[float, float, int]]]:
-    """Collective -> machine -> lowest and highest healthy bus bandwidth in GB/s, and its ranks.
+def ranges() -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """Collective -> machine -> lowest and highest healthy bus bandwidth in GB/s, for 1 box, for 2, and so on.
 
-    >>> [round(value) for value in ranges()["all-reduce"]["dgx-h100:2"]]
-    [272, 504, 16]
+    >>> ranges()["all-reduce"]["dgx-h100"][1]
+    (272.0, 504.0)
     """
-    found: dict[str, dict[str, tuple[float, float, int]]] = {}
-    for collective in COLLECTIVES:
-        for preset in PRESETS:
-            for boxes in BOXES:
-                machine = find(f"{preset}:{boxes}")
-                if machine.ranks > 1:
-                    bound = expected(machine, collective)
-                    found.setdefault(collective, {})[f"{preset}:{boxes}"] = (
-                        bound.low / 1e9,
-                        bound.high / 1e9,
-                        machine.ranks,
-                    )
-    return found
+
+    def of(collective: str, machine: str, boxes: int) -> tuple[float, float]:
+        found = expected(find(f"{machine}:{boxes}"), collective)
+        return round(found.low / 1e9, 3), round(found.high / 1e9, 3)
+
+    counts = range(1, MOST_BOXES + 1)
+    return {name: {machine: [of(name, machine, n) for n in counts] for machine in PRESETS} for name in COLLECTIVES}
 
 
 class LogReader:
@@ -44,22 +38,20 @@ class LogReader:
 
     def _repr_html_(self) -> str:
         example = write(next(sweep.run for sweep in sweeps() if sweep.name == EXAMPLE), "nccl-tests")
-        known = ranges()
-        collectives = "".join(f"<option>{name}</option>" for name in known)
-        machines = "".join(
-            f"<option{' selected' if name == EXAMPLE_ON else ''}>{name}</option>" for name in known["all-reduce"]
-        )
-        rounded = {
-            key: {on: [round(value, 3) for value in values] for on, values in at.items()} for key, at in known.items()
-        }
+        on, boxes = EXAMPLE_ON
+        collectives = "".join(f"<option>{name}</option>" for name in COLLECTIVES)
+        machines = "".join(f"<option{' selected' if name == on else ''}>{name}</option>" for name in PRESETS)
+        gpus = {name: machine.gpus for name, machine in PRESETS.items()}
         return (
             f'{style("theme", "log")}<div class="colllib cl-log" data-large="{LARGE}" '
-            f'data-ranges="{escape(json.dumps(rounded))}">'
+            f'data-gpus="{escape(json.dumps(gpus))}" '
+            f'data-ranges="{escape(json.dumps(ranges(), separators=(",", ":")))}">'
             "<noscript>Without JavaScript, <code>colllib diagnose LOG</code> reads a log.</noscript>"
             f'<form hidden aria-label="Read a log"><label>your log'
             f'<textarea name="log" rows="7" spellcheck="false">{escape(example)}</textarea></label>'
             f'<label>collective<select name="collective">{collectives}</select></label>'
-            f'<label>machine<select name="machine">{machines}</select></label></form>'
+            f'<label>machine<select name="machine">{machines}</select></label>'
+            f'<label>boxes<input name="boxes" type="number" min="1" max="{MOST_BOXES}" value="{boxes}"></label></form>'
             f'<div class="cl-log-plot"></div><output aria-live="polite"></output>'
             f"<script>{asset('log.js')}</script></div>"
         )

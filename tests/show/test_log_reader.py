@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from show_browser import opened, write_page
 
+from colllib.measured.expected import expected
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
-from colllib.show.log_reader import LogReader
+from colllib.show.log_reader import MOST_BOXES, LogReader
+from colllib.topology.machines import find
 
 ALONE = """134217728 33554432 float sum -1 631.9 212.41 0.00 0 0.51 263017.30 0.00 0
 268435456 67108864 float sum -1 1007.4 266.46 0.00 0 0.31 857621.27 0.00 0"""
@@ -58,6 +60,17 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
         for row, why in ROWS.items():
             area.fill(row)
             assert why in said.text_content(), row
+        for boxes in (1, 3, 41, MOST_BOXES):  # typed, one digit after the other
+            tab.locator("input[name=boxes]").fill(str(boxes))
+            area.fill("8589934592 2147483648 float sum -1 34399 250 400 0 34399 250 400 0")
+            range_of = expected(find(f"dgx-h100:{boxes}"), "all-reduce")
+            low, high = (float(text.split(" GB/s")[0]) for text in
+                         said.text_content().split(f"range of dgx-h100:{boxes}, ")[1].split(" to "))  # fmt: skip
+            assert (low, high) == (float(f"{range_of.low / 1e9:.3g}"), float(f"{range_of.high / 1e9:.3g}"))
+        for boxes in ("0", "", "1.5", str(MOST_BOXES + 1)):
+            tab.locator("input[name=boxes]").fill(boxes)
+            assert said.text_content().startswith(f"Boxes: a whole number, here from 1 to {MOST_BOXES}")
+        tab.locator("input[name=boxes]").fill("2")
         area.fill("nothing of the kind")
         assert said.text_content() == "No row of an nccl-tests table in this text."
     assert troubles == []

@@ -1,7 +1,7 @@
 (() => {
   const root = document.currentScript.parentElement;
   const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output");
-  const ranges = JSON.parse(root.dataset.ranges);
+  const ranges = JSON.parse(root.dataset.ranges), gpus = JSON.parse(root.dataset.gpus);
   const TYPES = "float half double int8 uint8 int32 uint32 int64 uint64 bfloat16 int char fp8_e4m3 fp8_e5m2 f8e4m3 f8e5m2".split(" ");
   const WRONG = /^([1-9]\d*|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*)$/; // as Row.failed has it
   const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
@@ -51,10 +51,11 @@
   };
   const tell = (text) => { if (says.textContent !== text) says.textContent = text; }; // all that is written is read out
   const show = () => {
-    const { collective, machine } = Object.fromEntries(new FormData(form));
+    const { collective, machine, boxes } = Object.fromEntries(new FormData(form)), on = `${machine}:${boxes}`;
     const { rows, unread, mixed, ranks } = read(form.elements.log.value);
-    const range = ranges[collective][machine];
+    const range = ranges[collective][machine][boxes - 1], most = ranges[collective][machine].length;
     plot.innerHTML = "";
+    if (!range) return tell(`Boxes: a whole number, here from 1 to ${most}; of more, colllib diagnose LOG --on ${machine}:N knows the range.`);
     if (!rows.length) return tell("No row of an nccl-tests table in this text.");
     if (mixed) return tell("The same size stands in row after row: several jobs wrote into one file, so this is no measurement.");
     if (!rows.some((row) => row.bus)) return tell("Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
@@ -63,12 +64,12 @@
     draw(rows, range);
     const end = rows.at(-1), small = end.bus < range[0] && end.size < root.dataset.large;
     const place = small ? "too small a message to compare with" : end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
-    const none = rows.every((row) => row.redop === "none") && /reduce/.test(collective), others = ranks && ranks !== range[2];
+    const none = rows.every((row) => row.redop === "none") && /reduce/.test(collective), others = ranks && ranks !== boxes * gpus[machine];
     const doubt = none ? `Its redop is none, so this is no ${collective}: choose the collective that ran. `
-      : others ? `The log lists ${ranks} ranks, ${machine} has ${range[2]}: another machine ran. ` : "";
+      : others ? `The log lists ${ranks} ranks, ${on} has ${boxes * gpus[machine]}: another machine ran. ` : "";
     tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}, `
-      + `${place} the healthy range of ${machine}, ${gb(range[0])} to ${gb(range[1])}. ${doubt}For causes and confidence: `
-      + `colllib diagnose LOG${others ? "" : ` --on ${machine}`}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
+      + `${place} the healthy range of ${on}, ${gb(range[0])} to ${gb(range[1])}. ${doubt}For causes and confidence: `
+      + `colllib diagnose LOG${others ? "" : ` --on ${on}`}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
   };
   form.hidden = false;
   form.addEventListener("input", show);
