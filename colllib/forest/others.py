@@ -112,6 +112,9 @@ def greedy(topology: Topology) -> Schedule:
 
     A link is free as often in a step as the slowest link would fit into it.
 
+    Raises:
+        ValueError: for no path between two ranks.
+
     Source: Huang et al. (2021), "Communication Algorithm-Architecture Co-Design for Distributed Deep
     Learning" (MultiTree).
 
@@ -120,7 +123,8 @@ def greedy(topology: Topology) -> Schedule:
     5
     """
     network = fabric(topology)
-    ranks, free = network.ranks, network.capacity // network.capacity[network.capacity > 0].min()
+    bound(network)  # refuses where no path leads from some rank to another
+    ranks, free = network.ranks, network.capacity // min(network.capacity[network.capacity > 0].tolist(), default=1)
     members, over = [[root] for root in range(ranks)], set(range(ranks, network.nodes))
     sent: list[tuple[int, int, Path]] = []
     step = 0
@@ -138,6 +142,7 @@ def greedy(topology: Topology) -> Schedule:
                     sent.append((step, root, path))
                     growing.append(root)
         step += 1
-    when, block, src, dst = np.array([(step, root, path[0], path[-1]) for step, root, path in sent]).T
+    table = np.array([(step, root, path[0], path[-1]) for step, root, path in sent], dtype=np.intp)
+    when, block, src, dst = table.reshape(-1, 4).T
     made = Schedule.from_messages(all_shards(ranks), step, when, Step.of(src, dst, block))
     return replace(made, paths=Paths.of([(root, path) for _, root, path in sent]))

@@ -11,7 +11,7 @@ from colllib.execution import execute
 from colllib.forest import bound, busiest, fabric
 from colllib.forest.others import greedy, one_root, unwound
 from colllib.primitives import PRIMITIVES
-from colllib.topology import torus
+from colllib.topology import from_links, torus
 from colllib.topology.expression import find
 
 
@@ -81,3 +81,9 @@ def test_greedy_trees_send_no_more_over_a_link_in_a_step_than_the_slowest_one_ta
         steps = run.schedule.num_steps
         assert steps >= (topology.ranks - 1) / 4
         assert all(max(run.link_load(t)) == Fraction(1, topology.ranks) for t in range(steps))
+
+
+def test_greedy_trees_need_a_path_between_any_two_ranks_and_one_rank_needs_none():
+    assert greedy(find("full-mesh:1")).num_steps == 0
+    with pytest.raises(ValueError, match="apart: no path leads from rank 2 to rank 0"):
+        greedy(from_links("apart", 4, [(0, 1), (1, 0), (2, 3), (3, 2)]))
