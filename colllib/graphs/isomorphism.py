@@ -63,13 +63,8 @@ def _refined(sides: Sequence[_Around], colors: Sequence[Colors]) -> list[Colors]
     return found
 
 
-def isomorphism(first: Topology, second: Topology, start: Sequence[tuple[int, int]] = ()) -> IntArray | None:
+def isomorphism(first: Topology, second: Topology) -> IntArray | None:
     """Where each rank of one graph stands in another, so that links become links, parallel ones too; None if nowhere.
-
-    Args:
-        first: the one.
-        second: the other.
-        start: ranks of the one, each with the rank of the other that it must become.
 
     Raises:
         TooLarge: if more guesses would be needed than are made.
@@ -81,11 +76,7 @@ def isomorphism(first: Topology, second: Topology, start: Sequence[tuple[int, in
     if first.ranks != second.ranks or first.num_links != second.num_links:
         return None
     sides = (_Around(first), _Around(second))
-    colors = [np.zeros(first.ranks, dtype=np.uint64) for _ in sides]
-    for mark, pair in enumerate(start, 1):
-        for color, rank in zip(colors, pair, strict=True):
-            color[rank] = mark
-    return _matched(sides, colors, f"{first.name} and {second.name}")
+    return _matched(sides, [np.zeros(first.ranks, dtype=np.uint64)] * 2, f"{first.name} and {second.name}")
 
 
 def _matched(sides: tuple[_Around, _Around], colors: list[Colors], names: str) -> IntArray | None:

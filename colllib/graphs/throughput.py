@@ -68,8 +68,10 @@ def throughput(graph: Topology, most: int = MOST_VARIABLES) -> Fraction:
     return high
 
 
-def bracket(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -> tuple[float, Fraction]:
-    """What f is between: a flow proves it from below, to the precision of its solver, and lengths of links from above.
+def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -> tuple[float, Fraction, IntArray]:
+    """What f is between, and whole lengths of the links of each orbit that prove it from above.
+
+    From below a flow proves it, to the precision of its solver.
 
     Args:
         graph: strongly connected, of two or more ranks.
@@ -79,17 +81,6 @@ def bracket(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -
     Raises:
         TooLarge: if there are more.
         ValueError: for a graph that is not strongly connected, or with one rank only.
-
-    >>> from colllib.topology.expression import find
-    >>> bracket(find("diamond"))[1]
-    Fraction(3, 20)
-    """
-    low, high, _ = narrowed(graph, apart, most)
-    return low, high
-
-
-def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -> tuple[float, Fraction, IntArray]:
-    """What `bracket` gives, and whole lengths of the links of each orbit that prove the bound from above.
 
     >>> from colllib.topology.expression import find
     >>> narrowed(find("torus:4x3"))[1:]  # rings of four bind, those of three don't
