@@ -160,8 +160,8 @@ def orbits(graph: Topology) -> tuple[IntArray, IntArray]:
             ranks, links = _joined(ranks, there), _joined(links, _moved_links(graph, there, known, sorter))
     for first, color in colors.items():  # what leaves a rank where it is
         own = np.flatnonzero(graph.link_src == first)
-        end, *ends = graph.link_dst[own].tolist()
-        for link, other in zip(own[1:], ends, strict=True):
+        for link in own[1:]:
+            end, other = graph.link_dst[own[0]], graph.link_dst[link]
             if links[link] != links[own[0]] and color[end] == color[other]:
                 marked = [color.copy(), color.copy()]
                 marked[0][end] = marked[1][other] = color[end] + np.uint64(1)

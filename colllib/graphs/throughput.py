@@ -154,6 +154,9 @@ class Flow:
                 load += new.sum(axis=0)
                 tried = [np.exp(2 * np.sqrt(turn + 1) * (load - load.max()) / load.mean())]
                 continue
+            # equal trees would crowd out others, and these come back for ever
+            _, once = np.unique(np.column_stack((owner, columns)), axis=0, return_index=True)
+            columns, owner = columns[once], owner[once]
             low, prices, order = _mixed(columns, owner)
             yield low, near, best
             kept = order[: MIXED * (len(load) + len(new))]

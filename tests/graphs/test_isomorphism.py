@@ -63,6 +63,7 @@ def test_two_graphs_are_isomorphic_where_networkx_says_so(first, second):
 
 
 ORBITS = [
+    "full-mesh:1",
     "ring:5",
     "line:4",
     "torus:4x3",

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from colllib.graphs import throughput as throughputs
 from colllib.graphs.isomorphism import orbits
-from colllib.graphs.links import arcs
+from colllib.graphs.links import arcs, from_arcs
 from colllib.graphs.throughput import CLOSE, distance_bound, narrowed, throughput
 from colllib.limits import TooLarge
 from colllib.topology.expression import find
@@ -44,6 +44,13 @@ def test_symmetry_changes_nothing(expression):
     topology = find(expression)
     assert float(throughput(topology)) == pytest.approx(flow(topology), rel=1e-9)
     assert throughput(topology) <= distance_bound(topology)
+
+
+def test_equal_trees_do_not_crowd_out_those_that_prices_come_back_to():
+    """Two links into rank 2 have to bring two flows, so that f is at most 1; every other flow finds room as well."""
+    widths = {(0, 1): 2, (0, 2): 1, (1, 0): 1, (1, 2): 1, (2, 0): 3}
+    links = [link for link, width in widths.items() for _ in range(width)]
+    assert throughput(from_arcs("bonds", 3, *np.array(links).T)) == 1
 
 
 @settings(max_examples=20)
