@@ -16,6 +16,7 @@ from colllib.show.pen import Drawing, Pen, drawing
 from colllib.topology import Topology
 from colllib.topology.expression import find
 from colllib.topology.graph import from_links
+from colllib.units import several
 
 ROW = 40.0
 
@@ -138,8 +139,8 @@ LEGEND = [("disk i h1", "owners that depend on the tight set"), ("arrow h1", "ti
 def _alt(here: Reception) -> str:
     each = " per unit of its capacity" if max(here.transport.capacity) > 1 else ""
     return (
-        f"{shards(Fraction(len(here.owners)))} to come to rank {here.receiver} over {len(here.neighbors)} links; the "
-        f"busiest carries {shards(here.least)}{each}."
+        f"{shards(Fraction(len(here.owners)))} to come to rank {here.receiver} over "
+        f"{several(len(here.neighbors), 'link')}; the busiest carries {shards(here.least)}{each}."
     )
 
 

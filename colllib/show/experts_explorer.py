@@ -18,6 +18,7 @@ from colllib.show.views import Rows
 from colllib.topology import boxes
 from colllib.training import experts
 from colllib.training.experts import Placement, Routing
+from colllib.units import percent
 
 BOXES, IN_BOX, TOKENS, EXPERTS, TOP_K = 4, 4, 32, 64, 4
 RANKS = BOXES * IN_BOX
@@ -97,7 +98,7 @@ def _rows(gate: str, capacity: float, where: str) -> list[Row]:
 def _work(gate: str, capacity: float, where: str) -> Chart:
     chosen, goes = routing(gate, capacity), destinations(gate, capacity, where)
     work = np.bincount(goes[goes >= 0], minlength=RANKS) * RANKS / goes.size
-    dropped = f"{100 * chosen.dropped:.0f}% dropped" if chosen.dropped else "none dropped"
+    dropped = f"{percent(chosen.dropped)} dropped" if chosen.dropped else "none dropped"
     return bars(
         {"busiest expert": chosen.imbalance, "busiest rank": float(work.max()), "idlest rank": float(work.min())},
         value_format="{:.2f} times an equal share".format,

@@ -15,6 +15,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.pen import Pen, both_widths, legend_of
 from colllib.show.theme import escape, listed
 from colllib.topology.expression import find
+from colllib.units import several
 
 PANEL = 304.0  # each of two panels, which are below one another on a phone
 #: Expressions and what the reader sees of them; d and N stand behind.
@@ -157,8 +158,8 @@ def _costs(graph: str, step: int) -> str:
     return (
         f"<p>{now}So far the bytes have taken <b>{ports * Fraction(paid)}</b> of <b>{whole.n_beta}</b> "
         f"<i>M</i>/<i>B</i>, <i>B</i> being what the {ports} links of a rank carry together.</p>"
-        f"<p>Whole: <b>{here.schedule.num_steps} steps</b> ({steps}), <b>{whole.n_beta}</b> <i>M</i>/<i>B</i> "
-        f"({load}).</p>"
+        f"<p>Whole: <b>{several(here.schedule.num_steps, 'step')}</b> ({steps}), "
+        f"<b>{whole.n_beta}</b> <i>M</i>/<i>B</i> ({load}).</p>"
     )
 
 

@@ -14,11 +14,10 @@ from colllib.show.lines import number
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.table import Table
 from colllib.show.timelines import space_time, step_edges
-from colllib.show.views import Told, Ways
+from colllib.show.views import Ways
 
 DRAWN = 8  # ranks that a diagram has at most
 SEGMENTS = (1, 2, 3, 4, 6, 8)
-CURVE = (*range(1, 17), *range(20, 65, 4))
 RATIO = 8  # M / (alpha BW) of the diagrams
 CLOCKS = ("lock-step clock", "event clock")
 
@@ -48,12 +47,6 @@ def form(name: str, n: int) -> Form:
     return Form.fitted(lambda p: pipelines()[name].cost(n, segments=p))
 
 
-def curve(schedule: str, n: int) -> list[Row]:
-    """The schedule in every number of segments of the curve."""
-    found = form(schedule, n)
-    return [Row(pipelines()[schedule].label, {f"P = {p}": Form((found.cost(p),)) for p in CURVE})]
-
-
 def chosen(schedule: str, n: int, p: int) -> list[Row]:
     """The schedule in the chosen number of segments, and in the best of all."""
     found = form(schedule, n)
@@ -76,15 +69,12 @@ def pipeline_explorer() -> Explorer:
             Control("clock", "Diagram", CLOCKS),
         ],
         [
-            Ways(Race(curve), "Time over P", x_label="segments P", at="p"),
+            Ways(Race(chosen), "Time over P", x_label="segments P", at="p"),
             Part(_picture, "What each port sends when"),
             Part(_counts, "Counts", fold="Counts"),
         ],
-        summary=Told(
-            Race(chosen),
-            text="{schedule}, N = {n}: {m} take {time:chosen} with P = {p} on the lock-step clock. The best is "
-            "P = {segments:best}, with {time:best}.",
-        ),
+        summary="{schedule}, N = {n}: {m} take {time:chosen} with P = {p} on the lock-step clock. The best is "
+        "P = {segments:best}, with {time:best}.",
         note=f"Star, one full-duplex port per rank. The diagram is drawn for M/BW = {RATIO} alpha. Each row is a "
         "rank's sending port; the number is the segment, a thin line is the time until it has arrived (on the "
         "lock-step clock: until the step ends). Hollow bars belong to the second tree. The pipeline is full from the "

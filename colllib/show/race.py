@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import floor, inf, prod, sqrt
+from math import ceil, floor, inf, log2, prod, sqrt
 from typing import Any
 
 from colllib.cost import SAME, Cost, TieredCost
@@ -19,7 +19,8 @@ from colllib.ladder import TIE, Entry
 from colllib.show.control import State, reads
 from colllib.show.looks import Look, known, looks
 
-MOST = 2**20  # segments
+MOST = 2**20  # segments, as in `colllib.cost.best_segments`
+STEPS = 8  # numbers of segments that a curve has between one and twice as many
 BOUND = Look(7, 2)  # how every bound is drawn
 LEAST = (2, 3, 4)  # segments from which on a cost may have its form
 SEVERAL = (2, 3, 4, 5, 6, 7, 8, 16, 64, 1000)  # segments in which it must then be right
@@ -124,6 +125,23 @@ class Form:
         ]
         return [*carries, waits]
 
+    def seconds(self, segments: int, alpha: float, per_byte: float) -> float:
+        """The time in so many segments, of a cost on one tier.
+
+        Args:
+            segments: P.
+            alpha: latency in seconds.
+            per_byte: M/BW in seconds.
+
+        >>> Form((Cost(1022, Fraction(511, 256)),)).seconds(1, 0.5e-6, 16e6 / 900e9)
+        0.0005464861111111111
+        """
+        counts = self._floats
+        if segments <= len(self.few):
+            return float(counts[2 * segments - 2] * alpha + counts[2 * segments - 1] * per_byte)
+        a0, a1, b0, b1 = counts[-4:]
+        return float((a0 + a1 * segments) * alpha + (b0 + b1 / segments) * per_byte)
+
     def price(self, message: float, alpha: Sequence[float], bandwidth: Sequence[float]) -> tuple[float, int]:
         """Seconds, and in how many segments: the smallest best whole number of them."""
         counts = self._floats
@@ -136,13 +154,13 @@ class Form:
                 )
                 for steps, hops, loads in counts
             ), 1
-        per_byte = message / bandwidth[0]
-        times = {k + 1: counts[2 * k] * alpha[0] + counts[2 * k + 1] * per_byte for k in range(len(self.few))}
+        per_byte, several = message / bandwidth[0], [*range(1, len(self.few) + 1)]
         if self.slope:
-            a0, a1, b0, b1 = counts[-4:]
-            near = floor(min(sqrt(b1 * per_byte / (a1 * alpha[0])), MOST)) - 1
-            start = max(len(times) + 1, near)
-            times |= {p: (a0 + a1 * p) * alpha[0] + (b0 + b1 / p) * per_byte for p in range(start, start + 4)}
+            _, a1, _, b1 = counts[-4:]
+            near = floor(min(sqrt(b1 * per_byte / (a1 * alpha[0])), MOST - 2)) - 1
+            start = max(len(several) + 1, near)
+            several += range(start, start + 4)
+        times = {p: self.seconds(p, alpha[0], per_byte) for p in several}
         lowest = min(times.values()) * SAME
         best = next(p for p, time in times.items() if time <= lowest)
         return times[best], best
@@ -304,6 +322,13 @@ class Race:
         """Seconds and segments of every way of a row."""
         return {way: form.price(*self._quantities(row, state)) for way, form in row.ways.items()}
 
+    def over_segments(self, one: Priced, state: State) -> list[tuple[int, float]]:
+        """Numbers of segments, ever farther apart, to four times the best and 64 at least; with their times."""
+        message, (alpha, *_), (bandwidth, *_) = self._quantities(one.row, state)
+        last = ceil(STEPS * log2(max(64, 4 * one.segments)))
+        several = sorted({round(2 ** (k / STEPS)) for k in range(last + 1)} | {one.segments})
+        return [(p, one.row.ways[one.way].seconds(p, alpha, message / bandwidth)) for p in several]
+
     def _quantities(self, row: Row, state: State) -> tuple[float, list[float], list[float]]:
         message = state[self.message] if row.message is None else row.message
         alpha, bandwidth = (
@@ -339,19 +364,24 @@ def fastest(standings: Sequence[Priced]) -> list[Priced]:
 
 
 def turns(race: Race, state: State, sizes: Sequence[float]) -> list[tuple[float, Priced]]:
-    """From which message on which row is fastest, bisected between the sizes: the first begins at the first size."""
+    """From which message on which row is fastest, until another is and it is not, bisected between the sizes.
 
-    def first(message: float) -> Priced:
-        return fastest(race.standings({**state, race.message: message}))[0]
+    The first begins at the first size.
+    """
 
-    found = [(sizes[0], first(sizes[0]))]
+    def first(message: float) -> list[Priced]:
+        return fastest(race.standings({**state, race.message: message}))
+
+    def leads(message: float) -> bool:
+        return any(one.row is found[-1][1].row for one in first(message))
+
+    found = [(sizes[0], first(sizes[0])[0])]
     for low, high in pairwise(sizes):
-        after = first(high)
-        while after.row is not found[-1][1].row:
+        while not leads(high):
             below, above = low, high
             while above > below * 1.0001:
                 middle = sqrt(below * above)
-                below, above = (middle, above) if first(middle).row is found[-1][1].row else (below, middle)
-            found.append((above, first(above)))
+                below, above = (middle, above) if leads(middle) else (below, middle)
+            found.append((above, first(above)[0]))
             low = above
     return found

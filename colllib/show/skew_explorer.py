@@ -19,6 +19,7 @@ from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Dots, Rows
+from colllib.units import percent
 
 RANKS = 64
 FABRICS = {"star": "star:64", "torus 8 × 8": "torus:8x8,tie=balanced", "mesh 8 × 8": "mesh:8x8"}
@@ -124,11 +125,11 @@ def _curve(kind: str, strength: float, capacity: float) -> Chart:
         for c in (0, capacity)
     )
     at = np.array(SHOWN) - 1
-    dropped = 1 - after.sum() / RANKS
+    dropped = float(1 - sum(popularity(kind, strength, capacity, SEEDS[0])))
     series = {"asked for": (SHOWN, before[at].tolist())}
     if capacity:
         series["served"] = (SHOWN, after[at].tolist())
-    described = f"{100 * dropped:.0f}% of all tokens dropped" if capacity else "nothing dropped"
+    described = f"{percent(dropped)} of all tokens dropped" if dropped else "nothing dropped"
     return lines(
         series,
         x_label="expert, by popularity",

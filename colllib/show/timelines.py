@@ -237,8 +237,8 @@ def space_time(
     >>> from colllib.algorithms import broadcast
     >>> chain = broadcast.chain(4, segments=3)
     >>> space_time(chain, message=6e-6, alpha=1e-6, bandwidth=1, clock="lock-step", segments=3)
-    Space-time diagram, lock-step clock: 9 messages from 3 of 4 ranks end after 15 µs. \
-In the 5 steps 1, 2, 3, 2, 1 ranks send.
+    Space-time diagram, lock-step clock: 9 messages from 3 of 4 ranks, the last to end after 15 µs. \
+Ranks that send, step by step: 1, 2, 3, 2, 1.
     """
     if clock not in ("lock-step", "event"):
         raise ValueError(f"clock {clock!r}: must be 'lock-step' or 'event'")
@@ -247,13 +247,13 @@ In the 5 steps 1, 2, 3, 2, 1 ranks send.
     price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     bars = sorted(bars_of(schedule, clock=clock, **price), key=lambda bar: (bar.row, bar.start))
     end = max((bar.arrival for bar in bars), default=0.0)
-    alt = f"Space-time diagram, {clock} clock: {len(bars)} messages from {len({bar.row for bar in bars})} of "
-    alt += f"{schedule.ranks} ranks end after {time_format(end)}."
+    alt = f"Space-time diagram, {clock} clock: {units.several(len(bars), 'message')} from "
+    alt += f"{len({bar.row for bar in bars})} of {schedule.ranks} ranks, the last to end after {time_format(end)}."
     x, floor = Axis(0.0, until or end or 1.0, 0, LEFT, WIDTH - RIGHT), TOP + schedule.ranks * PITCH
     body, below = [text(0, 11, "start", "rank"), _rows(x, range(schedule.ranks), TOP, PITCH)], 15.0
     if clock == "lock-step" and bars:
         busy = busy_ports(schedule)
-        alt += f" In the {len(busy)} steps {', '.join(map(str, busy))} ranks send."
+        alt += f" Ranks that send, step by step: {', '.join(map(str, busy))}."
         body.append(_steps(x, floor, step_edges(execute(schedule), **price), busy))
         below = 29.0
     body += [_messages(x, bars, segments), _times(x, floor, time_format, below)]

@@ -152,7 +152,8 @@ def keys(rows: Sequence[tuple[str, Look]], more: Iterable[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class Ways(View):
-    """The ways of the row that has named ones, by the number at the end of their labels, with the best marked.
+    """The ways of the row that has named ones, by the number at the end of their labels; where none has, the row in
+    segments, over their number. The best is marked.
 
     Args:
         x_label: what the number is.
@@ -164,19 +165,27 @@ class Ways(View):
     kind = "ways"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        one = next(one for one in self.race.standings(state) if one.way)
-        times = {label: time for label, (time, _) in self.race.prices(one.row, state).items()}
-        xs = [float(label.split(" ")[-1]) for label in times]
-        best = min(zip(times.values(), xs, times, strict=True))
+        race = self.race
+        one = next(one for one in race.standings(state) if one.way or one.row.ways[""].slope)
+        best = one.way or f"P = {one.segments}"
+        if one.way:
+            xs = [_last_number(label) for label in one.row.ways]
+            ys = [time for time, _ in race.prices(one.row, state).values()]
+        else:
+            xs, ys = (list(each) for each in zip(*race.over_segments(one, state), strict=True))
         frame = Frame(self.x_label, "time", 2, 0, number, units.seconds, True, width, 210)
         rule = Rule(state[self.at], texts[self.at]) if self.at else None
         body = plot(
-            [Curve(one.row.name, "", xs, list(times.values()), one.look)],
+            [Curve(one.row.name, "", xs, ys, one.look)],
             frame,
-            marks=[Mark(best[1], f"{best[2]}: {units.seconds(best[0])}", best[0])],
+            marks=[Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds)],
             rule=rule,
         )
-        return figure(f"Time against {self.x_label}. Best: {best[2]} with {units.seconds(best[0])}.", body)
+        return figure(f"Time against {self.x_label}. Best: {best} with {units.seconds(one.seconds)}.", body)
+
+
+def _last_number(label: str) -> float:
+    return float(label.split(" ")[-1])
 
 
 def ordered(standings: Sequence[Priced], order: str) -> list[Priced]:

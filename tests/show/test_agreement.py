@@ -10,6 +10,9 @@ from firefox import firefox, needed_firefox
 from show_browser import MOVES, opened, write_page
 
 from colllib.show import (
+    Control,
+    Explorer,
+    Part,
     alltoall_explorer,
     boxes_explorer,
     busbw_explorer,
@@ -179,7 +182,11 @@ def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_pa
         for label, typed, says in (
             ("Message M, typed", "64 parsecs", "write a number with its unit, such as 16MB"),
             ("Latency α, typed", "0us", "must be above 0"),
-            ("Ranks N, typed", "100", "near are 72 and 128"),
+            ("Ranks N, typed", "100", "near are 72 and 128; shown is 512"),
+            ("Ranks N, typed", "1", "near is 2; shown is 512"),
+            ("Ranks N, typed", "1e6", "near is 65536"),
+            ("Ranks N, typed", "-5", "must be a number from 2 to 65536"),
+            ("Ranks N, typed", "64 us", "must be a number from 2 to 65536"),
         ):
             field = tab.get_by_label(label)
             before = field.input_value()
@@ -209,11 +216,32 @@ def test_a_field_whose_values_have_units_reads_them_as_the_slider_shows_them_and
             seen.add(summary.inner_text())
             assert tab.locator(".cl-error:visible").count() == 0
         assert len(seen) == 1
-        for typed, says in (("30MB", "near are 25 MB and 32 MB"), ("30 apples", "must be a number")):
+        for typed, says in (
+            ("30MB", "near are 25 MB and 32 MB"),
+            ("30 us", "must be a number from 1 MB to 3.2 GB; shown is 800 MB"),
+        ):
             field.fill(typed)
             field.press("Tab")
             assert says in tab.locator(".cl-error:visible").inner_text()
             assert {summary.inner_text()} == seen
+        assert troubles == []
+
+
+def test_a_field_takes_zero_without_a_unit_and_every_other_value_in_a_unit_of_its_kind(tmp_path):
+    control = Control("o", "Overhead", {0.0: "0", 0.5: "0.5 µs", 1.0: "1 µs", 25.0: "25 µs"}, kind="number")
+    shown = Part(lambda o: f"<p>{o:g}</p>")
+    with opened(write_page(tmp_path, Explorer("Toy", [control], [shown], lambda o: f"{o:g}"))) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        field, summary = tab.get_by_label("Overhead, typed"), tab.locator(".cl-summary")
+        for typed, read in (("500 ns", "0.5"), ("0", "0"), ("2.5e1us", "25"), ("0 us", "0"), (".5 μs", "0.5")):
+            field.fill(typed)
+            assert summary.inner_text() == read
+        for typed in ("25", "25 B", "25 us/s", "µs", "-1 us", ""):
+            field.fill(typed)
+            field.press("Tab")
+            assert "must be a number from 0 to 25 µs; shown is 0.5 µs" in tab.locator(".cl-error:visible").inner_text()
+        field.fill("2")
+        assert tab.locator(".cl-error:visible").count() == 0
         assert troubles == []
 
 

@@ -114,6 +114,40 @@ def test_two_explorers_in_a_page_do_not_disturb_each_other(tmp_path):
         assert troubles == []
 
 
+def test_what_is_pressed_stays_below_the_pointer_and_what_has_the_focus_among_its_neighbors(page):
+    with opened(page, viewport={"width": 1280, "height": 900}) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.add_style_tag(content=":root { --cl-top: 56px; } body { padding: 1000px 0; }")  # a head that covers so much
+        tree, step = tab.get_by_role("radio", name="Tree"), tab.get_by_role("slider", name="Step")
+        tab.evaluate("(up) => { scrollBy(0, up); }", tree.bounding_box()["y"] - 40)
+        at = tree.bounding_box()
+        tab.mouse.move(at["x"] + 5, at["y"] + 5)
+        tab.mouse.down()
+        assert tree.bounding_box() == at
+        tab.mouse.up()
+        assert tree.is_checked()
+        tab.evaluate("() => { scrollBy(0, -300); }")
+        below = step.bounding_box()["y"] - tree.bounding_box()["y"]
+        for each in (tree, step, tree):
+            each.focus()
+            assert step.bounding_box()["y"] - tree.bounding_box()["y"] == below
+        assert troubles == []
+
+
+@pytest.mark.parametrize("asked", ["n=5", "n=%E0%A4%A", "ranks=8, step=3-of-9"])
+def test_a_link_to_what_is_not_on_offer_says_so_until_something_moves(page, asked):
+    with opened(page) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        address = f"steps-of-an-all-reduce?algorithm=tree-binomial&{asked.replace(', ', '&')}"
+        tab.evaluate("(address) => { location.hash = address; }", address)
+        tab.wait_for_selector(".cl-note:visible")
+        assert f"The link asks for {asked}, which is not on offer here." in tab.locator(".cl-note").inner_text()
+        assert tab.locator(".cl-summary").inner_text() == "tree on 8 ranks, step 0 < 7"
+        tab.get_by_role("slider", name="Ranks N").press("ArrowRight")
+        assert not tab.locator(".cl-note").is_visible()
+        assert troubles == []
+
+
 def test_without_script_the_first_state_stands(page):
     with opened(page, java_script_enabled=False) as (tab, _):
         assert tab.locator(".cl-note").is_visible()

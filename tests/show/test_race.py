@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from colllib import star
 from colllib.algorithms import CATALOGUE, find
-from colllib.cost import Cost
+from colllib.cost import Cost, best_segments
 from colllib.ladder import Entry
 from colllib.show import cost_explorer
 from colllib.show.cost_explorer import RANKS, on_star
@@ -79,6 +79,21 @@ def test_equal_times_tie_and_bounds_do_not_run():
     race = Race(lambda: rows)
     found = fastest(race.standings({"m": 1e6, "alpha": 1e-6, "bw": 1e9}))
     assert [one.row.name for one in found] == ["a", "b"]
+
+
+def test_who_leads_leads_until_another_is_faster_and_not_as_soon_as_another_ties():
+    """The later row has one latency less, which against enough bytes is less than what a tie may differ by."""
+    rows = [Row("late", only(Cost(2, 1))), Row("early", only(Cost(1, 1)))]
+    race, state = Race(lambda: rows), {"alpha": 1e-6, "bw": 1e9}
+    assert len(fastest(race.standings({**state, "m": 1e16}))) == 2
+    assert [(size, one.row.name) for size, one in turns(race, state, [1e2, 1e8, 1e16])] == [(1e2, "early")]
+
+
+def test_as_many_segments_are_tried_as_the_library_tries():
+    chain = find("broadcast", "chain")
+    prices = {"message": 100e9, "alpha": 1e-8, "bandwidth": 1e9}
+    _, segments = Form.fitted(lambda p: chain.cost(65536, segments=p)).price(100e9, [1e-8], [1e9])
+    assert segments == best_segments(lambda p: chain.cost(65536, segments=p), **prices) == 2**20
 
 
 def test_a_row_that_somebody_chose_takes_that_way():

@@ -165,15 +165,15 @@ const draw = (function () {
   }
 
   function ways(view, field, state, texts, width) {
-    const one = race.standings(field, state).find((each) => each.way);
-    const found = race.prices(field, one.row, state).map(([label, time]) => [time, Number(label.split(" ").pop()), label]);
-    const best = found.reduce((low, each) => (each[0] < low[0] ? each : low));
-    const told = `${best[2]}: ${seconds(best[0])}`;
+    const one = race.standings(field, state).find((each) => each.way || each.row.w[""].length > 2);
+    const number = (way) => Number(way.split(" ").pop()), best = one.way || `P = ${one.segments}`;
+    const found = one.way ? race.prices(field, one.row, state).map(([way, time]) => [number(way), time]) : race.overSegments(field, one, state);
+    const told = `${best}: ${seconds(one.seconds)}`;
     const frame = { xLabel: view.x_label, yLabel: "time", logX: 2, logY: 0, xFormat: race.number, yFormat: (time) => seconds(time), width, height: 210 };
-    const line = { name: one.row.n, label: "", xs: found.map((each) => each[1]), ys: found.map((each) => each[0]), look: one.look };
+    const line = { name: one.row.n, label: "", xs: found.map(([x]) => x), ys: found.map(([, time]) => time), look: one.look };
     const rule = view.at ? { x: state[view.at], label: texts[view.at], strip: [] } : null;
-    const { svg, x } = plot([line], frame, { marks: [{ x: best[1], y: best[0], label: told }], rule });
-    return { html: figure(`Time against ${view.x_label}. Best: ${best[2]} with ${seconds(best[0])}.`, svg), x };
+    const { svg, x } = plot([line], frame, { marks: [{ x: number(best), y: one.seconds, label: told }], rule });
+    return { html: figure(`Time against ${view.x_label}. Best: ${best} with ${seconds(one.seconds)}.`, svg), x };
   }
 
   const ordered = (all, order) => (order === "by time"

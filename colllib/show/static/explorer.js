@@ -75,6 +75,13 @@ function run(root, data) {
   const text = (i) => (controls[i].marks ? race.show[controls[i].kind](at[i], 4) : controls[i].texts[at[i]]);
   const indexOf = (name) => controls.findIndex((control) => control.name === name);
   let timer = 0, frame = 0, writing = 0, lit = null;
+  const note = root.querySelector(".cl-note"), noted = note.textContent;
+  function remark(words) { // on a link that cannot be followed
+    if (note.textContent === (words || noted)) return;
+    note.setAttribute("role", "alert");
+    note.textContent = words || noted;
+    note.classList.toggle("cl-said", Boolean(words));
+  }
 
   // -- controls --------------------------------------------------------------------------------
   function radio(words, k, i) {
@@ -111,32 +118,36 @@ function run(root, data) {
     if (field && !typing && controls[i].told !== text(i)) { field.value = text(i); error(controls[i], ""); }
     if (field) controls[i].told = text(i);
   }
-  // What "1,024", "30MB" or "0.5 µs" says as a number.
+  const read = (control, words) => race.read(control.kind, words, control.marks[0], control.marks[control.marks.length - 1]);
+  // What "1,024", "1e3", "30MB" or "0.5 µs" says: a number, and of what.
   function amount(words) {
-    const found = /^([\d.]+) ?([kMGTmuµμn]?)(?:B|s|B\/s)?$/.exec(words.replace(/,/g, ""));
-    return found ? Number(found[1]) * { "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, m: 1e-3, u: 1e-6, "µ": 1e-6, "μ": 1e-6, n: 1e-9 }[found[2]] : NaN;
+    const found = /^((?:\d+\.?\d*|\.\d+)(?:[eE]\d+)?) ?([kMGTmuµμn]?)(B|s|)$/.exec(words.replace(/,(?=\d{3}(?!\d))/g, ""));
+    if (!found) return [-1, words]; // in no unit at all
+    return [Number(found[1]) * { "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, m: 1e-3, u: 1e-6, "µ": 1e-6, "μ": 1e-6, n: 1e-9 }[found[2]], found[3]];
   }
   function typed(i, finished) {
     const control = controls[i], words = control.field.value.trim();
     try {
-      if (control.marks) move(i, race.read(control.kind, words, control.marks[0], control.marks[control.marks.length - 1]), true);
+      if (control.marks) move(i, read(control, words), true);
       else {
-        const wanted = amount(words), all = control.texts.map(amount);
+        const { texts } = control, most = texts[last(i)];
+        const [wanted, unit] = amount(words), all = texts.map((each) => amount(each)[0]);
+        if (wanted && unit !== amount(most)[1]) throw new Error(`must be a number from ${texts[0]} to ${most}`);
         const place = all.findIndex((each) => Math.abs(each - wanted) <= 1e-9 * wanted);
-        const near = control.texts.filter((_, k) => all[k] < wanted).slice(-1)
-          .concat(control.texts.filter((_, k) => all[k] > wanted).slice(0, 1));
-        if (place < 0) throw new Error(near.length ? `not counted here; near are ${near.join(" and ")}` : "must be a number");
+        const near = texts.filter((_, k) => all[k] < wanted).slice(-1).concat(texts.filter((_, k) => all[k] > wanted).slice(0, 1));
+        if (place < 0) throw new Error(`not counted here; near ${near.length > 1 ? "are" : "is"} ${near.join(" and ")}`);
         move(i, place, true);
       }
       error(control, "");
-    } catch (problem) {
-      if (finished) error(control, `${words || "nothing"}: ${problem.message}`);
+    } catch (problem) { // what is being typed is no mistake yet
+      error(control, finished ? `${words || "nothing"}: ${problem.message}; shown is ${text(i)}` : "");
     }
   }
   function move(i, value, typing) {
     if (controls[i].marks ? !(value > 0) : value < 0 || value > last(i)) return;
     const began = performance.now();
     at[i] = value;
+    remark("");
     for (let k = i + 1; k < controls.length; k += 1) refit(k);
     controls.forEach((_, k) => label(k, typing && k === i));
     const swapped = parts.reduce((count, part) => count + show(part), 0);
@@ -381,24 +392,27 @@ function run(root, data) {
 
   // -- the address -----------------------------------------------------------------------------
   const compact = (i) => (controls[i].marks ? race.show[controls[i].kind](at[i], 12).replace(/ /g, "").replace("µ", "u") : slug(text(i)));
+  const decoded = (words) => { try { return decodeURIComponent(words); } catch (problem) { return words; } };
   const link = () => `#${root.id}?${controls.map((control, i) => `${control.name}=${compact(i)}`).join("&")}`;
   function write() {
     clearTimeout(writing);
     history.replaceState(history.state, "", link());
   }
   function restore(query) {
-    const wanted = new Map(query.split("&").map((pair) => pair.split("=").map(decodeURIComponent)));
+    const wanted = new Map(query.split("&").map((pair) => pair.split("=").map(decoded)));
     controls.forEach((control, i) => {
-      if (!wanted.has(control.name)) return;
+      const asked = wanted.get(control.name);
+      refit(i);
+      const place = control.marks ? 0 : control.texts.findIndex((each) => slug(each) === asked);
       try {
-        if (control.marks) at[i] = race.read(control.kind, wanted.get(control.name), control.marks[0], control.marks[control.marks.length - 1]);
-        else {
-          refit(i);
-          const place = control.texts.findIndex((each) => slug(each) === wanted.get(control.name));
-          if (place >= 0) at[i] = place;
-        }
-      } catch (problem) { /* an address that says nothing changes nothing */ }
+        if (place < 0) return;
+        at[i] = control.marks ? read(control, asked) : place;
+        wanted.delete(control.name);
+      } catch (problem) { /* it stays among what is wanted */ }
     });
+    wanted.delete("");
+    const missing = [...wanted].map((pair) => pair.join("="));
+    remark(missing.length ? `The link asks for ${missing.join(", ")}, which is not on offer here. The controls say what is shown.` : "");
     controls.forEach((_, i) => { refit(i); label(i); });
     parts.forEach(show);
     ends();
@@ -448,7 +462,7 @@ function run(root, data) {
   });
   ["focusin", "input", "click"].forEach((kind) => root.addEventListener(kind, ({ target }) => {
     const used = target.closest(".cl-play") || target.closest(".cl-control");
-    if (!used) return;
+    if (!used || (kind === "focusin" && root.matches(":active"))) return; // what is pressed stays below the pointer
     root.querySelectorAll(".cl-held").forEach((each) => each.classList.remove("cl-held"));
     used.classList.add("cl-held"); // explorer.css keeps it in sight
   }));

@@ -2,7 +2,7 @@
 // prices exact counts, and says who is fastest. A browser test holds every line of it against Python.
 const race = (function () {
   "use strict";
-  const TIE = 1e-9, SAME = 1 + 2e-15, MOST = 2 ** 20, POINTS = 64;
+  const TIE = 1e-9, SAME = 1 + 2e-15, MOST = 2 ** 20, STEPS = 8, POINTS = 64;
 
   // -- numbers as text, rounded as Python rounds: exact, and ties to the even digit ------------
   function even(value, up, down, rest) { // two texts as near as each other: the one that ends in an even digit
@@ -89,20 +89,25 @@ const race = (function () {
     return [sum(a0, a1, segments, 1), sum(b0, b1, 1, segments)];
   }
 
+  function inSegments(form, p, alpha, per) {
+    if (p <= points(form)) return count(form[2 * p - 2]) * alpha + count(form[2 * p - 1]) * per;
+    const [a0, a1, b0, b1] = form.slice(-4).map(count);
+    return (a0 + a1 * p) * alpha + (b0 + b1 / p) * per;
+  }
   function price(form, message, alpha, bandwidth) {
     if (Array.isArray(form[0])) {
       const most = (given, each) => Math.max(...given.map((one, level) => each(count(one), level)));
       return [form.reduce((total, [steps, hops, loads]) => total + steps
         * (most(hops, (n, level) => n * alpha[level]) + most(loads, (n, level) => n * message / bandwidth[level])), 0), 1];
     }
-    const per = message / bandwidth[0], numbers = form.map(count), times = [];
-    for (let k = 0; k < points(form); k += 1) times.push([numbers[2 * k] * alpha[0] + numbers[2 * k + 1] * per, k + 1]);
+    const per = message / bandwidth[0], several = Array.from({ length: points(form) }, (_, k) => k + 1);
     if (form.length > 2) {
-      const [a0, a1, b0, b1] = numbers.slice(-4);
-      const near = Math.floor(Math.min(Math.sqrt(b1 * per / (a1 * alpha[0])), MOST)) - 1;
-      const from = Math.max(times.length + 1, near);
-      for (let p = from; p < from + 4; p += 1) times.push([(a0 + a1 * p) * alpha[0] + (b0 + b1 / p) * per, p]);
+      const [, a1, , b1] = form.slice(-4).map(count);
+      const near = Math.floor(Math.min(Math.sqrt(b1 * per / (a1 * alpha[0])), MOST - 2)) - 1;
+      const from = Math.max(several.length + 1, near);
+      several.push(from, from + 1, from + 2, from + 3);
     }
+    const times = several.map((p) => [inSegments(form, p, alpha[0], per), p]);
     const lowest = Math.min(...times.map(([time]) => time)) * SAME;
     return times.find(([time]) => time <= lowest);
   }
@@ -116,6 +121,12 @@ const race = (function () {
     const here = quantities(field, row, state);
     return Object.entries(row.w).map(([way, form]) => [way, ...price(form, ...here)]);
   };
+  function overSegments(field, one, state) { // ever farther apart, to four times the best and to 64 at least
+    const [message, [alpha], [bandwidth]] = quantities(field, one.row, state);
+    const last = Math.ceil(STEPS * Math.log2(Math.max(64, 4 * one.segments)));
+    const several = new Set(Array.from({ length: last + 1 }, (_, k) => Math.round(2 ** (k / STEPS)))).add(one.segments);
+    return [...several].sort((a, b) => a - b).map((p) => [p, inSegments(one.row.w[one.way], p, alpha, message / bandwidth)]);
+  }
   function priced(field, row, state) {
     const found = prices(field, row, state);
     const taken = row.k && row.k.find(([limit]) => state[field.m] < limit)[1];
@@ -140,19 +151,18 @@ const race = (function () {
     return running.filter((one) => one.seconds <= least * (1 + TIE));
   }
   function turns(field, state, sizes) {
-    const first = (message) => fastest(standings(field, { ...state, [field.m]: message }))[0];
-    const found = [[sizes[0], first(sizes[0])]];
+    const first = (message) => fastest(standings(field, { ...state, [field.m]: message }));
+    const found = [[sizes[0], first(sizes[0])[0]]];
+    const leads = (message) => first(message).some((one) => one.row === found[found.length - 1][1].row); // alone or not
     for (let k = 1; k < sizes.length; k += 1) {
       let low = sizes[k - 1];
-      const after = first(sizes[k]);
-      while (after.row !== found[found.length - 1][1].row) {
-        const before = found[found.length - 1][1].row;
+      while (!leads(sizes[k])) {
         let [below, above] = [low, sizes[k]];
         while (above > below * 1.0001) {
           const middle = Math.sqrt(below * above);
-          if (first(middle).row === before) below = middle; else above = middle;
+          if (leads(middle)) below = middle; else above = middle;
         }
-        found.push([above, first(above)]);
+        found.push([above, first(above)[0]]);
         low = above;
       }
     }
@@ -232,5 +242,5 @@ const race = (function () {
     return said.slice(0, 1).toUpperCase() + said.slice(1);
   }
 
-  return { POINTS, format, show, read, general, fixed, ratio, size, seconds, rate, number, count, counts, prices, standings, ideal, fastest, turns, measured, busy, totals, told };
+  return { POINTS, format, show, read, general, fixed, ratio, size, seconds, rate, number, count, counts, prices, overSegments, standings, ideal, fastest, turns, measured, busy, totals, told };
 }());
