@@ -48,9 +48,9 @@ def form(name: str, n: int) -> Form:
 
 
 def chosen(schedule: str, n: int, p: int) -> list[Row]:
-    """The schedule in the chosen number of segments, and in the best of all."""
+    """The schedule in the best number of segments, and in the chosen one."""
     found = form(schedule, n)
-    return [Row("chosen", only(found.cost(p))), Row("best", {"": found})]
+    return [Row(pipelines()[schedule].label, {"": found}), Row("chosen", only(found.cost(p)))]
 
 
 def pipeline_explorer() -> Explorer:
@@ -74,7 +74,7 @@ def pipeline_explorer() -> Explorer:
             Part(_counts, "Counts", fold="Counts"),
         ],
         summary="{schedule}, N = {n}: {m} take {time:chosen} with P = {p} on the lock-step clock. The best is "
-        "P = {segments:best}, with {time:best}.",
+        "P = {segments}, with {time}.",
         note=f"Star, one full-duplex port per rank. The diagram is drawn for M/BW = {RATIO} alpha. Each row is a "
         "rank's sending port; the number is the segment, a thin line is the time until it has arrived (on the "
         "lock-step clock: until the step ends). Hollow bars belong to the second tree. The pipeline is full from the "

@@ -417,7 +417,7 @@ class Rows(View):
 
 
 def _side(cell: str) -> str:
-    return "" if cell in ("name", "title", "way", "group") or cell not in _CELLS else ' class="cl-right"'
+    return "" if cell in ("name", "title", "way") or cell not in _CELLS else ' class="cl-right"'
 
 
 def _cell(cell: str, one: Priced, message: float, least: float) -> str:
@@ -428,7 +428,6 @@ _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "name": lambda one, m, least: one.row.name,
     "title": lambda one, m, least: one.title,
     "way": lambda one, m, least: one.label,
-    "group": lambda one, m, least: one.row.group,
     "time": lambda one, m, least: units.seconds(one.seconds, 4),
     "of fastest": lambda one, m, least: "" if one.row.bound else units.ratio(one.seconds / least),
     "over floor": lambda one, m, least: units.ratio(one.seconds / one.floor) if one.floor else "",

@@ -284,7 +284,6 @@ const draw = (function () {
     name: (one) => one.row.n,
     title: (one) => one.title,
     way: (one) => one.label,
-    group: (one) => one.row.g || "",
     time: (one) => seconds(one.seconds, 4),
     "of fastest": (one, m, least) => (one.row.b ? "" : ratio(one.seconds / least)),
     "over floor": (one) => (one.floor ? ratio(one.seconds / one.floor) : ""),
@@ -295,7 +294,7 @@ const draw = (function () {
     busbw: (one, m) => race.rate(race.measured("rate", one, m, [one])),
     calls: (one, m) => `${one.row.t || 1} × ${race.size(one.row.m || m)}`,
   };
-  const WORDY = ["name", "title", "way", "group"];
+  const WORDY = ["name", "title", "way"];
 
   function rows(view, field, state, texts) {
     const all = ordered(race.standings(field, state), texts[view.order]);
@@ -331,5 +330,5 @@ const draw = (function () {
 
   const told = (view, field, state, texts) => ({ html: escape(race.told(view.text, field, state, texts)) });
 
-  return { escape, map, curves, ways, dots, bars, rows, heat, turns, told };
+  return { map, curves, ways, dots, bars, rows, heat, turns, told };
 }());

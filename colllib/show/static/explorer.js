@@ -533,7 +533,7 @@ function tabbed({ key }) {
   document.querySelectorAll(".cl-explorer[data-started]").forEach(begin);
 }
 document.addEventListener("keydown", tabbed);
-window.colllibShow = { start, load: (digest, packed) => arrived.get(digest)(packed), shown, read: race.read, show: race.show };
+window.colllibShow = { start, load: (digest, packed) => arrived.get(digest)(packed), shown, read: race.read };
 window.addEventListener("hashchange", arrive);
 start();
 arrive();

@@ -242,5 +242,5 @@ const race = (function () {
     return said.slice(0, 1).toUpperCase() + said.slice(1);
   }
 
-  return { POINTS, format, show, read, general, fixed, ratio, size, seconds, rate, number, count, counts, prices, overSegments, standings, ideal, fastest, turns, measured, busy, totals, told };
+  return { POINTS, format, show, read, fixed, ratio, size, seconds, rate, number, counts, prices, overSegments, standings, ideal, fastest, turns, measured, busy, totals, told };
 }());
