@@ -607,6 +607,14 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
     check_counts(segments=segments, interval=interval)
     if segments == 1 or schedule.num_steps == 0:
         return schedule
+    if isinstance(schedule, Orbit):
+        count = segments * len(schedule.seed.messages[0])
+        check_size(f"{segments} segments of {schedule!r}", count, MOST_BLOCKS, "messages of one rank")
+
+        def number(block: IntArray, copy: IntArray) -> IntArray:
+            return schedule.numbered(block // segments, copy) * segments + block % segments
+
+        return Orbit(pipelined(schedule.seed, segments, interval), schedule.lattice, schedule.still, number)
     blocks = _cut(schedule.blocks, segments, "segments")
     steps = list(schedule.steps)
     messages = np.array([len(step.src) for step in steps])

@@ -33,7 +33,7 @@ from colllib.cost import Cost
 from colllib.exact import Fractions
 from colllib.execution import ScheduleError, execute
 from colllib.primitives import PRIMITIVES, Blocks, all_reduce, point_to_point
-from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, side_by_side
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, boxes, from_links, full_mesh, line, mesh, ring, star, torus
 from colllib.topology.base import uniform
@@ -134,6 +134,29 @@ def test_orbits_nest_to_orbits_and_to_the_same_as_their_wholes(inner, outer):
         whole = nested(Lattice((inner, outer)), [(axis, copied(schedule)) for axis, schedule in chosen])
         assert isinstance(found, Orbit) == all(isinstance(schedule, Orbit) for _, schedule in chosen)
         assert journeys(found) == journeys(whole)
+
+
+@given(orbits(), st.integers(2, 4), st.integers(1, 3))
+@settings(max_examples=60)
+def test_segments_of_an_orbit_are_an_orbit_with_the_blocks_and_messages_of_those_of_the_whole(
+    orbit, segments, interval
+):
+    cut, whole = (pipelined(schedule, segments, interval) for schedule in (orbit, copied(orbit)))
+    assert isinstance(cut, Orbit)
+    assert cut.num_steps == whole.num_steps
+    assert list(map(Counter, reference.messages(cut))) == list(map(Counter, reference.messages(whole)))
+    assert list(cut.blocks.share) == list(whole.blocks.share)
+    for side in ("source", "target"):
+        one, other = (
+            [sorted(schedule.blocks.holders(int(who)).tolist()) for who in getattr(schedule.blocks, side)]
+            for schedule in (cut, whole)
+        )
+        assert one == other
+
+
+def test_segments_that_give_a_rank_more_messages_than_fit_are_refused():
+    with pytest.raises(limits.TooLarge, match="20000000 messages of one rank are too many"):
+        pipelined(alltoall.bruck(9, radix=9), 2500000)
 
 
 def test_orbits_of_other_moves_are_put_together_in_full():
