@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from inspect import signature
 from itertools import product
-from math import inf, isqrt
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -25,6 +25,7 @@ from colllib.limits import (
     LINK,
     MOST_BLOCKS,
     MOST_SECONDS,
+    MOVED,
     STEP,
     TooLarge,
     check_seconds,
@@ -32,7 +33,7 @@ from colllib.limits import (
 )
 from colllib.overlap import Pricing, Traffic, lowest, lowest_by_rounds, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
-from colllib.symmetry import by_symmetry
+from colllib.symmetry import by_symmetry, expected_by_symmetry, expected_proof
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
 from colllib.topology.expression import find as find_topology
 
@@ -109,6 +110,17 @@ class Entry:
         schedule = self.schedule(segments)
         if not _symmetric(schedule):
             check_seconds(named, expected_seconds(named, schedule, self.topology))
+
+    def expected(self, named: str, segments: int = 1) -> float:
+        """About how many seconds executing it takes.
+
+        Raises:
+            TooLarge: if it fills the memory.
+        """
+        schedule = self.schedule(segments)
+        if isinstance(schedule, Orbit) and _symmetric(schedule):
+            return expected_by_symmetry(schedule, self.topology)
+        return expected_seconds(named, schedule, self.topology)
 
     def cost(self, segments: int = 1) -> Cost:
         """The exact cost, by what `how` says; remembered."""
@@ -406,7 +418,7 @@ def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
 
     def seconds(pieces: int) -> float:
         schedule = _to_try(here, named, pieces)
-        return inf if schedule is None else pricing.lock_step(whole_steps(schedule))
+        return inf if schedule is None else pricing.lock_step(whole_steps(schedule, here.topology))
 
     rounds = max(1, (here.topology.ranks - 1).bit_length()) if here.algorithm.in_rounds else 1
     return lowest_by_rounds(seconds, rounds, MOST_SEGMENTS)[1]
@@ -435,6 +447,14 @@ def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> t
     """
     with suppress(TooLarge):
         schedule, topology = here.schedule(), here.topology
+        if isinstance(schedule, Orbit):
+            most = min(MOST_SEGMENTS, int(OVERLAPPED / max(expected_proof(schedule), MOVED)))
+            while most > 0:
+                time, found = lowest(seconds, most)
+                if (takes := here.expected(named, found)) <= OVERLAPPED:
+                    return time, found
+                most = min(found - 1, int(found * OVERLAPPED / takes))
+            return inf, 1
         first = (schedule.num_steps - 1) * (
             STEP + LINK * topology.num_links
         )  # a further segment takes but one step more
@@ -513,19 +533,7 @@ def field_of(
                 rungs.append(run(Entry(algorithm, topology).in_best_base(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
-        else:
-            if _is_too_large_to_search(algorithm, topology):
-                most = isqrt(MOST_BLOCKS)
-                why = (
-                    f"are compared for up to {most} ranks: colllib run takes --tiers and --order, such as --tiers bruck"
-                )
-                left_out[f"{algorithm.name} with other algorithms on its tiers"] = why
     return sorted(rungs, key=_seconds), left_out
-
-
-def _is_too_large_to_search(algorithm: Algorithm, topology: Topology) -> bool:
-    """Whether an all-to-all has so many blocks, one for each two ranks, that it runs by symmetry at best."""
-    return algorithm.primitive == "all-to-all" and "tiers" in algorithm.options and topology.ranks**2 > MOST_BLOCKS
 
 
 def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> tuple[Algorithm, int] | None:
@@ -536,8 +544,6 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
     if "tiers" not in algorithm.options or topology.lattice is None:
         return None
     check_latency(price["alpha"])
-    if _is_too_large_to_search(algorithm, topology):
-        return None
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
     ways = [
         (lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)
@@ -575,7 +581,7 @@ def in_every_way(
                 with suppress(ValueError):  # several lines would meet in one switch, or no route leads there
                     phases = hierarchical.phases(algorithm.primitive, topology, tiers, order, defaults.get("root"))
                     known[-1][name] = {
-                        place: pricing.traffic(flows(lattice, phases, place))
+                        place: pricing.traffic(flows(lattice, phases, place, topology.link_class is not None))
                         for place, phase in enumerate(phases)
                         if phase.axis == axis
                     }

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from colllib.algorithms.nested import Flows
 from colllib.cost import SAME, Price, first_lowest, values_per_level
 from colllib.exact import IntArray
-from colllib.schedule import Schedule
+from colllib.schedule import Orbit, Schedule
+from colllib.symmetry import has_classes
 from colllib.topology import Topology
 
 FloatArray = NDArray[np.float64]
@@ -151,9 +152,17 @@ class Pricing:
         speed = np.array([float(tier.bandwidth) * speeds[tier.level] for tier in topology.tiers])[topology.tier]
         self.topology, self.seconds = topology, message / speed  # that each link takes for M
         self.alpha = np.array(alphas) / topology.alpha.denominator
+        #: of each link, all in one where the topology tells none
+        self.classes = np.zeros(topology.num_links, np.intp) if topology.link_class is None else topology.link_class
+        links = np.maximum(np.bincount(self.classes), 1)
+        #: that each link of a class takes for M from every rank
+        self.of_class = np.bincount(self.classes, self.seconds) / links * topology.ranks / links
 
     def traffic(self, steps: Iterable[Flows]) -> Traffic:
-        """What steps take, steps that are alike being routed once.
+        """What steps take, those with the same flows being routed once.
+
+        Args:
+            steps: with all flows, or rank 0's alone in each of them.
 
         Raises:
             NoRouteError: for flows without a route.
@@ -162,7 +171,7 @@ class Pricing:
         waits: list[float] = []
         kind: list[int] = []
         busy: list[tuple[IntArray, FloatArray]] = []  # the links that are, and for how long
-        column, columns = np.zeros(self.topology.num_links, dtype=np.intp), 1
+        column, columns = np.zeros(self.topology.num_links, dtype=np.intp), 1  # of each link, or class
         last: Flows | None = None
         for step in steps:
             kind.append(kind[-1] if step is last else kinds.setdefault(_digest(step), len(kinds)))
@@ -183,6 +192,8 @@ class Pricing:
         lasting = np.concatenate([np.zeros(0), *(seen[k][1] for k in kind)])
         when = np.arange(len(kind)).repeat(np.array([len(seen[k][0]) for k in kind], dtype=np.intp))
         order = np.argsort(of, kind="stable")
+        if last is not None and last.alike:
+            column = column[self.classes]
         return Traffic(np.array(waits)[kind], column, of[order], when[order], lasting[order])
 
     def lock_step(self, steps: Iterable[Flows]) -> float:
@@ -198,21 +209,24 @@ class Pricing:
         return total
 
     def _routed(self, step: Flows) -> tuple[float, FloatArray]:
-        """The latency of a step, and for how long it keeps each link busy."""
+        """The latency of a step, and for how long it keeps each link busy, or each link of a class."""
         crossing, link = self.topology.router(step.src, step.dst)
         level, hops = self.topology.latencies(crossing, link, len(step.src))
-        load = np.bincount(link, step.share[crossing], self.topology.num_links)
-        return float((hops * self.alpha[level]).max(initial=0)), load * self.seconds
+        place, seconds = (self.classes[link], self.of_class) if step.alike else (link, self.seconds)
+        load = np.bincount(place, step.share[crossing], len(seconds))
+        return float((hops * self.alpha[level]).max(initial=0)), load * seconds
 
 
 def _digest(step: Flows) -> bytes:
-    return blake2b(b"".join(part.tobytes() for part in step), digest_size=16).digest()
+    return blake2b(b"".join(part.tobytes() for part in step[:3]), digest_size=16).digest()
 
 
-def whole_steps(schedule: Schedule) -> Iterator[Flows]:
-    """The steps of a schedule, with a flow from each node to each that it sends to."""
-    for src, dst, share in map(schedule.carried, range(schedule.num_steps)):
-        yield Flows(src, dst, share.as_floats())
+def whole_steps(schedule: Schedule, topology: Topology) -> Iterator[Flows]:
+    """The steps of a schedule, with a flow from each node to each that it sends to, or with rank 0's alone."""
+    alike = isinstance(schedule, Orbit) and has_classes(schedule, topology)
+    for t in range(schedule.num_steps):
+        src, dst, share = schedule.carried(t, alike)
+        yield Flows(src, dst, share.as_floats(), alike)
 
 
 def overlapped(
@@ -233,7 +247,7 @@ def overlapped(
     18.0
     """
     pricing = Pricing(topology, message=message, alpha=alpha, bandwidth=bandwidth)
-    return pricing.traffic(whole_steps(schedule)).in_segments()
+    return pricing.traffic(whole_steps(schedule, topology)).in_segments()
 
 
 def lowest(seconds: Callable[[int], float], most: int) -> tuple[float, int]:

@@ -184,8 +184,12 @@ class Schedule:
         """The same only for steps in which the same shares go from the same nodes to the same."""
         return b"".join(column.tobytes() for column in self.step(t)[:3])
 
-    def carried(self, t: int) -> tuple[IntArray, IntArray, Fractions]:
+    def carried(self, t: int, by_one: bool = False) -> tuple[IntArray, IntArray, Fractions]:
         """Sources and destinations of a step, and how much of M goes from one to the other, whatever the blocks.
+
+        Args:
+            t: which step.
+            by_one: of an orbit, by one rank alone.
 
         >>> from colllib.algorithms import allgather
         >>> src, dst, share = allgather.recursive_doubling(4).carried(1)
@@ -308,10 +312,12 @@ class Orbit(Schedule):
         some = slice(self._first[t], self._first[t + 1])
         return b"".join(column[some].tobytes() for column in self.of_one_rank[0][:3])
 
-    def carried(self, t: int) -> tuple[IntArray, IntArray, Fractions]:
+    def carried(self, t: int, by_one: bool = False) -> tuple[IntArray, IntArray, Fractions]:
         """As of any schedule, counted for one rank."""
         some = slice(self._first[t], self._first[t + 1])
         src, dst, share = _carried(self.of_one_rank[0].taken(some), self.seed.blocks, self.ranks)
+        if by_one:
+            return src, dst, share
         everywhere = Fractions(np.tile(share.numerators, self.moves.order), share.denominator)
         return self.everywhere(src), self.everywhere(dst), everywhere
 

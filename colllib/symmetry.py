@@ -15,7 +15,7 @@ import numpy as np
 
 from colllib.exact import IntArray, accumulated, counted, gathered, multiplied
 from colllib.execution import Execution, Ledger, check_fit, mean_crossings
-from colllib.limits import CROSSING, MESSAGE, MOST_AT_ONCE, check_seconds
+from colllib.limits import ADDED, CROSSING, MESSAGE, MOST_AT_ONCE, MOVED, check_seconds
 from colllib.moves import Numbers
 from colllib.provenance import (
     check_named,
@@ -59,46 +59,82 @@ def by_symmetry(orbit: Schedule, topology: Topology | None = None) -> Execution:
     return Execution(orbit, topology, _ledger(orbit, topology), "by symmetry")
 
 
+class _Kinds:
+    """The steps of an orbit, those with the same traffic being one kind.
+
+    Attributes:
+        src, dst: where a rank's messages start and end, each pair once, shape (pairs,).
+        pair, size: of what goes from one rank to another in a step, shape (flows,).
+        of: the kind of each step, shape (T,).
+        times: how many steps are of a kind, shape (kinds,).
+        flows: which of the flows are a kind's.
+    """
+
+    def __init__(self, orbit: Orbit) -> None:
+        messages, share = orbit.of_one_rank[0], orbit.seed.blocks.share
+        pairs, pair = np.unique(messages.src * orbit.ranks + messages.dst, return_inverse=True)
+        radix = max(len(pairs), 1)
+        flows, flow = np.unique(orbit.seed.messages[0] * radix + pair, return_inverse=True)
+        self.src, self.dst = np.divmod(pairs, orbit.ranks)
+        self.size = counted(flow, gathered(share.numerators, messages.block), len(flows))
+        step, self.pair = np.divmod(flows, radix)
+        traffic = np.unique(self.size, return_inverse=True)[1] * radix + self.pair
+        first = np.searchsorted(step, np.arange(orbit.num_steps + 1)).tolist()
+        seen: dict[bytes, int] = {}
+        kind = [seen.setdefault(traffic[a:b].tobytes(), len(seen)) for a, b in pairwise(first)]
+        self.of = np.array(kind, dtype=np.intp)
+        _, examples, self.times = np.unique(self.of, return_index=True, return_counts=True)
+        self.flows = [slice(first[t], first[t + 1]) for t in examples.tolist()]
+
+    def seconds(self, orbit: Orbit, topology: Topology) -> float:
+        """About how long they take to count: each flow is routed once, for all ranks, or by class for rank 0 alone."""
+        by_class, crossings = has_classes(orbit, topology), float(mean_crossings(topology, self.src, self.dst))
+        flows: int = sum(part.stop - part.start for part in self.flows)
+        routed = (MESSAGE + CROSSING * crossings) * flows
+        return routed + COMPARED * len(self.src) * crossings if by_class else routed * orbit.moves.order
+
+
+def expected_proof(orbit: Orbit) -> float:
+    """About how many seconds the proof takes, of which every segment takes as many.
+
+    >>> from colllib.algorithms import allreduce
+    >>> from colllib.schedule import pipelined
+    >>> ring = allreduce.ring(8)
+    >>> round(expected_proof(pipelined(ring, 10)) / expected_proof(ring), 6)
+    10.0
+    """
+    when, messages = orbit.seed.messages
+    return len(when) * MOVED + int(messages.add.sum()) * (ADDED + MESSAGE * orbit.within.order)
+
+
+def expected_by_symmetry(orbit: Orbit, topology: Topology) -> float:
+    """About how many seconds `by_symmetry` takes.
+
+    >>> from colllib.algorithms import allreduce
+    >>> expected_by_symmetry(allreduce.ring(4096), star(4096)) < 0.1
+    True
+    """
+    return expected_proof(orbit) + _Kinds(orbit).seconds(orbit, topology)
+
+
 def _ledger(orbit: Orbit, topology: Topology) -> Ledger:
-    """What crosses which link, steps with the same traffic counted together."""
-    share, ranks = orbit.seed.blocks.share, orbit.ranks
-    messages = orbit.of_one_rank[0]
-    pairs, pair = np.unique(messages.src * ranks + messages.dst, return_inverse=True)
-    radix = max(len(pairs), 1)
-    flows, flow = np.unique(orbit.seed.messages[0] * radix + pair, return_inverse=True)  # a step, and a pair of ranks
-    size = counted(flow, gathered(share.numerators, messages.block), len(flows))
-    step, pair = np.divmod(flows, radix)
-    traffic = np.unique(size, return_inverse=True)[1] * radix + pair
-    first = np.searchsorted(step, np.arange(orbit.num_steps + 1)).tolist()
-    seen: dict[bytes, int] = {}
-    kind = np.array([seen.setdefault(traffic[a:b].tobytes(), len(seen)) for a, b in pairwise(first)], dtype=np.intp)
-    _, examples, times = np.unique(kind, return_index=True, return_counts=True)
-    some = [slice(first[t], first[t + 1]) for t in examples.tolist()]
-    by_class = _has_classes(orbit, topology)
-    ends = np.divmod(pairs, ranks)
-    _check_work(orbit, topology, *ends, sum(part.stop - part.start for part in some), by_class)
-    ledger = Ledger(topology, len(examples), share.denominator)
-    if by_class:
-        _check_classes(orbit, topology, *ends)
-        which = np.concatenate([np.arange(part.start, part.stop) for part in some] or [np.zeros(0, dtype=np.intp)])
-        kinds = np.repeat(np.arange(len(some)), [part.stop - part.start for part in some])
-        src, dst = (end[pair[which]] for end in ends)
-        _record_classes(ledger, kinds, src, dst, gathered(size, which), times)
+    """What crosses which link."""
+    kinds = _Kinds(orbit)
+    check_seconds(f"{orbit!r} on {topology.name} by symmetry", kinds.seconds(orbit, topology))
+    ledger = Ledger(topology, len(kinds.times), orbit.seed.blocks.share.denominator)
+    if has_classes(orbit, topology):
+        _check_classes(orbit, topology, kinds.src, kinds.dst)
+        each = [np.arange(part.start, part.stop) for part in kinds.flows]
+        rows = np.repeat(np.arange(len(each)), [len(part) for part in each])
+        which = np.concatenate([np.zeros(0, dtype=np.intp), *each])
+        src, dst = (end[kinds.pair[which]] for end in (kinds.src, kinds.dst))
+        _record_classes(ledger, rows, src, dst, gathered(kinds.size, which), kinds.times)
     else:
-        for row, (part, count) in enumerate(zip(some, times.tolist(), strict=True)):
-            src, dst = (orbit.everywhere(end[pair[part]]) for end in ends)
-            ledger.record(row, src, dst, np.tile(size[part], orbit.moves.order), count)
-    ledger.hops, ledger.loads = ledger.hops[kind], ledger.loads[kind]
+        for row, (part, times) in enumerate(zip(kinds.flows, kinds.times.tolist(), strict=True)):
+            src, dst = (orbit.everywhere(end[kinds.pair[part]]) for end in (kinds.src, kinds.dst))
+            ledger.record(row, src, dst, np.tile(kinds.size[part], orbit.moves.order), times)
+    ledger.hops, ledger.loads = ledger.hops[kinds.of], ledger.loads[kinds.of]
     return ledger
-
-
-def _check_work(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArray, flows: int, by_class: bool) -> None:
-    """Refuse what would take more than about a minute: so many flows are routed once, by class rank 0's alone."""
-    crossings = mean_crossings(topology, src, dst)
-    seconds = flows * (1 if by_class else orbit.moves.order) * (MESSAGE + CROSSING * crossings)
-    if by_class:
-        seconds += COMPARED * len(src) * crossings
-    check_seconds(f"{orbit!r} on {topology.name} by symmetry", seconds)
 
 
 def _portions(topology: Topology, src: IntArray, dst: IntArray) -> list[slice]:
@@ -107,8 +143,14 @@ def _portions(topology: Topology, src: IntArray, dst: IntArray) -> list[slice]:
     return [slice(start, start + size) for start in range(0, len(src), size)]
 
 
-def _has_classes(orbit: Orbit, topology: Topology) -> bool:
-    """Whether the topology says which links the orbit's moves take to one another, and these reach every rank."""
+def has_classes(orbit: Orbit, topology: Topology) -> bool:
+    """Whether the topology says which links the orbit's moves take to one another, and these reach every rank.
+
+    >>> from colllib.algorithms import alltoall
+    >>> from colllib.topology import torus
+    >>> has_classes(alltoall.bruck(16), star(16)), has_classes(alltoall.bruck(16), torus((4, 4)))
+    (True, False)
+    """
     axes = topology.lattice
     fits = axes is None or axes.dims == orbit.lattice.dims
     return fits and topology.link_class is not None and orbit.moves.order == orbit.ranks

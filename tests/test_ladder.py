@@ -10,6 +10,7 @@ from colllib import ladder as ladders
 from colllib.algorithms import alltoall, find, hierarchical, of
 from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, best, ladder, run
+from colllib.symmetry import by_symmetry, expected_proof
 from colllib.topology import boxes, fat_tree, leaf_spine, mesh, ring, star, switch_tree, torus
 from colllib.topology.expression import find as find_on
 
@@ -57,6 +58,11 @@ PIECES = (1, 4, 13)
 SHARED, ADDING, RACKS = boxes((2, 4), cards=1), boxes((2, 3), inc="both"), boxes((2, 2, 2))
 
 
+def hierarchical_row(primitive, on, price):
+    [row] = [row for row in ladder(primitive, on, **price) if row.algorithm.name == "hierarchical"]
+    return row
+
+
 @pytest.mark.parametrize(("on", "message"), [(SHARED, 1e3), (SHARED, 1e7), (ADDING, 1e6), (RACKS, 1e6)], ids=str)
 @pytest.mark.parametrize(
     "primitive", ["broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all"]
@@ -67,7 +73,7 @@ def test_no_other_algorithms_on_the_tiers_are_faster_in_any_number_of_segments(p
         "alpha": [1e-6, 4e-6, 9e-6][: on.levels],
         "bandwidth": [450e9, 50e9, 20e9][: on.levels],
     }
-    (row,) = (rung for rung in ladder(primitive, on, **price) if rung.algorithm.name == "hierarchical")
+    row = hierarchical_row(primitive, on, price)
     plain, axes, times = find(primitive, "hierarchical"), range(len(on.lattice.dims)), []
     for order in hierarchical.ORDERS:
         for names in product(*(hierarchical.choices(on, axis, primitive, order) for axis in axes)):
@@ -130,13 +136,37 @@ def test_segments_for_an_algorithm_that_takes_none_are_refused():
         run(find("all-reduce", "ring"), star(4), segments=2, **ANCHOR)
 
 
-def test_no_way_is_looked_for_where_an_all_to_all_has_more_blocks_than_fit(monkeypatch):
-    monkeypatch.setattr(ladders, "in_every_way", lambda *_: pytest.fail("a search"))
+@pytest.mark.parametrize("on", [SHARED, boxes((4, 2))], ids=str)
+@pytest.mark.parametrize("primitive", ["all-gather", "all-reduce", "all-to-all"])
+def test_a_search_among_ways_that_one_rank_is_run_for_finds_what_one_among_executions_does(monkeypatch, primitive, on):
+    price = {"message": 1e7, "alpha": (1e-6, 4e-6, 9e-6)[: on.levels], "bandwidth": (450e9, 50e9, 20e9)[: on.levels]}
+    executed = hierarchical_row(primitive, on, price)
+    monkeypatch.setattr(ladders, "IN_FULL", 0)
+    row = hierarchical_row(primitive, on, price)
+    assert (executed.how, row.how) == ("executed", "by symmetry")
+    assert (row.label, row.seconds) == (executed.label, executed.seconds)
+
+
+def test_where_one_rank_is_run_for_all_no_more_segments_are_chosen_than_there_is_time_for(monkeypatch):
+    on, price = boxes((4, 2)), {"message": 1e9, "alpha": (1e-6, 4e-6), "bandwidth": (450e9, 50e9)}
+    monkeypatch.setattr(ladders, "IN_FULL", 0)
+    free = hierarchical_row("all-gather", on, price)
+    monkeypatch.setattr(ladders, "OVERLAPPED", expected_proof(free.entry.schedule()) * free.segments / 2)
+    found = hierarchical_row("all-gather", on, price)
+    assert 1 < found.segments <= free.segments / 2
+    assert found.seconds > free.seconds
+
+
+@pytest.mark.parametrize("primitive", ["all-to-all", "all-gather"])
+def test_with_more_pairs_of_ranks_than_blocks_fit_no_other_algorithms_on_the_tiers_are_faster(primitive):
+    on, plain = boxes((2048, 8)), find(primitive, "hierarchical")
     price = {"message": 16e6, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
-    rungs, left_out = ladders.field_of("all-to-all", boxes((2048, 8)), **price)
-    [plain] = [rung for rung in rungs if rung.algorithm.name == "hierarchical"]
-    assert (plain.how, plain.options) == ("by symmetry", [])
-    assert "for up to 4096 ranks" in left_out["hierarchical with other algorithms on its tiers"]
+    row = hierarchical_row(primitive, on, price)
+    assert row.how == "by symmetry"
+    known = [each.name for each in of(primitive) if each.name in ("pairwise", "bruck", "recursive-doubling")]
+    ways = [plain.configured({"tiers": ",".join(names)}) for names in product(known, repeat=2)]
+    runs = (by_symmetry(way.build(on, segments=pieces), on) for way in ways for pieces in (1, row.segments))
+    assert row.seconds == pytest.approx(min(run.cost.seconds(**price) for run in runs), rel=1e-12)
 
 
 def test_no_switch_adds_where_each_has_one_rank():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from colllib import limits, overlap
 from colllib.algorithms import CATALOGUE, allreduce, find, hierarchical
 from colllib.algorithms.nested import flows
-from colllib.execution import execute, expected_seconds
-from colllib.ladder import ladder, run
+from colllib.execution import execute
+from colllib.ladder import Entry, ladder, run
 from colllib.overlap import Pricing, Traffic, overlapped
 from colllib.schedule import pipelined
 from colllib.topology import boxes, fat_tree, leaf_spine, star
@@ -117,7 +117,8 @@ def test_phases_priced_one_by_one_are_the_schedule_executed(data):
         tiers = ",".join(name if tier == axis else usual for tier, name in enumerate(names))
         phases = hierarchical.phases(primitive, on, tiers, order, root)
         here = [place for place, phase in enumerate(phases) if phase.axis == axis]
-        parts |= {place: Pricing(on, **price).traffic(flows(on.lattice, phases, place)) for place in here}
+        shifted = on.link_class is not None and data.draw(st.booleans())
+        parts |= {place: Pricing(on, **price).traffic(flows(on.lattice, phases, place, shifted)) for place in here}
     priced = Traffic.joined([parts[place] for place in sorted(parts)]).in_segments()
     for pieces in (1, 4):
         executed = execute(pipelined(whole, pieces), on).cost.seconds(**price)
@@ -194,14 +195,15 @@ def test_where_the_fastest_algorithms_on_the_tiers_are_too_large_the_next_ones_s
         [row] = [row for row in ladder("all-reduce", on, **price) if row.algorithm.name == "hierarchical"]
         return row
 
-    first, expected = hierarchical_row(), expected_seconds
+    first, built = hierarchical_row(), Entry.schedule
+    steps = first.entry.schedule().num_steps
 
-    def refusing(what, schedule, topology):
-        if schedule.num_steps == first.entry.schedule().num_steps:
+    def refusing(entry, segments=1):
+        if built(entry).num_steps == steps:
             raise limits.TooLarge("too many messages")
-        return expected(what, schedule, topology)
+        return built(entry, segments)
 
-    monkeypatch.setattr("colllib.ladder.expected_seconds", refusing)
+    monkeypatch.setattr(Entry, "schedule", refusing)
     other = hierarchical_row()
     assert other.options != first.options
     assert other.seconds > first.seconds

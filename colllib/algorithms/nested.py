@@ -45,20 +45,25 @@ class Phase:
 
 
 class Flows(NamedTuple):
-    """What goes from node to node in a step: sources, destinations and shares of M, shape (n,)."""
+    """What goes from node to node in a step: sources, destinations and shares of M, shape (n,).
+
+    They are `alike` if they are rank 0's alone, and all others' are these, shifted along the lattice.
+    """
 
     src: IntArray
     dst: IntArray
     share: NDArray[np.float64]
+    alike: bool = False
 
 
-def flows(lattice: Lattice, phases: Sequence[Phase], which: int) -> Iterator[Flows]:
+def flows(lattice: Lattice, phases: Sequence[Phase], which: int, shifted: bool = False) -> Iterator[Flows]:
     """What one of the phases sends in each step, the same whatever algorithms the other axes have.
 
     Args:
         lattice: as for `nested`.
         phases: as for `nested`.
         which: the phase.
+        shifted: whether to give those of rank 0 alone, where all others' are these, shifted.
 
     Raises:
         ValueError: for lines that bring a switch the same block.
@@ -73,28 +78,53 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int) -> Iterator[Flo
     by_axis = [
         [other.schedule for other in phases if other.axis == axis != phase.axis] for axis in range(len(lattice.dims))
     ]
-    axes = [_Axis(lattice, axis, schedules or [_idle(lattice.dims[axis])]) for axis, schedules in enumerate(by_axis)]
-    done = [sum(other.axis == axis != phase.axis for other in phases[:which]) for axis in range(len(axes))]
+    others = [schedules or [_idle(lattice.dims[axis])] for axis, schedules in enumerate(by_axis)]
+    done = [sum(other.axis == axis != phase.axis for other in phases[:which]) for axis in range(len(others))]
     if phase.switches is not None:
+        axes = [_Axis(lattice, axis, schedules) for axis, schedules in enumerate(others)]
         _Run(lattice, phase, axes, done)  # which refuses lines that bring a switch the same block
     place, line, share, lines = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), np.ones(1), 1
-    for number, axis in enumerate(axes):
+    for number, schedules in enumerate(others):
         if number != phase.axis:
-            at, held = axis.held(done[number])
+            at, held = _held(schedules, done[number])
             place = (at[:, None] * lattice.strides[number] + place).ravel()
             line = (at[:, None] * lines + line).ravel()
             share = np.multiply.outer(held, share).ravel()
-            lines *= axis.size
+            lines *= lattice.dims[number]
+    of_one = isinstance(phase.schedule, Orbit) and phase.schedule.lattice == Lattice((phase.schedule.ranks,))
+    alike = shifted and of_one and len(share) == lines and bool(np.ptp(share) == 0)
+    if alike:
+        place, share = place[:1], share[:1]
     last, flow, apart = b"", Flows(place, place, share), 0
     for t in range(phase.schedule.num_steps):
         if t == 0 or phase.schedule.pattern(t) != last:
             last = phase.schedule.pattern(t)
-            src, dst, size = phase.schedule.carried(t)
+            src, dst, size = phase.schedule.carried(t, alike)
             apart += len(src) * len(share)
             check_size(f"what a phase on axis {phase.axis} of {lattice} sends", apart, MOST_AT_ONCE, "messages")
             src, dst = (_nodes(lattice, phase, end, place, line) for end in (src, dst))
-            flow = Flows(src, dst, np.multiply.outer(size.as_floats(), share).ravel())
+            flow = Flows(src, dst, np.multiply.outer(size.as_floats(), share).ravel(), alike)
         yield flow
+
+
+def _held(schedules: list[Schedule], done: int) -> tuple[IntArray, NDArray[np.float64]]:
+    """At which coordinates of an axis there are blocks after so many phases, and how much of M all of them at each."""
+    schedule, after = schedules[max(done - 1, 0)], done > 0
+    if isinstance(schedule, Orbit) and schedule.lattice.wraps and not schedule.still:
+        whole, copies = schedule.seed.blocks, schedule.ranks  # of which every rank holds as much as any other
+    else:
+        whole, copies = schedule.blocks, 1
+    who = whole.target if after else whole.source
+    values = whole.ranks + len(whole.groups)
+    count = np.bincount(who, minlength=values)
+    share: NDArray[np.float64] = np.bincount(who, whole.share.as_floats(), values).astype(np.float64)
+    for value, group in enumerate(whole.groups, start=whole.ranks):
+        count[group] += count[value]
+        share[group] += share[value]
+    if copies > 1:
+        return np.arange(whole.ranks), np.full(whole.ranks, share[: whole.ranks].sum())
+    at = np.flatnonzero(count[: whole.ranks])
+    return at, share[at]
 
 
 def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> Schedule:
@@ -188,18 +218,6 @@ class _Axis:
             return who, np.arange(len(who))
         places = [part.holders(int(value)) for value in who]
         return np.concatenate(places), np.repeat(np.arange(len(who)), [len(place) for place in places])
-
-    def held(self, done: int) -> tuple[IntArray, NDArray[np.float64]]:
-        """At which coordinates there are blocks after so many phases, and how much of M all of them at each."""
-        part, who = self.holding[done]
-        values = part.ranks + len(part.groups)
-        count = np.bincount(who, minlength=values)
-        share: NDArray[np.float64] = np.bincount(who, self.share.as_floats(), values).astype(np.float64)
-        for value, group in enumerate(part.groups, start=part.ranks):
-            count[group] += count[value]
-            share[group] += share[value]
-        at = np.flatnonzero(count[: part.ranks])
-        return at, share[at]
 
 
 class _Run:

@@ -98,7 +98,7 @@ def _over_tiers(
     found = list(in_every_way(find(primitive, "hierarchical"), where, unit))
     if primitive == "all-reduce":
         flat = find(primitive, "recursive-doubling")
-        found.append((flat, Pricing(where, **unit).traffic(whole_steps(flat.build(where.ranks)))))
+        found.append((flat, Pricing(where, **unit).traffic(whole_steps(flat.build(where.ranks), where))))
     return [(Entry(algorithm, where), traffic) for algorithm, traffic in found]
 
 

@@ -28,6 +28,7 @@ from colllib.algorithms.nested import Phase, flows, nested
 from colllib.events import event_clock
 from colllib.execution import ScheduleError, execute
 from colllib.metrics import crossings
+from colllib.moves import Moves
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import reversed_in_time
 from colllib.topology import Lattice, boxes, fat_tree, leaf_spine, star, torus
@@ -98,26 +99,37 @@ def test_blocks_of_any_shares_have_their_product_on_two_axes(first, second):
     assert list(blocks.share) == [inner * outer for outer in parts[1] for inner in parts[0]]
 
 
-def sends_what_its_messages_do(lattice, phases):
-    """Whether each phase's flows are the messages of its steps in the whole, added up for each pair of nodes."""
+def sends_what_its_messages_do(lattice, phases, shifted=False):
+    """Whether each phase's flows, shifted or not, are the messages of its steps added up for each pair of nodes."""
     whole = nested(lattice, phases)
+    shifts = Moves.of(Lattice(lattice.dims))
     shares, steps = list(whole.blocks.share), list(reference.messages(whole))
     for which in range(len(phases)):
-        for flow in flows(lattice, phases, which):
+        for flow in flows(lattice, phases, which, shifted):
             expected, found = Counter(), Counter()
             for src, dst, block, _ in steps.pop(0):
                 expected[src, dst] += shares[block]
-            for src, dst, share in zip(*(column.tolist() for column in flow), strict=True):
-                found[src, dst] += share
+            src, dst, share, alike = flow
+            if alike:
+                src, dst = (shifts.moved(end, np.arange(lattice.ranks)[:, None]).ravel() for end in (src, dst))
+                share = np.tile(share, lattice.ranks)
+            for one, other, part in zip(src.tolist(), dst.tolist(), share, strict=True):
+                found[one, other] += part
             assert found == pytest.approx(expected)
     assert not steps
 
 
-@given(compositions())
-@settings(max_examples=60, deadline=None)
-def test_the_flows_of_a_phase_are_its_messages_added_up(drawn):
+@given(compositions(), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_the_flows_of_a_phase_are_its_messages_added_up(drawn, shifted):
     dims, _, phases = drawn
-    sends_what_its_messages_do(Lattice(dims), [Phase(*phase) for phase in phases])
+    sends_what_its_messages_do(Lattice(dims), [Phase(*phase) for phase in phases], shifted)
+
+
+def test_where_every_rank_sends_the_same_as_far_along_the_axes_a_phase_has_rank_0_s_flows():
+    phases = [Phase(0, alltoall.bruck(6)), Phase(1, alltoall.pairwise(3))]
+    counts = [[len(flow.src) for flow in flows(Lattice((6, 3)), phases, which, True)] for which in range(2)]
+    assert counts == [[1, 1, 1], [1, 1]]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
