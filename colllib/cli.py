@@ -685,7 +685,3 @@ def _refuse(message: str, status: int = 2) -> int:
         return 0
     click.echo("colllib: " + units.shortened(" ".join(message.split()), MOST_ERROR), err=True)
     return status
-
-
-if __name__ == "__main__":
-    main()

@@ -322,7 +322,7 @@ def launch(ranks: int, *words: str) -> str:
     settings = {f"OMPI_MCA_{name.lower()}": value for name, value in settings.items()}
     settings |= {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}  # the same in Open MPI 5
     settings |= dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
-    command = [path, "-n", str(ranks), sys.executable, "-c", "from colllib.cli import main; main()", *words]
+    command = [path, "-n", str(ranks), sys.executable, "-m", "colllib", *words]
     done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=120)
     return done.stdout if done.returncode == 0 else ""
 

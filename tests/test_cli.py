@@ -17,7 +17,7 @@ from colllib.topology import machines
 from colllib.topology.presets import PRESETS
 
 TWO_LEVELS = ["--alpha", "1us,2us", "--bandwidth", "9GB/s,9GB/s"]
-COMMAND = [sys.executable, "-m", "colllib.cli"]
+COMMAND = [sys.executable, "-m", "colllib"]
 
 
 def colllib(*arguments, **variables):
@@ -481,7 +481,7 @@ def test_output_that_cannot_be_written_ends_with_status_1_and_one_line(arguments
 
 
 def test_a_closed_standard_output_is_no_success():
-    line = f"{sys.executable} -m colllib.cli list >&-"
+    line = f"{sys.executable} -m colllib list >&-"
     result = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == "colllib: standard output is closed, and there is nowhere to write to\n"
@@ -489,7 +489,7 @@ def test_a_closed_standard_output_is_no_success():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell's pipe")
 def test_a_reader_that_leaves_early_is_no_error():
-    line = f"set -o pipefail; {sys.executable} -m colllib.cli list | head -1"
+    line = f"set -o pipefail; {sys.executable} -m colllib list | head -1"
     result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert result.stdout == colllib("list").stdout.splitlines(keepends=True)[0]
     assert result.stderr == ""

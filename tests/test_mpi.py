@@ -161,7 +161,7 @@ def test_the_mutants_are_of_every_kind(ranks):
     assert not proved[0]  # the ring without an addition
 
 
-COLLLIB = (sys.executable, "-m", "colllib.cli", "mpi-run")
+COLLLIB = (sys.executable, "-m", "colllib", "mpi-run")
 
 
 def test_the_command_says_what_was_run_and_that_it_is_equal(mpirun):

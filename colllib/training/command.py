@@ -101,7 +101,7 @@ def _room(state: float, memory: float | None) -> str:
     if memory is None:
         return held
     if state > memory:
-        return f"{held}, and it has {units.size(memory)}: THIS DOES NOT FIT"
+        return f"{held}, which has {units.size(memory)}: they do not fit"
     return f"{held}, which leaves {units.size(memory - state)} of {units.size(memory)} for activations"
 
 

@@ -54,7 +54,7 @@ def test_unknown_chapters_and_ids_are_refused():
 
 def colllib(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "colllib.cli", "claims", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "colllib", "claims", *arguments], capture_output=True, text=True, check=False
     )
 
 

@@ -476,7 +476,7 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
 @pytest.mark.parametrize(
     ("words", "memory_bytes", "said"),
     [
-        ("--plan dp=128,zero=0", 80e9, "take at most 1.27 TB a GPU, and it has 80 GB: THIS DOES NOT FIT"),
+        ("--plan dp=128,zero=0", 80e9, "take at most 1.27 TB a GPU, which has 80 GB: they do not fit"),
         ("--plan dp=128,zero=3", 80e9, "take at most 9.92 GB a GPU, which leaves 70.1 GB of 80 GB for activations"),
         ("--plan dp=128,zero=3 --on boxes.toml", None, "take at most 9.92 GB a GPU\n"),
     ],
