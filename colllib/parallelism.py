@@ -73,7 +73,7 @@ class Model:
         latent: the sizes of latent attention, None for grouped-query attention.
 
     Raises:
-        ValueError: for layers, widths or heads below 1.
+        ValueError: for layers, widths or heads below 1, or more dense layers than layers.
 
     >>> f"{MODELS['Llama 3.1 405B'].parameters:,}"
     '405,853,388,800'
@@ -99,6 +99,8 @@ class Model:
     def __post_init__(self) -> None:
         sizes = ("layers", "hidden", "heads", "kv_heads", "head_width", "vocabulary")
         check_counts(**{name: getattr(self, name) for name in sizes})
+        if not 0 <= self.dense_layers <= self.layers:
+            raise ValueError(f"{self.name}: {self.dense_layers} dense layers of {self.layers}")
 
     @property
     def expert_layers(self) -> int:

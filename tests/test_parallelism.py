@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -272,6 +273,7 @@ def test_the_ranks_of_a_plan_are_the_product_of_its_axes():
         (lambda: training(LLAMA, Plan(tp=7), tokens=8192), "128 heads"),
         (lambda: training(LLAMA, Plan(pp=127), tokens=8192), "126 layers"),
         (lambda: training(MIXTRAL, Plan(tp=8, sequence_parallel=True), tokens=8192), "not modeled"),
+        (lambda: replace(DEEPSEEK, layers=2), "DeepSeek-V3: 3 dense layers of 2"),
         (lambda: decoding(LLAMA, Plan(cp=2), sequences=1), "cp = 1"),
     ],
 )
