@@ -82,7 +82,7 @@ def test_what_nccl_tests_writes_as_json_is_read_back(run, one_process):
 def test_json_tells_settings_wrong_values_and_the_clock():
     run = logs.run(100e9, sizes=[2**30])
     rows = tuple(dataclasses.replace(row, wrong="3" if row.in_place else "") for row in run.rows)
-    env = ("NCCL_IB_DISABLE=1", "HOME=/root", "PWD=/opt/alltoall_perf")
+    env = ("NCCL_IB_DISABLE=1", "HOME=/root", "PWD=/scratch/alltoall_perf")
     (found,) = read(logs.document(dataclasses.replace(run, rows=rows), env, clock="cpu_time"))
     assert (found.facts["NCCL_IB_DISABLE"], found.collective) == ("1", "all-reduce")
     assert [row.failed for row in found.rows] == [False, True]
