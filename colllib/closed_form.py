@@ -13,6 +13,7 @@ from colllib.cost import Cost
 from colllib.formula import Formula, Number, together
 from colllib.primitives import check_counts, check_ranks
 from colllib.topology import Lattice, Topology
+from colllib.topology.star import one_switch
 
 Argument = int | Lattice | Topology
 Given = ParamSpec("Given")
@@ -74,8 +75,7 @@ def _long_powers(lattice: Lattice, count: int) -> bool:
 
 def _one_switch(topology: Topology) -> bool:
     """Ports of BW, and half of alpha on the way up and on the way down."""
-    up, down = topology.alpha[0], topology.alpha[topology.ranks]
-    return topology.switches == 1 and up == down == Fraction(1, 2) and topology.bandwidth[0] == 1
+    return one_switch(topology) == (Fraction(1, 2), Fraction(1, 2)) and topology.bandwidth[0] == 1
 
 
 ANY = Condition("any", lambda _: True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import every, find, relay
+from colllib.algorithms import CATALOGUE, every, find, relay
 from colllib.algorithms.alltoall import bruck, bruck_cost, pairwise
 from colllib.bounds import floor
 from colllib.efficiency import IDEAL, PROFILES, effective
@@ -28,7 +28,8 @@ from colllib.ladder import (
 )
 from colllib.limits import TooLarge
 from colllib.symmetry import by_symmetry
-from colllib.topology import Lattice, equal_injection, injection, star, torus
+from colllib.topology import Lattice, equal_injection, from_links, full_mesh, injection, ring, star, torus
+from colllib.topology.routes import with_routes
 
 SMALL = (
     "star:6",
@@ -235,3 +236,31 @@ def test_what_has_millions_of_messages_is_run_by_symmetry_and_costs_its_closed_f
 def test_a_run_by_symmetry_that_would_take_hours_is_refused():
     with pytest.raises(TooLarge, match="by symmetry: this would take about"):
         run(find("all-to-all", "pairwise"), topology("torus:64x64x64"), message=1e9, alpha=1e-6, bandwidth=1e9)
+
+
+def _wired(ranks, links, switches=0, **values):
+    return from_links("wired", ranks, links, switches=switches, **values)
+
+
+HUB = [(rank, 4) for rank in range(4)] + [(4, rank) for rank in range(4)]
+RING_TWICE = [(a, (a + way) % 3) for a in range(3) for way in (1, 1)]
+LONG_WAY = with_routes(full_mesh(3), lambda a, b: [a, 3 - a - b, b] if a != b else [a])
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        _wired(4, HUB, 1, alpha=[2] * 8),
+        _wired(4, HUB, 1, alpha=[Fraction(1, 2)] * 7 + [3]),
+        _wired(4, HUB, 1, alpha=[Fraction(1, 2)] * 8, bandwidth=[1] * 7 + [Fraction(1, 10)]),
+        _wired(3, RING_TWICE),
+        _wired(3, list(full_mesh(3).to_networkx().edges), alpha=[3] * 6),
+        LONG_WAY,
+        with_routes(ring(4), lambda a, b: [(a + k) % 4 for k in range((b - a) % 4 + 1)]),
+    ],
+)
+def test_a_closed_form_is_claimed_only_where_it_is_the_cost(topology):
+    for algorithm in CATALOGUE:
+        if algorithm.refusal(topology) is None and algorithm.costs_its_closed_form(topology):
+            argument = algorithm.argument(topology)
+            assert execute(algorithm.build(argument), topology).cost == algorithm.cost(argument), algorithm

@@ -11,10 +11,10 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colllib.algorithms import relay
+from colllib.algorithms import allreduce, innetwork, relay
 from colllib.bounds import middle_cut
 from colllib.execution import execute
-from colllib.topology import Lattice, mesh, ring, torus
+from colllib.topology import Lattice, mesh, ring, star, torus
 from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 
 
@@ -28,6 +28,18 @@ def test_own_routes_are_followed_and_wrong_ones_refused():
         with_routes(ring(5), lambda a, b: [a, b])
     with pytest.raises(ValueError, match="must lead there"):
         with_routes(ring(3), lambda a, b: [a, (a + 1) % 3])
+    with pytest.raises(ValueError, match="must lead there"):
+        with_routes(ring(3), lambda a, b: [])
+
+
+def test_own_routes_are_of_ranks_and_a_message_of_a_switch_is_refused():
+    """They were looked up in the row of another rank."""
+    hub = star(4, combines=True, replicates=True)
+    own = with_routes(hub, lambda a, b: [a, 4, b] if a != b else [a])
+    assert execute(allreduce.ring(4), own).link_total == execute(allreduce.ring(4), hub).link_total
+    for schedule in (innetwork.one_shot_all_reduce(hub), innetwork.multicast(hub)):
+        with pytest.raises(ValueError, match="not to or from a switch"):
+            execute(schedule, own)
 
 
 @pytest.mark.parametrize("dims", [(4, 4), (5, 5), (6, 6), (8, 8), (6, 4), (4, 4, 4)])

@@ -9,6 +9,8 @@ from inspect import signature
 from math import isqrt
 from typing import Any
 
+import numpy as np
+
 from colllib.algorithms import (
     allgather,
     allreduce,
@@ -34,6 +36,7 @@ from colllib.graphs.links import PORTS
 from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology, boxes, star, torus
 from colllib.topology.lattice import PER_NEIGHBOR
+from colllib.topology.star import one_switch
 from colllib.units import shortened
 
 MOST_AWAITED = 2**24  # ranks times links of a graph on which a ladder waits for a schedule made for it
@@ -135,9 +138,9 @@ def boxes_that_add(inner: bool, outer: bool) -> Callable[[Topology], str | None]
 
 
 def on_a_star(topology: Topology) -> bool:
-    """One switch, and one full-duplex port of BW per rank."""
-    whole = len(topology.tiers) == 1 and topology.tiers[0].bandwidth == 1
-    return topology.switches == 1 and topology.num_links == 2 * topology.ranks and whole
+    """One switch, one full-duplex port of BW per rank, and alpha from one to another."""
+    ways = one_switch(topology)
+    return ways is not None and sum(ways) == 1 and topology.tiers[0].bandwidth == 1
 
 
 def on_own_links(topology: Topology) -> bool:
@@ -152,13 +155,18 @@ def on_a_torus(topology: Topology) -> bool:
 
 def on_one_switch(topology: Topology) -> bool:
     """One switch, with ports of any width."""
-    return topology.switches == 1 and topology.num_links == 2 * topology.ranks
+    return one_switch(topology) is not None
 
 
 def on_a_full_mesh(topology: Topology) -> bool:
-    """A link of BW for every pair of ranks."""
-    whole = len(topology.tiers) == 1 and topology.tiers[0].bandwidth == 1
-    return not topology.switches and topology.num_links == topology.ranks * (topology.ranks - 1) and whole
+    """A link of alpha and BW for every pair of ranks, which what they send takes."""
+    ranks, whole = topology.ranks, len(topology.tiers) == 1 and topology.tiers[0].bandwidth == 1
+    if topology.switches or topology.num_links != ranks * (ranks - 1) or not whole:
+        return False
+    src, dst = np.nonzero(~np.eye(ranks, dtype=bool))
+    there = np.array_equal(np.sort(topology.link_src * ranks + topology.link_dst), src * ranks + dst)
+    alike = bool((topology.alpha.numerators == topology.alpha.denominator).all())
+    return there and alike and len(topology.router(src, dst)[0]) == len(src)
 
 
 def beyond_small_graphs(topology: Topology) -> bool:

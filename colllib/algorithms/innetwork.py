@@ -32,6 +32,7 @@ from colllib.primitives import (
 )
 from colllib.schedule import Schedule, Step, in_sequence, pipelined
 from colllib.topology import Topology
+from colllib.topology.star import one_switch
 
 Mask = NDArray[np.bool_]
 #: What a switch may be able to do, and the verb for it.
@@ -270,10 +271,11 @@ def _through_one_switch(topology: Topology, stages: Sequence[Stage], segments: i
     Stage i works on segment t - i in step t; what goes up and what comes down share no link, and a
     step lasts as long as the latency of the slower of the two ways.
     """
-    if topology.switches != 1 or topology.link_src.shape[0] != 2 * topology.ranks:
+    ways = one_switch(topology)
+    if ways is None:
         raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
     few = min(segments, len(stages))
-    rim, standing = _windows(tuple(stages), few, topology.alpha[0], topology.alpha[topology.ranks])
+    rim, standing = _windows(tuple(stages), few, *ways)
     full = segments - few
     return Cost(rim[0] + full * standing[0], (rim[1] + full * standing[1]) / segments / topology.bandwidth[0])
 

@@ -9,7 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from colllib.exact import IntArray
-from colllib.topology.base import Topology
+from colllib.topology.base import NoRouteError, Topology
 from colllib.topology.lattice import torus
 
 
@@ -40,7 +40,7 @@ def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]]) -
         path: the nodes that a message from rank a to rank b visits, from a to b.
 
     Raises:
-        ValueError: for a path that does not lead from a to b over links.
+        ValueError: for a path that does not lead from a to b over links, and when a switch takes part.
 
     >>> from colllib.topology import ring
     >>> upwards = with_routes(ring(4), lambda a, b: [(a + k) % 4 for k in range((b - a) % 4 + 1)])
@@ -53,7 +53,7 @@ def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]]) -
     for a, b in product(range(ranks), repeat=2):
         nodes = list(path(a, b))
         hops = list(pairwise(nodes))
-        if nodes[0] != a or nodes[-1] != b or any(hop not in links for hop in hops):
+        if nodes[:1] != [a] or nodes[-1:] != [b] or any(hop not in links for hop in hops):
             raise ValueError(f"path {nodes} from rank {a} to rank {b}: must lead there over links of {topology.name}")
         routes.append([links[hop] for hop in hops])
     hops_of = np.array([len(route) for route in routes])
@@ -61,13 +61,16 @@ def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]]) -
     crossed = np.array([link for route in routes for link in route], dtype=np.intp)
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        if max(np.max(src, initial=0), np.max(dst, initial=0)) >= ranks:
+            raise NoRouteError(f"{topology.name} with own routes: they lead from rank to rank, not to or from a switch")
         pair = np.asarray(src) * ranks + dst
         count = hops_of[pair]
         message = np.repeat(np.arange(len(pair)), count)
         hop = np.arange(len(message)) - np.repeat(np.cumsum(count) - count, count)
         return message, crossed[first[pair][message] + hop]
 
-    return replace(topology, name=f"{topology.name} with own routes", router=route, link_class=None)
+    name, ports = f"{topology.name} with own routes", f"{topology.port_model}, own routes"
+    return replace(topology, name=name, router=route, port_model=ports, link_class=None)
 
 
 def alternating_torus(dims: Sequence[int]) -> Topology:

@@ -35,10 +35,10 @@ TRAFFIC = {
 @pytest.mark.parametrize("segments", [1, 2, 3, 7])
 def test_one_switch_does_it_at_the_closed_forms_cost(algorithm, ranks, segments):
     for latency in (Latency(), Latency(endpoint=Fraction(3, 5), hop=Fraction(1, 10), switch=Fraction(1, 5))):
-        topology = star(ranks, latency=latency, **ALL)
-        schedule = algorithm.build(topology, segments=segments)
-        assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
-        assert execute(schedule, topology).cost == algorithm.cost(topology, segments=segments)
+        for topology in (star(ranks, latency=latency, **ALL), switch_tree(ranks, 16, latency=latency, **ALL)):
+            schedule = algorithm.build(topology, segments=segments)
+            assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
+            assert execute(schedule, topology).cost == algorithm.cost(topology, segments=segments)
 
 
 @pytest.mark.parametrize(("algorithm", "name"), list(zip(THROUGH, NAMES, strict=True)), ids=NAMES)
