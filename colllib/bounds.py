@@ -322,7 +322,7 @@ def cut(primitive: str, topology: Topology, inside: Collection[int]) -> Cut:
         inside: the ranks on one side; none, or all of them, is no cut. A root is rank 0.
 
     Raises:
-        ValueError: if a side is empty, or no link leads out.
+        ValueError: if a side is empty, no link leads out, or the topology has several levels.
 
     >>> from colllib.topology import torus
     >>> half = cut("all-to-all", torus((4, 4)), [rank for rank in range(16) if rank % 4 < 2])
@@ -332,6 +332,7 @@ def cut(primitive: str, topology: Topology, inside: Collection[int]) -> Cut:
     side = tuple(sorted(set(inside)))
     if not 0 < len(side) < topology.ranks:
         raise ValueError(f"{len(side)} of {topology.ranks} ranks: no cut")
+    topology.check_one_level("the bandwidth of a cut")
     links = cut_links(topology, side)
     if not len(links):
         raise ValueError(f"nothing leaves the ranks {side} of {topology.name}")
@@ -393,6 +394,7 @@ def injection_bound(primitive: str, topology: Topology) -> Fraction:
     """
     if topology.combines or topology.replicates:
         raise ValueError(f"the switches of {topology.name} help: what ranks send is not all that moves")
+    topology.check_one_level("what ranks inject")
     leaving = topology.bandwidth.taken(np.flatnonzero(topology.link_src < topology.ranks)).total()
     return least_traffic(primitive, topology.ranks).total / leaving
 
@@ -423,17 +425,25 @@ def floor(primitive: str, topology: Topology) -> Cost:
     links into a rank (for an all-to-all, those across the middle of the longest axis) carry what must cross them.
 
     Raises:
-        ValueError: for boxes and other trees of switches, where no such floor is known.
+        ValueError: for links of several speeds, boxes and other trees of switches, where no such floor is known.
 
     >>> from colllib.topology import torus
     >>> floor("all-gather", torus((8, 8, 8))), floor("all-to-all", torus((32, 16)))
     (Cost(n_alpha=12, n_beta=511/3072), Cost(n_alpha=24, n_beta=4))
     """
+    if topology.switches > 1 or len(topology.tiers) > 1:
+        raise ValueError(
+            f"{topology.name}: floors are known for one switch and for wires between ranks, all of one speed"
+        )
+    found = _floor(primitive, topology)
+    return Cost(found.n_alpha, found.n_beta / topology.tiers[0].bandwidth)
+
+
+def _floor(primitive: str, topology: Topology) -> Cost:
+    """The floor with links of BW."""
     n, axes = topology.ranks, topology.lattice
     one_port = lower_bound(primitive, n)
     helps = topology.combines or topology.replicates or topology.scatters
-    if topology.switches > 1:
-        raise ValueError(f"{topology.name}: floors are known for one switch and for wires between ranks")
     if n == 1 or (topology.switches and not helps):
         return one_port
     if topology.switches:
@@ -445,7 +455,9 @@ def floor(primitive: str, topology: Topology) -> Cost:
     form = ON_TORUS.get(primitive)
     if form is not None and form.holds(axes):
         return form.cost(axes)
-    far = sum(size // 2 if axes.wraps else size - 1 for size in axes.dims)
+    # around a torus the last rank is next to the first on every axis
+    around = 1 if primitive == "point-to-point" else max(axes.dims)
+    far = sum(min(size // 2, around) if axes.wraps else size - 1 for size in axes.dims)
     links = np.bincount(topology.link_dst, minlength=n)
     if primitive == "all-to-all":
         return Cost(far, max(relay_load(axes), load / int(links.min())))

@@ -240,16 +240,26 @@ def crossover(first: Cost, second: Cost) -> Fraction | None:
     Multiply by alpha * BW for bytes. None if the lines do not cross at a positive size: then one
     cost is at least the other at every size.
 
+    Raises:
+        ValueError: for a cost over several levels, which is no line.
+
     >>> ring, tree = Cost(126, Fraction(63, 32)), Cost(12, 12)
     >>> crossover(ring, tree)
     Fraction(1216, 107)
     >>> crossover(Cost(1, 1), Cost(2, 2)) is None
     True
     """
+    _check_lines(first, second)
     if first.n_beta == second.n_beta:
         return None
     size = Fraction(CROSSOVER(a=first.n_alpha, a2=second.n_alpha, b=first.n_beta, b2=second.n_beta))
     return size if size > 0 else None
+
+
+def _check_lines(*costs: Cost) -> None:
+    for cost in costs:
+        if isinstance(cost, TieredCost):
+            raise ValueError(f"{cost!r} is over several levels: it has no one n_alpha and n_beta")
 
 
 def half_bandwidth_message(cost: Cost) -> Fraction:
@@ -258,6 +268,7 @@ def half_bandwidth_message(cost: Cost) -> Fraction:
     >>> half_bandwidth_message(Cost(1, 1))
     Fraction(1, 1)
     """
+    _check_lines(cost)
     if cost.n_beta == 0:
         raise ValueError("a cost without a bandwidth term has no half-bandwidth size")
     return Fraction(cost.n_alpha) / Fraction(cost.n_beta)

@@ -80,7 +80,8 @@ def busiest_link(execution: Execution) -> Fraction:
     """The most that one link carries over the whole run, in units of M/BW: what no pipelining gets below.
 
     The lock-step `n_beta` is the sum over the steps of the most loaded link; this is the most
-    loaded link of the sum. With endlessly many segments the one becomes the other.
+    loaded link of the sum. With endlessly many segments the one becomes the other. Over several
+    levels it is that where all of them have one BW.
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.execution import execute
@@ -187,8 +188,10 @@ def staging(schedule: Schedule) -> tuple[Fraction, ...]:
         last[step.src * blocks + step.block] = t
     cell = np.flatnonzero(last > first)
     share = schedule.blocks.share
-    change = np.zeros((steps + 1, schedule.nodes), dtype=np.intp)
-    np.add.at(change, (first[cell], cell // blocks), share.numerators[cell % blocks])
-    np.subtract.at(change, (last[cell], cell // blocks), share.numerators[cell % blocks])
-    parked = change.cumsum(axis=0)[:steps].max(axis=1, initial=0)
+    place, size = cell // blocks, share.numerators[cell % blocks]
+    come, gone = (
+        counted(when[cell] * schedule.nodes + place, size, (steps + 1) * schedule.nodes).reshape(-1, schedule.nodes)
+        for when in (first, last)
+    )
+    parked = (come - gone).cumsum(axis=0)[:steps].max(axis=1, initial=0)
     return tuple(Fraction(int(count), share.denominator) for count in parked)

@@ -12,7 +12,8 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, of
+from colllib.algorithms import ALGORITHMS, CATALOGUE, allgather, allreduce, alltoall, broadcast, of
+from colllib.algorithms.pointtopoint import direct
 from colllib.bounds import (
     ON_TORUS,
     all_to_all_hops,
@@ -33,7 +34,7 @@ from colllib.execution import execute
 from colllib.primitives import PRIMITIVES, all_reduce
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.search import least_bytes
-from colllib.topology import from_links, full_mesh, leaf_spine, ring, star, torus
+from colllib.topology import boxes, equal_injection, from_links, full_mesh, leaf_spine, mesh, ring, star, torus
 from colllib.topology.cuts import cut_bandwidth
 
 SIZES = (2, 3, 4, 5, 6, 7, 8, 12, 16)
@@ -273,3 +274,30 @@ def test_adding_what_is_sent_to_what_is_received_proves_too_much():
 def test_bad_input_is_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("width", [Fraction(1, 10), 1, 3])
+@pytest.mark.parametrize(
+    "made", [lambda: torus((4, 3)), lambda: mesh((3, 2)), lambda: full_mesh(5), lambda: torus((8,))]
+)
+def test_nothing_that_runs_on_links_of_any_width_beats_the_floor(made, width):
+    topology = equal_injection(made(), width)
+    for algorithm in CATALOGUE:
+        if algorithm.name not in ("flow", "forest", "synthesis") and algorithm.refusal(topology) is None:
+            cost = execute(algorithm.build(algorithm.argument(topology)), topology).cost
+            least = floor(algorithm.primitive, topology)
+            assert cost.n_alpha >= least.n_alpha, algorithm
+            assert cost.n_beta >= least.n_beta, algorithm
+
+
+def test_a_floor_is_that_of_the_ports_and_none_where_they_differ():
+    assert floor("all-gather", star(4, ports=3)) == Cost(2, execute(allgather.bruck(4), star(4, ports=3)).cost.n_beta)
+    assert floor("point-to-point", torus((8, 8))).n_alpha == execute(direct(64), torus((8, 8))).cost.n_alpha
+    with pytest.raises(ValueError, match="all of one speed"):
+        floor("all-reduce", from_links("two", 2, [(0, 1), (1, 0)], bandwidth=[1, 2]))
+
+
+def test_a_cut_through_two_levels_has_no_one_bandwidth():
+    for ask in (lambda: cut("all-reduce", boxes((2, 4)), [0]), lambda: injection_bound("all-reduce", boxes((2, 4)))):
+        with pytest.raises(ValueError, match="several levels of BW"):
+            ask()

@@ -14,6 +14,7 @@ from colllib.cost import Cost, Kind, Tier, TieredCost, best_segments, crossover,
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import pipelined
+from colllib.topology import boxes
 
 costs = st.builds(Cost, st.integers(0, 40), st.fractions(min_value=0, max_value=20, max_denominator=30))
 ANCHOR = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
@@ -181,3 +182,11 @@ def test_of_equal_times_the_first_is_lowest(same):
 def test_the_lowest_time_is_sought_from_the_given_number_on(lowest):
     assert first_lowest(lambda p: abs(p - lowest) + 1.0, 5, 100) == lowest
     assert first_lowest(float, 5, 100) == 5
+
+
+def test_costs_over_several_levels_do_not_meet_at_one_size():
+    """Their n_beta are both None, and so they never met."""
+    ring, doubling = (execute(build(8), boxes((2, 4))).cost for build in (allreduce.ring, allreduce.recursive_doubling))
+    for ask in (lambda: crossover(ring, doubling), lambda: half_bandwidth_message(ring)):
+        with pytest.raises(ValueError, match="over several levels"):
+            ask()

@@ -11,7 +11,7 @@ from colllib.algorithms import allgather, allreduce, broadcast, of, reducescatte
 from colllib.bounds import port_bound
 from colllib.execution import execute
 from colllib.metrics import busiest_link, busy_ports, crossings, one_way_cost, phases, port_messages, staging
-from colllib.schedule import pipelined
+from colllib.schedule import pipelined, scaled
 from colllib.topology import boxes, from_links, full_mesh, ring, star
 
 
@@ -122,6 +122,12 @@ def test_uneven_shards_count_with_their_size():
     schedule = allgather.ring(4, shares=shares)
     assert staging(schedule) == replayed(schedule)
     assert max(staging(schedule)) == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("factor", [Fraction(2**70 + 1, 2**69), 8 * (2**62 - 57)])
+def test_staging_is_exact_beyond_machine_integers(factor):
+    schedule = scaled(allgather.bruck(8), factor)
+    assert staging(schedule) == tuple(share * factor for share in staging(allgather.bruck(8)))
 
 
 def test_a_reduce_scatter_parks_what_its_all_gather_parks_in_reverse_order():

@@ -152,6 +152,11 @@ class Topology:
         """How many alphas and bandwidths it takes to price a cost here."""
         return 1 + max((tier.level for tier in self.tiers), default=0)
 
+    def check_one_level(self, what: str) -> None:
+        """Refuse to say in units of one BW what spans several."""
+        if self.levels > 1:
+            raise ValueError(f"{self.name} has several levels of BW: {what} is not one number there")
+
     @cached_property
     def bandwidth(self) -> Fractions:
         """The bandwidth of each link in units of the BW of its level, shape (L,)."""
@@ -280,8 +285,7 @@ def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
     """
     if total <= 0:
         raise ValueError(f"total = {total}: what a rank injects must be positive")
-    if topology.levels > 1:
-        raise ValueError(f"{topology.name} has several levels of BW: what a rank injects is not one number there")
+    topology.check_one_level("what a rank injects")
     most = injection(topology)
     if most == 0:
         return topology
