@@ -16,7 +16,7 @@ from colllib.cost import Cost
 from colllib.events import event_clock
 from colllib.exact import IntArray, counted
 from colllib.execution import Execution, Ledger, execute, kinds_of, priced_by_kind
-from colllib.primitives import check_rank, check_ranks
+from colllib.primitives import check_counts, check_rank, check_ranks
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Topology
 
@@ -114,16 +114,20 @@ class Together:
             clock: "lockstep", where all jobs step together, or "event".
 
         Raises:
-            ValueError: for an unknown clock.
+            ValueError: for an unknown clock, or a job that takes no time.
         """
         price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
         if clock == "lockstep":
-            pairs = zip(self.in_step, self.alone, strict=True)
-            return tuple(cost.seconds(**price) / run.cost.seconds(**price) for cost, run in pairs)
-        if clock != "event":
+            company = tuple(cost.seconds(**price) for cost in self.in_step)
+            alone = [run.cost.seconds(**price) for run in self.alone]
+        elif clock == "event":
+            company = self.completion(**price)
+            alone = [event_clock(job, self.topology, **price).seconds for job in self.jobs]
+        else:
             raise ValueError(f"clock {clock!r}: must be 'lockstep' or 'event'")
-        alone = [event_clock(job, self.topology, **price).seconds for job in self.jobs]
-        return tuple(a / b for a, b in zip(self.completion(**price), alone, strict=True))
+        if 0 in alone:
+            raise ValueError(f"job {alone.index(0)} takes 0 s alone: nothing is so many times as long")
+        return tuple(a / b for a, b in zip(company, alone, strict=True))
 
 
 def together(jobs: Sequence[Job], topology: Topology) -> Together:
@@ -298,6 +302,7 @@ def hot_destination(ranks: int, factor: int, hot: int = 0) -> list[list[Fraction
     """
     check_ranks(ranks)
     check_rank("hot destination", hot, ranks)
+    check_counts(factor=factor)
     weights = [factor if rank == hot else 1 for rank in range(ranks)]
     return [_normed(weights)] * ranks
 
@@ -310,10 +315,15 @@ def zipf(ranks: int, exponent: float, *, seed: int | None = None) -> list[list[F
         exponent: 0 is uniform.
         seed: of the order of popularity among the ranks; None takes rank order.
 
+    Raises:
+        ValueError: for an exponent below 0.
+
     >>> [str(share) for share in zipf(3, 1)[0]]
     ['6/11', '3/11', '2/11']
     """
     check_ranks(ranks)
+    if not exponent >= 0:
+        raise ValueError(f"exponent {exponent}: must be at least 0")
     weights = np.maximum(1, np.round(ZIPF_GRAIN * np.arange(1, ranks + 1) ** -float(exponent))).astype(int)
     if seed is not None:
         weights = np.random.default_rng(seed).permutation(weights)
@@ -331,10 +341,15 @@ def _normed(weights: Sequence[int]) -> list[Fraction]:
 def skew_factor(topology: Topology, shares: Sequence[Sequence[Fraction]]) -> Fraction:
     """How many times longer the busiest link of an all-to-all needs than under uniform traffic, executed.
 
+    Raises:
+        ValueError: for a single rank, which sends nothing.
+
     >>> from colllib.topology import star
     >>> skew_factor(star(4), hot_destination(4, 3))
     Fraction(2, 1)
     """
     ranks = topology.ranks
+    if ranks == 1:
+        raise ValueError(f"{topology.name}: a single rank sends nothing that could be skewed")
     skewed, uniform = (execute(direct.all_to_all(ranks, s), topology).cost.n_beta for s in (shares, None))
     return Fraction(skewed) / Fraction(uniform)

@@ -36,7 +36,9 @@ class Race:
 
 def able_star(ranks: int, endpoint: float, switch: float) -> Topology:
     """One switch that can do everything; endpoint and switch, in seconds, make up alpha."""
-    first, second = (Fraction(round(time * 1e9)) for time in (endpoint, switch))
+    first, second = (Fraction(repr(float(time))) for time in (endpoint, switch))
+    if first + second == 0:
+        raise ValueError("endpoint and switch take 0 s: there is no alpha for them to be parts of")
     parts = Latency(endpoint=first / (first + second), switch=second / (first + second))
     return star(ranks, latency=parts, combines=True, replicates=True, scatters=True)
 

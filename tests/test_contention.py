@@ -281,3 +281,17 @@ def test_the_fabric_agrees_with_the_same_links_routed_by_fewest_hops():
     same = from_links("same", 6, pairs, switches=4, alpha=list(fabric.alpha), bandwidth=list(fabric.bandwidth))
     for schedule in (allreduce.ring(6), alltoall.pairwise(6), direct.all_to_all(6)):
         assert execute(schedule, fabric).cost == execute(schedule, same).cost
+
+
+def test_what_takes_no_time_is_not_slowed_down_and_what_cannot_be_is_refused():
+    alone = together([(allreduce.ring(1), (0,)), (allreduce.ring(2), (1, 2))], ring(3))
+    for clock in ("lockstep", "event"):
+        with pytest.raises(ValueError, match="job 0 takes 0 s alone"):
+            alone.slowdowns(message=1, alpha=1, bandwidth=1, clock=clock)
+    with pytest.raises(ValueError, match="a single rank"):
+        skew_factor(star(1), hot_destination(1, 3))
+    with pytest.raises(ValueError, match="factor -1: must be at least 1"):
+        hot_destination(3, -1)
+    for exponent in (-10, float("nan")):  # these overflowed
+        with pytest.raises(ValueError, match="must be at least 0"):
+            zipf(1000, exponent)

@@ -46,3 +46,11 @@ def test_many_segments_tend_to_the_stream_and_never_beat_it(primitive, n):
         assert clock[1] == pytest.approx(limit, rel=0.005)
         if n == 8:
             assert limit <= streamed(primitive, message, 300e-9, 200e-9) * (1 + 1e-12) < clock[1] * (1 + 1e-9)
+
+
+def test_parts_of_alpha_below_a_nanosecond_count():
+    """They were rounded to nanoseconds."""
+    small, large = (race("all-reduce", 8, 0.0, 14 * unit, 4 * unit).lockstep / unit for unit in (1e-10, 1e-7))
+    assert small == pytest.approx(large)
+    with pytest.raises(ValueError, match="take 0 s"):
+        able_star(8, 0.0, 0.0)
