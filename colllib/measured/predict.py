@@ -92,17 +92,9 @@ def predict(
     share, bound = factor(collective, machine.ranks), expected(machine, collective).high
     wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
-    return Prediction(
-        message=message,
-        seconds=seconds,
-        busbw=message / seconds * share,
-        picked=f"{chosen.algorithm}/{chosen.protocol}",
-        binding="latency" if wait > wire else chosen.binding,
-        latency=wait,
-        wire=wire,
-        efficiency=chosen.efficiency * rate,
-        bound=bound,
-    )
+    picked, binding = f"{chosen.algorithm}/{chosen.protocol}", "latency" if wait > wire else chosen.binding
+    busbw, efficiency = message / seconds * share, chosen.efficiency * rate
+    return Prediction(message, seconds, busbw, picked, binding, wait, wire, efficiency, bound)
 
 
 def _kind(chosen: Estimate) -> tuple[str, bool]:

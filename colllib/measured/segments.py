@@ -21,6 +21,7 @@ FLOOR = 0.003  # relative: what printing rounds is no reason for a further segme
 _HUBER, _EFFICIENCY = 1.345, 0.95  # Huber's constant, and its variance's share on normal noise
 
 Array = NDArray[np.float64]
+Values = Sequence[float] | Array
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,7 @@ class Segment:
 
 
 def segments(
-    messages: Sequence[float] | Array,
-    seconds: Sequence[float] | Array,
-    *,
-    repeats: Sequence[int] | None = None,
-    seed: int = 0,
+    messages: Values, seconds: Values, *, repeats: Sequence[int] | None = None, seed: int = 0
 ) -> list[Segment]:
     """The lines that describe a sweep, as few as its noise allows.
 

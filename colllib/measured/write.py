@@ -17,10 +17,7 @@ _PLAIN = {
         "         size(B)    count(elems)     type    time:avg(us)    algbw(GB/s)    busbw(GB/s)",
         "{size:16d}{size:16d}    uint8 {micros:15.2f}{algbw:15.2f}{busbw:15.2f}",
     ),
-    "osu": (
-        "# OSU MPI {osu} Latency Test v7.4\n# Size       Avg Latency(us)",
-        "{of_a_rank:<10d}{micros:18.2f}",
-    ),
+    "osu": ("# OSU MPI {osu} Latency Test v7.4\n# Size       Avg Latency(us)", "{of_a_rank:<10d}{micros:18.2f}"),
 }
 DIALECTS = ("nccl-tests", "nccl-tests-old", "nccl-tests-2.17", *_PLAIN)
 
@@ -63,12 +60,9 @@ def _plain(run: Run, ranks: int, dialect: str) -> list[str]:
     if not {"nccom-test": nccom, "osu": osu}.get(dialect, "any"):
         raise ValueError(f"{run.collective} is not written as {dialect}")
     head, line = _PLAIN[dialect]
-    share = ranks if per_rank else 1
-    rows = [_cells(row) for row in run.rows if not row.in_place]
-    return [
-        *head.format(ranks=ranks, nccom=nccom, osu=osu).split("\n"),
-        *(line.format(of_a_rank=cells["size"] // share, **cells) for cells in rows),
-    ]
+    share, rows = ranks if per_rank else 1, [_cells(row) for row in run.rows if not row.in_place]
+    lines = [line.format(of_a_rank=cells["size"] // share, **cells) for cells in rows]
+    return [*head.format(ranks=ranks, nccom=nccom, osu=osu).split("\n"), *lines]
 
 
 def _nccl(run: Run, ranks: int, dialect: str) -> list[str]:
