@@ -79,7 +79,7 @@ def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[E
         yield from _inside_a_box(machine, form) if form.largest >= LARGE else ()
         return
     if form.erratic and form.fastest >= expected(machine, collective).low:
-        text = f"other runs of the largest size reach {form.fastest / 1e9:.3g} GB/s: what slows it comes and goes"
+        text = f"large messages reach {max(form.best, form.fastest) / 1e9:.3g} GB/s: what slows others comes and goes"
         yield Evidence("congestion", 1.4 + (1.0 if machine.boxes >= 8 else 0), text)
         yield Evidence("other", 1.3, text)
         return
@@ -145,7 +145,7 @@ def waits(machine: Machine, form: Shape) -> float:
 
 
 def _inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
-    share = form.measured / machine.pcie
+    share = form.best / machine.pcie
     if machine.linked and share > 1:
         yield Evidence("misconfiguration", 1.2, "more than PCIe carries, less than all links: some are not in use")
         yield Evidence("other", 0.9, "a GPU may be slow or its links degraded")

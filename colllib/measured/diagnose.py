@@ -24,7 +24,6 @@ NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
-LEAST_TO_COMPARE = 1e9  # bytes per second: below, two decimals of GB/s say little about a ratio
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     ranks = machine.ranks if machine else ranks_of(run, hints)
     collective = hints.collective or run.collective
     if collective is None:
-        both = [row.busbw / row.algbw for row in run.rows if row.busbw and row.algbw and row.algbw > LEAST_TO_COMPARE]
-        if both and max(both) < 0.995:
+        if max(run.factors, default=1.0) < 0.995:
             return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
@@ -124,12 +122,14 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         form = shape(known)
     except ValueError as error:
         return _undecided(str(error), "a table with times")
-    if ranks is None:
+    if ranks_of(run, hints) is None:
         at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
-        form = replace(form, fitted=(), measured=median(at_largest or [form.measured]))  # not by a factor nobody knows
+        printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
+        form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
     if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
-        return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
+        test, known_of = "the same run with -c 1 and NCCL_PROTO=Simple", ("misconfiguration", "protocol-switch")
+        return Diagnosis("undecided", "other", known_of, 0.5, "unknown", text, (text,), test, form)
     if machine is None:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         told = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
@@ -235,7 +235,7 @@ def _state(form: Shape, bound: Expected, machine: Machine, collective: str, said
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
     halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= UNKNOWN.pcie)
-    border = (1.0 if said else UNSURE / 2 if halved else UNSURE) * bound.low
+    border = (1.0 if said else UNSURE / 2 if halved or (machine.boxes > 1 and form.unsettled) else UNSURE) * bound.low
     if speed > FASTER_THAN_THE_WIRE * bound.high or bound.between(speed) or (guessed and form.largest < LARGE):
         return "undecided", 0.0
     if speed >= bound.low:
@@ -289,7 +289,8 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
         return f"{speed}: normal for {wires} ({span}){f'; {CAUSES[cause][0]}' if cause else ''}."
     if state == "undecided":
         fast = form.measured > FASTER_THAN_THE_WIRE * bound.high
-        why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
+        near = "perhaps no plateau yet, below" if form.unsettled else "near the low end of"
+        why = "faster than its wires, so the machine is another one" if fast else f"{near} {span}"
         if bound.between(form.measured):
             why = "between what the usual sets of cards give; say --cards"
         if not fast and (form.largest < LARGE or cause == "latency-bound"):

@@ -7,7 +7,7 @@ from math import isinf
 
 from colllib.measured.causes import waits
 from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, UNSURE, expected, filled
-from colllib.measured.log import Run
+from colllib.measured.log import Run, factor
 from colllib.measured.shape import LARGE, Shape
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
 from colllib.units import shortened
@@ -76,7 +76,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
     others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
     few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
-    if form.largest < LARGE or (form.erratic and few):
+    if form.largest < LARGE or (form.erratic and few) or form.step_back >= 2**20:
         return "", ""
     if form.erratic:
         return SLOW, "no figure of a healthy fabric, as it scatters so widely"
@@ -93,12 +93,13 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
         return SLOW, "too little even for boxes with one card of 100 Gb/s"
     if pairs or waits(rich, form) > UNCLEAR:
         return "", ""
-    if (full := filled(speed)) > UNKNOWN.card:
+    if (full := filled(speed)) > UNKNOWN.card and form.best <= full:
         return FAST, f"what cards of {full / 1e9:g} GB/s a box give"
     more = 2 * CARD_SHARE if boxes > 2 else LEAST_OF_A_TREE
-    if any(total < speed < more * total for total in CARD_TOTALS if total < UNKNOWN.network / 2):
-        return SLOW, "more than one usual total of a box's cards, and too little for the next"
-    return "", ""
+    ring = run.collective == "all-reduce" or any(row.in_place for row in run.rows)  # half a table may be all-to-all's
+    between = any(total < speed < more * total for total in CARD_TOTALS if total < UNKNOWN.network / 2)
+    slow = between and ring and not form.unsettled
+    return (SLOW, "more than one usual total of a box's cards, and too little for the next") if slow else ("", "")
 
 
 def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
@@ -162,6 +163,9 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[in
         boxes, gpus = boxes or run.boxes, gpus or run.gpus_per_box
     if ranks is None:
         ranks = boxes * (gpus or kind.gpus) if boxes else gpus
+        if gpus and not boxes and min(run.factors, default=0.0) > 1.01 * factor("all-reduce", gpus):
+            ranks = gpus * max(2, MANY_RANKS // gpus)
+            assumed.append(f"the printed busbw is of more than {gpus} ranks")
     if ranks is None:
         ranks = kind.gpus
         assumed.append(f"assumed: one box of {ranks} GPUs")

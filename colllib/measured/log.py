@@ -134,6 +134,11 @@ class Run:
             return "sizes go up and down: several jobs wrote into one file"
         return ""
 
+    @property
+    def factors(self) -> list[float]:
+        """busbw over algbw as printed, of rows whose two decimals of GB/s say enough."""
+        return [row.busbw / row.algbw for row in self.rows if row.busbw and row.algbw and row.algbw > 1e9]
+
     def series(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Message sizes in bytes, ascending, and times in seconds: the median of the rows of a size.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2
 
 from colllib.measured.log import Run, factor
 from colllib.measured.segments import Segment, segments
@@ -20,7 +21,9 @@ class Shape:
         largest: the largest message.
         fastest: busbw of its fastest time, where it was measured at least four times, else as `measured`.
         step_back: the largest size from which a larger message takes less time, or 0.
-        erratic: whether large ones fall by half once, or thrice by a fifth or with times a third apart.
+        erratic: whether large ones fall by half, thrice by a fifth or with times a third apart, or end a quarter lower.
+        best: the highest busbw of large messages, or as `measured`.
+        unsettled: whether the last doubling still brought 3 %, or one size below 128 MiB is all there is.
     """
 
     fitted: tuple[Segment, ...]
@@ -29,6 +32,8 @@ class Shape:
     fastest: float
     step_back: float
     erratic: bool
+    best: float
+    unsettled: bool
 
 
 def shape(run: Run) -> Shape:
@@ -45,7 +50,7 @@ def shape(run: Run) -> Shape:
         raise ValueError("no row has a time, or a bandwidth that gives one")
     all_times = list(run.times().values())
     bus = size / time * factor(str(run.collective), run.ranks or 1)
-    large, step = size[1:] >= LARGE, bus[1:] / bus[:-1]
+    large, step, best = size[1:] >= LARGE, bus[1:] / bus[:-1], float(bus[size >= LARGE].max(initial=bus[-1]))
     rough = (size >= LARGE) & [_apart(times) for times in all_times]
     rough[1:] |= large & (step < 0.8)
     return Shape(
@@ -54,7 +59,9 @@ def shape(run: Run) -> Shape:
         largest=float(size[-1]),
         fastest=float(bus[-1] * (time[-1] / all_times[-1][0] if len(all_times[-1]) > 3 else 1.0)),
         step_back=float(size[:-1][(size[:-1] >= 4096) & (time[1:] < 0.87 * time[:-1])].max(initial=0.0)),
-        erratic=bool(rough.sum() >= min(3, len(size)) or step[large].min(initial=1.0) < 0.5),
+        erratic=bool(rough.sum() >= min(3, len(size)) or step[large].min(initial=1.0) < 0.5 or bus[-1] < 0.75 * best),
+        best=best,
+        unsettled=bool(step[-1] > (size[-1] / size[-2]) ** log2(1.03) if len(size) > 1 else size[0] < 2**27),
     )
 
 

@@ -15,6 +15,7 @@ from colllib import cli
 from colllib.measured.causes import CAUSES
 from colllib.measured.diagnose import diagnose
 from colllib.measured.infer import Hints, machine_of
+from colllib.measured.log import Row, Run
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import DIALECTS
@@ -713,3 +714,78 @@ def test_the_sizes_of_osu_are_of_the_part_of_a_rank(collective):
     assert found.state == "healthy"
     assert found.form.largest == 2**30
     assert found.form.measured == pytest.approx(300e9, rel=0.01)
+
+
+def test_the_printed_factor_says_that_more_boxes_ran_than_the_one_that_is_told():
+    # NVIDIA/deepops, an earlier slurm-perf-cluster.md: DGX-2 with eight cards, of which NVIDIA expects 82 GB/s
+    rows = """ 4294967296 1073741824 float sum 123111 34.89 69.73 N/A
+ 8589934592 2147483648 float sum 210583 40.79 81.53 N/A"""
+    told = Hints(gpu="V100", gpus_per_box=16, cards=(8, 12.5e9))
+    found = diagnose(read(rows)[0], told)
+    assert (found.state, found.binding) == ("healthy", "network card")
+    assert found.form.measured == 81.53e9
+    of_sixteen = rows.replace("69.73", "65.42").replace("81.53", "76.48")  # 15 / 8 of the algbw
+    assert diagnose(read(of_sixteen)[0], told).binding == "NVLink"
+
+
+def test_what_still_grows_at_the_last_doubling_is_slow_only_far_below_the_range():
+    # coreweave/nccl-tests, README: what 20 racks of GB200 should give
+    rates = {2**31: 286.52, 2**32: 346.38, 2**33: 381.48, 2**34: 405.74}
+    share = 2 * 1439 / 1440
+    rows = tuple(Row(k, float(n), n * share / rate / 1e9, None, None) for k, (n, rate) in enumerate(rates.items()))
+    growing = Run("columns", rows, "all-reduce", 1440, None, None, "NVIDIA GB200")
+    ended = replace(growing, rows=(*rows[:3], replace(rows[3], seconds=2 * rows[2].seconds)))
+    tenth = replace(growing, rows=tuple(replace(row, seconds=10 * row.seconds) for row in rows))
+    states = [diagnose(run).state for run in (growing, ended, tenth)]
+    assert states == ["undecided", "below-expectation", "below-expectation"]
+    assert "no plateau yet" in diagnose(growing).verdict
+
+
+def test_one_size_of_64_mib_between_boxes_is_slow_only_far_below_the_range():
+    told = Hints(gpu="H200", boxes=3, gpus_per_box=4, cards=(4, 50e9), collective="broadcast")
+    for busbw, size, state in (
+        (70.88e9, 2**26, "undecided"),  # a reference run, GPUDirect on
+        (70.88e9, 2**27, "below-expectation"),
+        (28.28e9, 2**26, "below-expectation"),  # the same with GPUDirect off
+    ):
+        run = Run("columns", (Row(1, float(size), size / busbw, None, None),), "broadcast", 12)
+        assert diagnose(run, told).state == state
+
+
+@pytest.mark.parametrize(
+    ("rates", "state"), [((91, 76, 69, 66), "below-expectation"), ((104, 105, 106, 106), "healthy")]
+)
+def test_a_busbw_that_falls_by_a_quarter_is_no_healthy_one_though_it_ends_in_the_range(rates, state):
+    # eight B300 boxes, NCCL 2.29.7 to 2.31.2 with four channels for a peer, then with two
+    told = Hints(gpu="B300", boxes=8, gpus_per_box=8, cards=(8, 100e9), collective="all-to-all")
+    sizes = [2.0**k for k in range(30, 34)]
+    rows = (
+        Row(k, n, n * 63 / 64 / rate / 1e9, None, None) for k, (n, rate) in enumerate(zip(sizes, rates, strict=True))
+    )
+    found = diagnose(Run("columns", tuple(rows), "all-to-all", 64), told)
+    assert found.state == state
+    assert found.form.measured < found.bound.high
+    assert found.form.measured > found.bound.low
+
+
+def test_links_that_carried_more_than_pcie_at_another_size_are_there_and_in_use():
+    # eunomia-bpf/nccl-eBPF: four B300 whose processes share four cores
+    rates = {2**23: 53.45, 2**24: 1.25, 2**25: 125.5, 2**26: 155.07, 2**27: 10.02}
+    rows = tuple(Row(k, float(n), n * 1.5 / rate / 1e9, None, None) for k, (n, rate) in enumerate(rates.items()))
+    found = diagnose(Run("columns", rows, "all-reduce", 4, 1, 4, "NVIDIA B300"))
+    assert (found.state, found.cause, found.alternatives) == ("below-expectation", "misconfiguration", ("other",))
+
+
+@pytest.mark.parametrize("slowed", [1.0, 3.0])
+def test_without_a_gpu_a_larger_message_that_takes_less_time_leaves_no_run_healthy(slowed):
+    run = logs.run(38e9, boxes=1, per_box=8, gpu="")
+    rows = tuple(replace(row, seconds=row.seconds * (slowed if row.message <= 2**21 else 1)) for row in run.rows)
+    assert (diagnose(replace(run, rows=rows)).state == "healthy") == (slowed == 1)
+
+
+@pytest.mark.parametrize(("best", "state"), [(199.8, "healthy"), (200.42, "undecided")])
+def test_cards_that_some_size_exceeds_are_not_those_that_the_run_fills(best, state):
+    # a runbook on MI355X, at 1 GiB and 16 GiB: its author takes half of eight cards of 400 Gb/s to be in use
+    run = logs.run(199.69e9, gpu="", floor=0, sizes=[2**30, 2**34])
+    rows = tuple(replace(row, seconds=row.seconds * 199.69 / best) if row.line == 0 else row for row in run.rows)
+    assert diagnose(replace(run, rows=rows, boxes=None, gpus_per_box=None)).state == state
