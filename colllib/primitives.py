@@ -173,7 +173,8 @@ def whole_numbers(name: str, values: object) -> IntArray:
     """
     array = np.asarray(values)
     if array.dtype.kind not in "iu" and array.size:
-        wrong = next((value for value in array.ravel().tolist() if not is_whole(value)), array.ravel()[0])
+        flat = array.ravel().tolist()  # in which one float makes floats of all
+        wrong = next((v for v in flat if not is_whole(v) and not (isinstance(v, float) and v.is_integer())), flat[0])
         raise ValueError(f"{name} {wrong!r}: must be a whole number")
     return array.astype(np.intp, copy=False)
 

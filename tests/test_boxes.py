@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from colllib.topology import NoRouteError, boxes, fat_tree, leaf_spine
 from colllib.topology.expression import find
+from colllib.topology.routes import flow_hash
 
 
 def walk(topology, src, dst):
@@ -139,6 +140,14 @@ def test_hashing_takes_whole_cables_and_keeps_a_flow_on_its_cable():
     with pytest.raises(ValueError, match="8/3 BW wide, no whole number of cables"):
         boxes((2, 8), oversubscription=3, seed=1)
     assert boxes((2, 8), cards=1, oversubscription=3, seed=1).tiers[2].bandwidth == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64 - 1, 1.5])
+def test_a_seed_that_starts_no_hash_is_refused_with_its_value(seed):
+    for build in (lambda: boxes((2, 4), seed=seed), lambda: leaf_spine(2, 2, 2, seed=seed)):
+        with pytest.raises(ValueError, match=rf"^seed = {seed}: must be a whole number of at least 0"):
+            build()
+    assert len(set(flow_hash(np.arange(4), np.arange(4, 8), 2**64 - 2).tolist())) == 4  # the last that does
 
 
 @pytest.mark.parametrize("ends", [(0, 16), (16, 0), (35, 15), (15, 35)])

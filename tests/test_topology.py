@@ -333,6 +333,12 @@ def test_one_link_that_cannot_be_is_found_among_others(link):
         replace(good, alpha=Fractions.of(latencies))
 
 
+def test_a_link_to_half_a_node_is_refused_and_not_cut_to_a_whole_one():
+    with pytest.raises(ValueError, match=r"^node of a link of half 1\.5: must be a whole number$"):
+        from_links("half", 3, [(0, 1.5), (1, 2)])
+    assert from_links("none", 1, []).num_links == 0
+
+
 def test_a_rank_alone_has_a_graph_without_parallel_links():
     for alone in (from_links("alone", 1, []), replace(ring(1), tiers=())):
         assert not alone.to_networkx().is_multigraph()

@@ -15,7 +15,7 @@ from colllib.exact import Fractions, IntArray
 from colllib.primitives import is_whole
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network
 from colllib.topology.latency import HALVES
-from colllib.topology.routes import flow_hash
+from colllib.topology.routes import check_seed, flow_hash
 from colllib.topology.tree import Narrowing, Tree, narrowings, narrowings_text, uplink
 
 INSIDE = ("switch", "full-mesh")
@@ -80,6 +80,7 @@ def boxes(
         held *= tree.sizes[shape.lowest + number]
     hashed = [1] * len(of_height) if seed is None else [tiers[tier].cables for tier in of_height]
     if seed is not None:
+        check_seed(seed)
         tiers = [_cable(tier) for tier in tiers]
     above = sum(nodes * cables for nodes, cables in zip(tree.counts, hashed, strict=False))
     check_network(name, tree.first + shape.switches, 2 * (everyone * (inner if shape.meshed else 1) + above))

@@ -12,7 +12,7 @@ from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_counts, is_whole
 from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
-from colllib.topology.routes import flow_hash
+from colllib.topology.routes import check_seed, flow_hash
 from colllib.topology.tree import Narrowing, narrowings, narrowings_text, uplink
 
 ROUTING = ("hash", "fixed", "spread")
@@ -102,8 +102,7 @@ def fat_tree(
 
 def _check(routing: str, seed: int, **counts: int) -> None:
     check_counts(**counts)
-    if not is_whole(seed) or seed < 0:
-        raise ValueError(f"seed = {seed!r}: must be a whole number of at least 0")
+    check_seed(seed)
     if routing not in ROUTING:
         raise ValueError(f"routing {routing!r}: must be one of {', '.join(ROUTING)}")
 

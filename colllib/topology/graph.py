@@ -12,7 +12,7 @@ import numpy as np
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_ROUTES, check_size
-from colllib.primitives import check_ranks
+from colllib.primitives import check_ranks, whole_numbers
 from colllib.topology.base import NoRouteError, Router, Topology, check_network, uniform
 from colllib.topology.latency import HALVES, Latency
 
@@ -81,7 +81,7 @@ def from_links(
     check_ranks(ranks)
     nodes = ranks + switches
     check_size(name, nodes**2, MOST_ROUTES, "routes between nodes")
-    ends = np.asarray(links, dtype=np.intp).reshape(-1, 2)
+    ends = whole_numbers(f"node of a link of {name}", links).reshape(-1, 2)
     if len(ends) and not (ends.min() >= 0 and ends.max() < nodes):
         raise ValueError(f"a link of {name} leaves the nodes 0..{nodes - 1}")
     if alpha is None:

@@ -9,6 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from colllib.exact import IntArray
+from colllib.primitives import is_whole
 from colllib.topology.base import NoRouteError, Topology
 from colllib.topology.lattice import torus
 
@@ -30,6 +31,12 @@ def flow_hash(src: IntArray, dst: IntArray, seed: int = 0) -> IntArray:
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)  # its last step leaves the upper 31 bits
     return (x >> np.uint64(33)).astype(np.intp)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what no hash of flows starts from."""
+    if not is_whole(seed) or not 0 <= seed < 2**64 - 1:
+        raise ValueError(f"seed = {seed!r}: must be a whole number of at least 0 and below 2^64 - 1")
 
 
 def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]]) -> Topology:
