@@ -76,6 +76,13 @@ def test_a_gpu_that_nobody_knows_is_refused_with_those_that_are_known(gpu, tmp_p
     assert all(name in said for name in ("--gpu", "H100", "MI300X", "T4", "a cluster file (.toml)"))
 
 
+@pytest.mark.parametrize("options", ["card=25GB/s,card=50GB/s", "cards=4,boxes=3,cards=4"])
+def test_an_option_of_a_machine_is_given_once(options):
+    last, name = options.rpartition(",")[2], options.partition("=")[0]
+    with pytest.raises(ValueError, match=f"^machine option '{last}': {name} is given twice$"):
+        machines.find(f"dgx-h100:2,{options}")
+
+
 @pytest.mark.parametrize("gpu", machines.GPUS)
 def test_a_gpu_that_is_named_as_known_is_known(gpu):
     assert machines.by_gpu(gpu).name.upper() == gpu.upper()

@@ -38,6 +38,8 @@ def test_a_machine_with_other_cards_has_their_rate_for_schedules_as_for_predicti
 def test_a_rate_of_cards_that_cannot_be_is_refused():
     with pytest.raises(ValueError, match="bandwidth 'fast': not readable"):
         find("dgx-h100:2,card=fast")
+    with pytest.raises(ValueError, match=r"^dgx-h100:2: card is given 2 times$"):
+        find("dgx-h100:2,card=25GB/s,card=50GB/s")
     with pytest.raises(ValueError, match="boxes takes no option 'card'"):
         find("boxes:2x8,card=100Gb/s")
 

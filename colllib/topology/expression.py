@@ -259,8 +259,10 @@ def _preset(name: str, size: str, options: list[str]) -> Topology:
     if count < 1:
         raise ValueError(f"{name}:{count}: must be at least 1")
     stands_for, *fixed = PRESETS[name].expression(count).split(",")
-    preset = PRESETS[name]
-    for rate in [option for option in options if option.startswith("card=")]:  # as `machines.with_option` takes it
+    preset, rates = PRESETS[name], [option for option in options if option.startswith("card=")]
+    if len(rates) > 1:
+        raise ValueError(f"{name}:{count}: card is given {len(rates)} times")
+    for rate in rates:  # as `machines.with_option` takes it
         preset = replace(preset, bandwidth=(preset.bandwidth[0], parse("bandwidth", rate.partition("=")[2])))
         options.remove(rate)
     given = {option.partition("=")[0] for option in options}

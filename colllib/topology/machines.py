@@ -167,9 +167,13 @@ def changed(machine: Machine, options: str) -> Machine:
     >>> changed(find("dgx-h100:2"), "boxes=8,oversubscription=2").network / 1e9
     200.0
     """
+    told: set[str] = set()
     for option in filter(None, options.split(",")):
         key, _, value = option.partition("=")
         machine = with_option(machine, key, value)
+        if key in told:
+            raise ValueError(f"machine option {shortened(option)!r}: {key} is given twice")
+        told.add(key)
     return machine
 
 
