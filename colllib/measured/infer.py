@@ -70,12 +70,15 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     Only links of their own carry more than PCIe in a box and cards between boxes. Boxes are fast enough for the richest
     usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of 100 Gb/s, or if they scatter, or
     above a usual total of cards and far below the next. Up to eight ranks, mostly of one box, are fast for PCIe 5.0
-    and slow for PCIe 4.0 (of a named GPU the former says nothing); two are fast, too, if they fill a card.
+    and slow for PCIe 4.0 (of a named GPU the former says nothing), or if they had twice the speed before; two are
+    fast, too, if they fill a card, and slow between two.
     """
     speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
     others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
     few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
+    if form.largest >= LARGE and few and speed < form.best / 2:
+        return SLOW, f"less than half of the {form.best / 1e9:.3g} GB/s that a smaller message got on the same wires"
     if form.largest < LARGE or (form.erratic and few) or form.step_back >= 2**20:
         return "", ""
     if form.erratic:
@@ -85,10 +88,11 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
     rich = replace(UNKNOWN, boxes=max(2, boxes), gpus=gpus, cards=min(gpus, UNKNOWN.cards), cards_known=True)
     low, least = (expected(each, str(run.collective)).low for each in (rich, replace(rich, cards=1, card=POOREST_CARD)))
-    if low <= speed <= 2 * rich.network and not one:  # a tree over two boxes carries at most twice its cards
-        return FAST, f"enough even for boxes with {rich.cards} x 400 Gb/s cards"
+    nearly = UNSURE if boxes == 2 else 1.0  # there a tree over half the cards gives as much
+    if nearly * low <= speed <= 2 * rich.network and not one:  # and it carries at most twice its cards
+        return FAST, f"enough{', or nearly,' if speed < low else ''} even for boxes with {rich.cards} x 400 Gb/s cards"
     if few:
-        return ("", "") if pairs or ranks < 2 else _of_few(run, speed, one)
+        return _of_few(run, speed, one and ranks > 1 and not pairs)
     if speed < UNSURE * least:
         return SLOW, "too little even for boxes with one card of 100 Gb/s"
     if pairs or waits(rich, form) > UNCLEAR:
@@ -104,6 +108,8 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
 
 def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
     if run.ranks == 2 and run.boxes != 1:
+        if POOREST_CARD < speed < SEND_SHARE * HALF_CARD:
+            return SLOW, "more than a card of 100 Gb/s carries, and too little for one of 200 Gb/s"
         if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed >= SEND_SHARE * UNKNOWN.card:
             return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
     elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:

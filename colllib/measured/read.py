@@ -476,7 +476,7 @@ def _runs(table: _Table) -> Iterator[Run]:
     if per_box and ranks and ranks % per_box == 0:
         boxes = ranks // per_box
     elif ranks != printed:
-        boxes = None
+        boxes, per_box = None, None if ranks else per_box
     gpu = next((name for _, _, name in devices), "")
     counts = Counter(table.streams)  # a process that printed a row or two of many was mislabeled
     streams = max(sum(count >= max(1, len(table.rows) / 10) for count in counts.values()), len(table.firsts))

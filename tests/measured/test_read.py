@@ -408,6 +408,12 @@ def test_of_device_lines_that_were_cut_out_the_last_one_tells_ranks_and_boxes():
     assert (run.ranks, run.boxes, run.gpus_per_box) == (16, 2, 8)
 
 
+def test_device_lines_whose_last_ones_are_cut_out_say_nothing_of_boxes():
+    lines = "".join(f"# Rank {rank} Pid 7 on a device {rank} [0x01] NVIDIA A100\n" for rank in range(5))
+    (run,) = read(lines + HEADER + " 8589934592 2147483648 float sum -1 104180 82.45 159.75 0 106210 80.88 156.70 0\n")
+    assert (run.ranks, run.boxes, run.gpus_per_box, run.gpu) == (32, None, None, "NVIDIA A100")
+
+
 def test_a_row_of_fewer_numbers_than_columns_is_named():
     (run,) = read("# size time algbw busbw\n 1048576 100.0 10.49 18.35\n 2097152 200.0 10.49\n")
     assert [(mark.line, mark.why) for mark in run.unread] == [(3, "3 numbers for 4 columns")]
