@@ -27,7 +27,8 @@ PROGRAMS = {
 COLLECTIVES = {
     name: book
     for book, (program, _, _, _, nccom, osu) in PROGRAMS.items()
-    for name in filter(None, (program.removesuffix("_perf"), nccom, osu.lower().replace("-", "")))
+    for word in (program.removesuffix("_perf"), nccom, osu.lower().replace("-", ""))
+    for name in filter(None, (word, word.replace("_", "")))
 } | {"bcast": "broadcast", "alltoallv": "all-to-all", "all_to_all": "all-to-all"}
 
 LEAST_RATE = 0.05e9  # bytes per second: two printed decimals of less are no time
