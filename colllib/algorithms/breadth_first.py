@@ -64,39 +64,13 @@ def _apart(topology: Topology) -> str | None:
 
 def _hops_to(src: IntArray, dst: IntArray, ranks: int, targets: IntArray) -> IntArray:
     """How many hops each rank is from some targets, -1 where there is no path, shape (targets, ranks)."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
     check_size("hops", len(targets) * ranks, MOST_ROUTES, "pairs of ranks")
-    if len(targets) == 1:
-        return _hops_to_one(src, dst, ranks, targets)
-    onward = _slots(src, dst, ranks)
-    reached = np.zeros((ranks, len(targets)), dtype=np.bool_)
-    reached[targets, np.arange(len(targets))] = True
-    bits = np.packbits(reached, axis=1)
-    hops = np.zeros((ranks, len(targets)), dtype=np.int16 if ranks < 2**15 else np.int32)
-    while True:
-        missing = np.unpackbits(~bits, axis=1, count=len(targets))
-        if not missing.any():
-            return hops.T
-        hops += missing
-        further = bits.copy()
-        for column in onward.T:
-            some = np.flatnonzero(column >= 0)
-            further[some] |= bits[column[some]]
-        if (further == bits).all():
-            hops[missing.astype(np.bool_)] = -1
-            return hops.T
-        bits = further
-
-
-def _hops_to_one(src: IntArray, dst: IntArray, ranks: int, front: IntArray) -> IntArray:
-    """The same for one target, rank by rank, where diameters may be long; shape (1, N)."""
-    before, hops = _slots(dst, src, ranks), np.full(ranks, -1)
-    for far in range(ranks):
-        hops[front] = far
-        front = np.unique(before[front])
-        front = front[(front >= 0) & (hops[front] < 0)]
-        if not len(front):
-            break
-    return hops[None]
+    backwards = csr_array((np.ones(len(src)), (dst, src)), shape=(ranks, ranks))
+    hops = shortest_path(backwards, unweighted=True, indices=targets)
+    return np.where(np.isinf(hops), -1, hops).astype(np.int16 if ranks < 2**15 else np.int32)
 
 
 def _slots(key: IntArray, value: IntArray, size: int) -> IntArray:
