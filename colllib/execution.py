@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +21,26 @@ from colllib.topology.paths import Paths, routed
 __all__ = ["Execution", "Ledger", "ScheduleError", "check_fit", "execute", "trace"]
 
 
-CHUNK = 2**17  # messages that are routed at a time: their arrays stay in the cache
 LOOKED_AT = 2**6  # messages of a step, from which the length of its routes is judged
 STEPS_LOOKED_AT = 17
+
+
+class _Known(NamedTuple):
+    """What the ends of messages decide, whatever their sizes.
+
+    Attributes:
+        src, dst: of bundles, shape (n,).
+        first: the message that each begins with, shape (n,); None where all are bundles of one.
+        message, link: which bundle crosses which link, shape (crossings,).
+        hops: of the longest route, for each level.
+    """
+
+    src: IntArray
+    dst: IntArray
+    first: IntArray | None
+    message: IntArray
+    link: IntArray
+    hops: list[int]
 
 
 class Ledger:
@@ -54,10 +72,7 @@ class Ledger:
         self.loads = np.zeros((steps, len(topology.tiers)), dtype=np.intp)
         several = [np.flatnonzero(topology.tier == tier) for tier in range(len(topology.tiers))]
         self.tiers: list[IntArray] | list[slice] = several if len(several) > 1 else [slice(None)]
-        self.pattern: tuple[IntArray, IntArray, list[tuple[int, IntArray, IntArray]], list[int]] | None = None
-        self.bundles: tuple[IntArray, IntArray, IntArray, IntArray, IntArray] | None = None
-        self.last: tuple[IntArray, IntArray, IntArray, tuple[IntArray, IntArray, IntArray, list[int], list[int]]] | None
-        self.last = None
+        self.last: tuple[IntArray, IntArray, _Known] | None = None
 
     def record(
         self, t: int, src: IntArray, dst: IntArray, size: IntArray, times: int = 1, block: IntArray | None = None
@@ -67,69 +82,38 @@ class Ledger:
             return
         for ends in (src, dst):  # they are known again as objects: they may not change
             ends.setflags(write=False)
-        if self.route is None:
-            src, dst, size = self._bundled(src, dst, size)
-        sent, received, link, hops, loads = self._step(src, dst, size, block)
+        known = self._known(src, dst, block)
+        size = size if known.first is None else summed(size, known.first)
+        sent, received = (counted(ends, size, self.topology.nodes) for ends in (known.src, known.dst))
+        link = counted(known.link, gathered(size, known.message), self.topology.num_links)
         self.sent = accumulated(self.sent, multiplied(sent, times))
         self.received = accumulated(self.received, multiplied(received, times))
         self.link = accumulated(self.link, multiplied(link, times))
-        self.hops = _written(self.hops, t, hops)
-        self.loads = _written(self.loads, t, loads)
+        self.hops = _written(self.hops, t, known.hops)
+        self.loads = _written(self.loads, t, self.busiest(link))
 
-    def _step(
-        self, src: IntArray, dst: IntArray, size: IntArray, block: IntArray | None
-    ) -> tuple[IntArray, IntArray, IntArray, list[int], list[int]]:
-        """What nodes send and receive and links carry in a step, its longest routes and busiest links, by tier.
-
-        Rings send the same sizes along the same edges again and again: the arrays of ends are the same objects.
-        """
-        if self.last and self.last[0] is src and self.last[1] is dst and _same(self.last[2], size) and not self.route:
-            return self.last[3]
-        routes, hops = self._routes(src, dst, block)
-        link = self._load(routes, size)
-        sent, received = (counted(ends, size, self.topology.nodes) for ends in (src, dst))
-        self.last = (src, dst, size, (sent, received, link, hops, self.busiest(link)))
-        return self.last[3]
-
-    def _bundled(self, src: IntArray, dst: IntArray, size: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Messages that follow one another between the same two nodes, as one: they take one route."""
-        if self.bundles is None or self.bundles[0] is not src or self.bundles[1] is not dst:
+    def _known(self, src: IntArray, dst: IntArray, block: IntArray | None) -> _Known:
+        """The routes of a step; rings and trees send along the same edges again and again: the arrays are the same."""
+        if self.route is not None:
+            return self._routed(src, dst, None, block)
+        if self.last is None or self.last[0] is not src or self.last[1] is not dst:
+            # messages that follow one another between the same two nodes take one route
             first = np.flatnonzero(np.concatenate(([True], (src[1:] != src[:-1]) | (dst[1:] != dst[:-1]))))
-            self.bundles = (src, dst, first, src[first], dst[first])
-        *_, first, one, other = self.bundles
-        return (src, dst, size) if len(first) == len(src) else (one, other, summed(size, first))
+            alone = len(first) == len(src)
+            known = self._routed(src, dst, None) if alone else self._routed(src[first], dst[first], first)
+            self.last = (src, dst, known)
+        return self.last[2]
 
-    def _load(self, routes: Sequence[tuple[int, IntArray, IntArray]], size: IntArray) -> IntArray:
-        """What crosses each link, from the crossings of each chunk of messages and their sizes."""
-        return reduce(
-            accumulated,
-            (
-                counted(link, gathered(size[start : start + CHUNK], message), len(self.link))
-                for start, message, link in routes
-            ),
-        )
+    def _routed(self, src: IntArray, dst: IntArray, first: IntArray | None, block: IntArray | None = None) -> _Known:
+        route = self.route
+        message, link = self.topology.router(src, dst) if route is None or block is None else route(src, dst, block)
+        level, hops = self.topology.latencies(message, link, len(src))
+        longest = [int(hops[level == which].max(initial=0)) for which in range(self.topology.levels)]
+        return _Known(src, dst, first, message, link, longest)
 
     def busiest(self, load: IntArray) -> list[int]:
         """The load of each tier's busiest link."""
         return [int(load[links].max(initial=0)) for links in self.tiers]
-
-    def _routes(
-        self, src: IntArray, dst: IntArray, block: IntArray | None
-    ) -> tuple[list[tuple[int, IntArray, IntArray]], list[int]]:
-        # rings and trees send along the same edges again and again: the arrays are the same objects
-        if self.pattern is None or self.pattern[0] is not src or self.pattern[1] is not dst or self.route:
-            routes, longest = [], [0] * self.topology.levels
-            for start in range(0, len(src), CHUNK):
-                some = slice(start, start + CHUNK)
-                if self.route is None or block is None:
-                    message, link = self.topology.router(src[some], dst[some])
-                else:
-                    message, link = self.route(src[some], dst[some], block[some])
-                level, hops = self.topology.latencies(message, link, len(src[some]))
-                longest = [max(most, int(hops[level == which].max(initial=0))) for which, most in enumerate(longest)]
-                routes.append((start, message, link))
-            self.pattern = (src, dst, routes, longest)
-        return self.pattern[2:]
 
     def cost(self, times: IntArray | None = None) -> Cost:
         """The lock-step cost, counting step t once, or times[t] times."""
@@ -138,13 +122,6 @@ class Ledger:
     def kinds(self, steps: IntArray, times: IntArray | None = None) -> list[Kind]:
         """Some steps, those that cost the same at every alpha and bandwidth counted together."""
         return kinds_of(self.topology, self.hops[steps], self.loads[steps], self.denominator, times)
-
-
-def _same(size: IntArray, other: IntArray) -> bool:
-    """Whether two arrays of sizes are equal, known at once where all of each are one cell of memory."""
-    if size.strides == other.strides == (0,):
-        return len(size) == len(other) and bool(size[0] == other[0])
-    return np.array_equal(size, other)
 
 
 def _written(table: IntArray, t: int, row: list[int]) -> IntArray:

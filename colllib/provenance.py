@@ -11,7 +11,7 @@ are exact at every size.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -26,15 +26,7 @@ LANE_CELLS = 2**25  # counts held at once by the backward sweep
 MOST_IDS = 2**31
 MOST_BITS = 2**33  # beyond it, lists of holders take less memory where blocks visit few nodes
 MOST_CELLS = 2**36
-FEW_KEYS = 2**25  # a table of so many is cheaper than sorting
-CHUNK = 2**17  # messages, or blocks, that are looked at at a time: their arrays stay in the cache
-HASHES = (
-    0x9E3779B97F4A7C1,
-    0x85EBCA6B1D3C5E7,
-    0xC2B2AE3D27D4EB4F >> 4 | 1,
-    0x165667B19E3779F,
-    0x27D4EB2F165667C5 >> 2 | 1,
-)
+CHUNK = 2**17  # blocks that are proved at a time: their arrays stay in the cache
 
 Ids = NDArray[np.int32]
 
@@ -97,8 +89,6 @@ class Moved:
         size = schedule.nodes * self.count
         self.held: Bits | Holders = Bits(size) if size < MOST_BITS else Holders(schedule.nodes, self.source)
         self.spoiled: Bits | None = None  # holds the block more than once
-        self.by_cell = size < FEW_KEYS
-        self.meet = Meetings(size if self.by_cell else self.count)
         if isinstance(self.held, Bits):
             self.held.add(self.source * self.count + np.arange(self.count))
 
@@ -110,29 +100,13 @@ class Moved:
         """Apply the messages of one step that carry such blocks."""
         if not len(step.src):
             return
-        parts = [slice(start, start + CHUNK) for start in range(0, len(step.src), CHUNK)]
-        spoiled = np.zeros(len(step.src), dtype=np.bool_)
-        for part in parts:
-            source = self.cell(step.src[part], step.block[part])
-            missing = ~self.held.has(source)
-            if missing.any():
-                refuse_unheld(self.schedule, step, part.start + int(np.flatnonzero(missing)[0]), t)
-            if self.spoiled is not None:
-                spoiled[part] = self.spoiled.has(source)
-        turns: Iterable[IntArray | slice]
-        if not self.meet.any(self._meeting(step)):
-            turns = parts
-        else:
-            turns = _turns(self.schedule, t, step, self.cell(step.dst, step.block))
-        for now in turns:
-            into = self.cell(step.dst[now], step.block[now])
-            self._arrive(into, step.add[now], spoiled[now])
-
-    def _meeting(self, step: Step) -> IntArray:
-        """Keys that differ only where no cell receives two messages: cells, or blocks if cells are too many."""
-        if self.by_cell:
-            return self.cell(step.dst, step.block)
-        return step.block if self.column is None else self.column[step.block]
+        source, into = self.cell(step.src, step.block), self.cell(step.dst, step.block)
+        missing = ~self.held.has(source)
+        if missing.any():
+            refuse_unheld(self.schedule, step, int(np.flatnonzero(missing)[0]), t)
+        spoiled = np.zeros(len(source), dtype=np.bool_) if self.spoiled is None else self.spoiled.has(source)
+        for now in _turns(self.schedule, t, step, into):
+            self._arrive(into[now], step.add[now], spoiled[now])
 
     def _arrive(self, into: IntArray, add: NDArray[np.bool_], spoiled: NDArray[np.bool_]) -> None:
         twice = into[add & self.held.has(into)] if add.any() else into[:0]
@@ -231,25 +205,6 @@ class Holders:
             place += 1
 
 
-class Meetings:
-    """Whether some of many keys are equal, without sorting them."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.last: Ids | None = None
-
-    def any(self, key: IntArray) -> bool:
-        """Whether two of the keys, each below `size`, are the same."""
-        if len(key) * 64 < self.size and self.size >= FEW_KEYS:
-            order = np.sort(key)
-            return bool((order[1:] == order[:-1]).any())
-        if self.last is None:
-            self.last = np.empty(self.size, dtype=np.int32)  # what stands there before does not matter
-        number = np.arange(len(key), dtype=np.int32)
-        self.last[key] = number
-        return bool((self.last[key] != number).any())
-
-
 def _columns(schedule: Schedule, blocks: IntArray) -> IntArray:
     """Where each block of the schedule stands among some of them."""
     column = np.zeros(len(schedule.blocks), dtype=np.intp)
@@ -290,17 +245,10 @@ class Summed:
         if value.min() < 0:
             refuse_unheld(self.schedule, step, int(np.flatnonzero(value < 0)[0]), t)
         into = self.cell(step.dst, step.block)
-        held, number = self.cells[into], np.arange(len(into), dtype=np.int32)
-        self.cells[into] = number
-        if (self.cells[into] == number).all():  # no cell receives two messages
-            exchanged = bool((self.cells[source] != value).any())  # some cell both sends and receives
-            self._arrive(into, step.add, value, held, exchanged)
-            return
-        self.cells[into] = held
         for now in _turns(self.schedule, t, step, into):
             self._arrive(into[now], step.add[now], value[now], self.cells[into[now]])
 
-    def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids, exchanged: bool = True) -> None:
+    def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids) -> None:
         if not add.all():
             self.cells[into[~add]] = value[~add]
             into, value, held = into[add], value[add], held[add]
@@ -313,11 +261,10 @@ class Summed:
         if self.next_id + len(into) >= MOST_IDS:
             raise ValueError("more than 2**31 values: this schedule is too large to execute")
         if len(into):
-            if exchanged:
-                new, first = _numbered(held, value)
-                held, value = held[first], value[first]
-            else:
-                new = np.arange(len(into), dtype=np.int32)
+            # ranks that exchange their values make the same sum: with one number for both, one proof serves both
+            pair = np.minimum(held, value).astype(np.int64) << 32 | np.maximum(held, value)
+            _, first, new = np.unique(pair, return_index=True, return_inverse=True)
+            held, value = held[first], value[first]
             self.operands.append((held, value))
             self.cells[into] = new + self.next_id
             self.next_id += len(held)
@@ -355,29 +302,6 @@ class Summed:
                 if wrong.any():
                     i, lane = np.argwhere(wrong)[0]
                     refuse_end(self.schedule, int(where[lane, of_group[i]]), int(self.blocks[column[of_group[i]]]))
-
-
-def _numbered(left: Ids, right: Ids) -> tuple[Ids, IntArray]:
-    """A number for each sum of two values, mostly the same for the same two, and the places where each first stands.
-
-    Two ranks that exchange their values make the same sum; with one number for both, one proof serves both. The
-    table of places is indexed by a hash; what meets there without being equal goes on to another hash.
-    """
-    pair = np.minimum(left, right).astype(np.int64) << 32 | np.maximum(left, right)
-    lead = np.arange(len(left), dtype=np.int32)
-    waiting = lead.copy()
-    size = 1 << (2 * len(left)).bit_length()
-    table = np.empty(size, dtype=np.int32)
-    for odd in HASHES:
-        slot = (pair[waiting] * odd >> 31) & (size - 1)
-        table[slot[::-1]] = waiting[::-1]
-        same = pair[table[slot]] == pair[waiting]
-        lead[waiting[same]] = table[slot[same]]
-        waiting = waiting[~same]
-        if not len(waiting):
-            break
-    first = lead == np.arange(len(lead))
-    return (np.cumsum(first, dtype=np.int32) - 1)[lead], np.flatnonzero(first)
 
 
 def _multiplicities(
@@ -431,11 +355,12 @@ def trace(schedule: Schedule) -> Iterator[dict[tuple[int, int], Counter[int]]]:
 
 def _turns(schedule: Schedule, t: int, step: Step, into: IntArray) -> Iterator[IntArray | slice]:
     """The messages in turns, so that in each a cell receives at most one: several must all be additions."""
-    order = np.argsort(into, kind="stable")
-    first = np.r_[True, into[order][1:] != into[order][:-1]]
-    if first.all():
+    ordered = np.sort(into)
+    if (ordered[1:] != ordered[:-1]).all():
         yield slice(None)
         return
+    order = np.argsort(into, kind="stable")
+    first = np.r_[True, ordered[1:] != ordered[:-1]]
     turn = np.arange(len(into)) - np.maximum.accumulate(np.where(first, np.arange(len(into)), 0))
     crowded = np.isin(into, into[order][~first])
     if not step.add[crowded].all():

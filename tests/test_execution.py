@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_schedules import copied
 
-from colllib import execution, provenance
+from colllib import provenance
 from colllib.algorithms import ALGORITHMS, allgather, allreduce, broadcast, hierarchical
 from colllib.algorithms.nested import nested
 from colllib.cost import Cost
@@ -290,7 +290,7 @@ def by_the_second_interpreter(schedule):
 
 
 #: What decides how cells are kept and how many are looked at together: usual sizes, and the least that do.
-SIZES = {"CHUNK": 1, "LANE_CELLS": 1, "MOST_BITS": 0, "FEW_KEYS": 0}
+SIZES = {"CHUNK": 1, "LANE_CELLS": 1, "MOST_BITS": 0}
 
 
 @given(mixed_schedules(), st.sets(st.sampled_from(sorted(SIZES))), st.integers(1, 3))
@@ -299,7 +299,6 @@ def test_blocks_of_one_rank_and_of_several_are_proved_as_the_second_interpreter_
     with pytest.MonkeyPatch.context() as patch:
         for name in small:
             patch.setattr(provenance, name, by * SIZES[name])
-        patch.setattr(execution, "CHUNK", by if "CHUNK" in small else execution.CHUNK)
         if by_the_second_interpreter(schedule):
             run = execute(schedule)
             assert (run.cost.n_alpha, run.cost.n_beta) == reference.star_cost(schedule)
@@ -433,15 +432,6 @@ def test_lists_of_holders_prove_and_refuse_what_bits_do(algorithm, monkeypatch):
         except ScheduleError:
             verdict = False
         assert verdict == reference.holds(broken)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=40))
-def test_equal_sums_get_one_number_and_different_ones_different_numbers(pairs):
-    left, right = (np.array(side, dtype=np.int32) for side in zip(*pairs, strict=True))
-    number, first = provenance._numbered(left, right)
-    meant = [tuple(sorted(pair)) for pair in pairs]
-    assert all((a == b) == (meant[i] == meant[j]) for i, a in enumerate(number) for j, b in enumerate(number))
-    assert [meant[place] for place in first] == [meant[number.tolist().index(k)] for k in range(len(first))]
 
 
 def test_exchanges_keep_a_proof_small():
@@ -618,15 +608,6 @@ def test_bits_and_lists_of_holders_hold_the_cells_that_were_put_into_them(nodes,
     bits.remove(some)
     there -= set(some.tolist())
     holds_what_is_there(bits, np.append(some, start))
-
-
-@given(st.lists(st.integers(0, 9), max_size=6), st.sampled_from([0, 10, 2**25]), st.sampled_from([10, 640, 10**6]))
-def test_equal_keys_are_found_by_a_table_and_by_sorting(keys, few, size):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(provenance, "FEW_KEYS", few)
-        meet = provenance.Meetings(size)
-        for some in (keys, keys[::-1], keys[:1]):
-            assert meet.any(np.array(some, dtype=np.intp)) == (len(set(some)) < len(some))
 
 
 def test_what_is_as_large_as_its_numbers_allow_is_executed_and_one_more_is_refused(monkeypatch):
