@@ -633,6 +633,7 @@ _ABOUT_MACHINES = (
 Machines, of N boxes:
   {" ".join(f"{name}:N" for name in list(machines.PRESETS)[:5])}
   {" ".join(f"{name}:N" for name in list(machines.PRESETS)[5:])}
+or by a GPU's name, such as h20:N or l40s:N.
 
 What differs stands behind commas: {machines.OPTIONS}."""
     + _ABOUT_FILES

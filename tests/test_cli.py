@@ -342,7 +342,7 @@ def test_every_command_also_speaks_to_people(arguments):
         (["run", "all-reduce", "ring", "--on", "torus:3xx"], "as in torus:8x8x8"),
         (["run"], "PRIMITIVE"),
         (["run", "all-reduce", "ring", "--ranks", "8"], "'--ranks': colllib run --help says what is taken"),
-        (["predict", "all-reduce", "--on", "boxes:24x8"], "mi250x:2, or a cluster file (.toml)"),
+        (["predict", "all-reduce", "--on", "boxes:24x8"], "a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"),
         (["forest", "mi250:0"], "mi250:0: must be at least 1"),
         (["forest", "star:4", "--trees", "0"], "trees 0: must be at least 1"),
         (["forest", "star:4", "--primitive", "reduce", "--root", "4"], "root 4: must be one of the ranks 0..3"),

@@ -78,10 +78,8 @@ def _cluster(stated: dict[str, Any]) -> Machine:
     made = machines.UNKNOWN if gpu is None else by_gpu(str(gpu))
     if made is None:
         raise ValueError(f'GPU {shortened(str(gpu))!r} is not known; give its link = "450GB/s" instead')
-    for key, value in stated.items():
-        made = machines.with_option(made, key, "true" if value is True else str(value))
-    if "cards" not in stated:
-        made = replace(made, cards=min(made.cards, made.gpus))
+    told = {key: "true" if value is True else str(value) for key, value in stated.items()}
+    made = machines.with_options(made, told)
     if gpu is None:  # nobody knows its slot, so it is not what binds
         made = replace(made, pcie=max(made.pcie, made.cards * made.card / made.gpus))
     return replace(made, cards_known=True, source="a cluster file" if "link" in stated else made.source)

@@ -141,24 +141,29 @@ def by_gpu(name: str) -> Machine | None:
 
 
 def find(expression: str) -> Machine:
-    """The machine that an expression names: a preset, its boxes behind a colon, and what differs behind commas.
+    """The machine that an expression names: a preset or a GPU, its boxes behind a colon, what differs behind commas.
 
     Raises:
-        ValueError: for an unknown preset or option, or a value that cannot be.
+        ValueError: for an unknown name or option, a value that cannot be, or boxes on PCIe whose cards nobody told.
 
     >>> found = find("dgx-h100:2,cards=4,card=200Gbit/s")
     >>> found.ranks, found.network / 1e9
     (16, 100.0)
+    >>> find("l40s:1").inner
+    'PCIe'
     """
     head, _, options = expression.strip().partition(",")
     name, colon, count = head.partition(":")
-    kind = PRESETS.get(name)
+    kind = PRESETS.get(name) or by_gpu(name)
     if kind is None:
         raise ValueError(
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
-            "or a cluster file (.toml)"
+            "a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"
         )
-    return changed(replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True), options)
+    found = changed(replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True), options)
+    if found.boxes > 1 and kind.gpus > 1 and not kind.linked and "card=" not in options:
+        raise ValueError(f"machine {shortened(expression)!r}: such boxes have no usual cards: say cards=2,card=100Gb/s")
+    return found
 
 
 def changed(machine: Machine, options: str) -> Machine:
@@ -167,13 +172,25 @@ def changed(machine: Machine, options: str) -> Machine:
     >>> changed(find("dgx-h100:2"), "boxes=8,oversubscription=2").network / 1e9
     200.0
     """
-    told: set[str] = set()
+    told: dict[str, str] = {}
     for option in filter(None, options.split(",")):
         key, _, value = option.partition("=")
-        machine = with_option(machine, key, value)
         if key in told:
             raise ValueError(f"machine option {shortened(option)!r}: {key} is given twice")
-        told.add(key)
+        told[key] = value
+    return with_options(machine, told)
+
+
+def with_options(machine: Machine, told: dict[str, str]) -> Machine:
+    """The same machine but for some options; with another number of GPUs no more cards, unless these are told.
+
+    >>> with_options(find("dgx-h100:2"), {"gpus": "4"}).network / 1e9
+    200.0
+    """
+    for key, value in told.items():
+        machine = with_option(machine, key, value)
+    if "gpus" in told and "cards" not in told:
+        return replace(machine, cards=min(machine.cards, machine.gpus))
     return machine
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from statistics import median
 
 import pytest
@@ -58,6 +59,18 @@ def test_half_the_cards_carry_half():
     whole = predict(find("dgx-a100:8"), "all-gather", 2**34)
     half = predict(find("dgx-a100:8,cards=4"), "all-gather", 2**34)
     assert whole.busbw / half.busbw == pytest.approx(2, rel=0.02)
+
+
+@pytest.mark.parametrize(("expression", "network"), [("dgx-h100:2,gpus=1", 50e9), ("dgx-h100:2,gpus=1,cards=4", 63e9)])
+def test_a_gpu_comes_with_its_card_unless_more_are_told(expression, network):
+    """As in NVIDIA/nccl issue 1250: twice the GPUs of each of two boxes, half the time."""
+    assert find(expression).network == network
+
+
+def test_a_gpu_without_a_preset_goes_by_its_name():
+    assert find("h20:2") == replace(by_gpu("h20"), boxes=2, cards_known=True)
+    assert find("rtx4090:1,gpus=2").inner == "PCIe"
+    assert find("l40s:2,cards=2,card=100Gb/s").network == 2 * 12.5e9
 
 
 def test_on_machines_left_out_the_goals_are_met():
@@ -204,10 +217,11 @@ def test_the_best_schedule_is_executed_at_the_speeds_of_the_machine():
         "dgx-h100:2,color=red",
         "dgx-h100:2,card=7",
         "dgx-h100:x",
+        "l40s:2",
     ],
 )
 def test_a_machine_that_cannot_be_is_refused(expression):
-    with pytest.raises(ValueError, match=r"must be|unknown|option|not readable"):
+    with pytest.raises(ValueError, match=r"must be|unknown|option|not readable|say cards=2"):
         find(expression)
 
 
