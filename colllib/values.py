@@ -106,8 +106,8 @@ def run_on(schedule: Schedule, buffers: Sequence[ArrayLike]) -> list[Numbers]:
     """
     arrays = [np.asarray(buffer) for buffer in buffers]
     lengths = _lengths(schedule, arrays)
-    final = final_values(schedule, _cut(schedule, arrays, lengths))
-    nothing = next(array for array in arrays if array.ndim)[:0]
+    nothing = next((array for array in arrays if len(array)), arrays[0])[:0]  # numpy takes an empty list for floats
+    final = final_values(schedule, _cut(schedule, [a if len(a) else nothing for a in arrays], lengths))
     return [
         np.concatenate([nothing, *(final[rank][block] for block in held)])
         for rank, held in enumerate(_held(schedule, "target"))
@@ -131,6 +131,8 @@ def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
     share = schedule.blocks.share
     sizes = set()
     for rank, held in enumerate(_held(schedule, "source")):
+        if not arrays[rank].ndim:
+            raise ValueError(f"the buffer of rank {rank} is {arrays[rank]}, one value: must be an array of them")
         part = sum((share[block] for block in held), Fraction(0))
         if part:
             sizes.add(Fraction(len(arrays[rank])) / part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -86,6 +87,15 @@ def test_the_primitives_are_what_numpy_says():
     assert np.array_equal(run_on(broadcast.chain(3), [[7, 8], [], []]), [[7, 8]] * 3)
 
 
+def test_what_is_empty_changes_neither_type_nor_shape():
+    large = 2**60 + 1  # no float is that
+    for whole in run_on(broadcast.chain(3, root=1), [[], [large], []]):
+        assert whole.tolist() == [large]
+    shares = [Fraction(1, 2), Fraction(0), Fraction(1, 2)]
+    for whole in run_on(allgather.ring(3, shares=shares), [[[large, 1]], [], [[large, 2]]]):
+        assert whole.tolist() == [[large, 1], [large, 2]]
+
+
 def test_the_send_buffers_are_left_as_they_were():
     data = np.ones((3, 6))
     run_on(allreduce.ring(3), data)
@@ -99,6 +109,7 @@ def test_the_send_buffers_are_left_as_they_were():
         (allreduce.ring(3), [[1, 2], [3, 4], [5, 6]], "cannot be cut"),
         (allreduce.ring(2), [[1, 2], [3, 4, 5, 6]], "imply messages of 2, 4 rows"),
         (broadcast.chain(2), [[1], [2]], "rank 1 holds no block"),
+        (broadcast.chain(2), [[1], None], "the buffer of rank 1 is None, one value: must be an array"),
     ],
 )
 def test_buffers_that_do_not_fit_are_refused(schedule, buffers, message):

@@ -381,10 +381,16 @@ class BreadthFirst:
         2
         """
         check_counts(pieces=pieces)
-        if self.pieces <= pieces:
-            return self.pieces
-        loads = [max(layer.loads) for layer in self.layers]
-        return min(range(1, pieces + 1), key=lambda p: sum(Fraction(ceil(p * load), p) for load in loads))
+        return self.pieces if self.pieces <= pieces else min(range(1, pieces + 1), key=self._n_beta)
+
+    def _n_beta(self, pieces: int) -> Fraction:
+        """What the busiest of equal links of BW carry if every shard is in so many pieces."""
+        whole = sum(ceil(pieces * max(layer.loads)) for layer in self.layers)
+        return Fraction(whole, pieces * self.topology.ranks)
+
+    def cost(self, pieces: int) -> Cost:
+        """The cost in at most so many pieces, where all links have BW."""
+        return Cost(len(self.layers), self._n_beta(self.at_most(pieces)))
 
     def all_gather(self, pieces: int | None = None) -> Schedule:
         """The schedule, with every shard in so many pieces (default: as many as make it exact)."""
@@ -574,29 +580,29 @@ def whole_vectors(topology: Topology) -> Schedule:
 
 
 @closed_form("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_TORI)
-def all_gather_cost(topology: Topology) -> Cost:
-    """Cost of `all_gather` from its transportation problems; on tori a formula.
+def all_gather_cost(topology: Topology, pieces: int = 0) -> Cost:
+    """Cost of `all_gather` from its transportation problems, with `pieces` for links of BW; on tori a formula.
 
     >>> from colllib.topology import torus
-    >>> all_gather_cost(torus((8, 8, 8)))
-    Cost(n_alpha=12, n_beta=511/3072)
+    >>> all_gather_cost(torus((8, 8, 8))), all_gather_cost(torus((5, 4)), pieces=1)
+    (Cost(n_alpha=12, n_beta=511/3072), Cost(n_alpha=4, n_beta=3/10))
     """
     plan = breadth_first(topology)
-    return Cost(len(plan.layers), sum(plan.loads, Fraction(0)) / topology.ranks)
+    return plan.cost(pieces) if pieces else Cost(len(plan.layers), sum(plan.loads, Fraction(0)) / topology.ranks)
 
 
 @closed_form("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_TORI)
-def reduce_scatter_cost(topology: Topology) -> Cost:
+def reduce_scatter_cost(topology: Topology, pieces: int = 0) -> Cost:
     """Cost of `reduce_scatter`: that of the all-gather on the network with its links turned round."""
-    return all_gather_cost(_turned(topology))
+    return all_gather_cost(_turned(topology), pieces)
 
 
 @closed_form("2 * total(d // 2)", "(N - 1) / (k * N)", LONG_TORI)
-def all_reduce_cost(topology: Topology) -> Cost:
-    """Cost of `all_reduce`: both halves.
+def all_reduce_cost(topology: Topology, pieces: int = 0) -> Cost:
+    """Cost of `all_reduce`: both halves, with `pieces` where each link has an opposite one.
 
     >>> from colllib.topology import torus
     >>> all_reduce_cost(torus((8, 8, 8)))
     Cost(n_alpha=24, n_beta=511/1536)
     """
-    return reduce_scatter_cost(topology) + all_gather_cost(topology)
+    return reduce_scatter_cost(topology, pieces) + all_gather_cost(topology, pieces)

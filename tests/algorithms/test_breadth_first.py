@@ -159,6 +159,16 @@ def test_few_pieces_cost_less_than_one_more_a_step_and_never_more_than_any_small
         assert run.cost.n_beta <= execute(plan.all_gather(fewer), topology).cost.n_beta
 
 
+@pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce"])
+@pytest.mark.parametrize("dims", [(1,), (4,), (3, 4), (5, 2), (5, 4, 2)])
+def test_the_closed_form_in_few_pieces_is_what_executing_them_costs(primitive, dims):
+    place = torus(dims)
+    for pieces in (1, 2, 3, 40):
+        chosen = find(primitive, "breadth-first").configured({"pieces": pieces})
+        assert chosen.costs_its_closed_form(place)
+        assert chosen.cost(place) == execute(chosen.build(place), place).cost
+
+
 @pytest.mark.parametrize(
     "dims", [(1,), (2,), (5,), (8,), (2, 2), (4, 4), (5, 4), (3, 3, 3), (6, 5), (4, 2, 3), (4, 4, 4)]
 )
