@@ -34,6 +34,7 @@ BASE: dict[str, list[float]] = _TABLE["call"]
 NVLINK_STEP: dict[str, list[float]] = _TABLE["step"]["NVLink"]
 PCIE_STEP: dict[str, list[float]] = _TABLE["step"]["PCIe"]
 NETWORK_STEP: dict[str, list[float]] = _TABLE["step"]["network"]
+COLLNET_GPUS = 8  # of a box, at most (enqueue.cc:2001)
 COLLNET_FAN = 0.4  # microseconds for each other GPU of a box (tuning.cc:421)
 PAT_LOG, PAT_EACH = 1 / 3.5, 2.8  # of a network step for each doubling of the boxes; microseconds a rank (432)
 
@@ -60,6 +61,7 @@ class Estimate:
         binding: network card, NVLink, Infinity Fabric or PCIe.
         correction: factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last.
         plateau: from how many bytes on the latency is how many times as long.
+        ceiling: bytes per second above which NCCL does not count the rate when it compares.
     """
 
     algorithm: str
@@ -70,6 +72,7 @@ class Estimate:
     binding: str
     correction: Sequence[float] = ()
     plateau: tuple[float, float] = (inf, 1.0)
+    ceiling: float = inf
 
     def wire(self, message: float) -> float:
         """Seconds that the bytes take."""
@@ -84,7 +87,7 @@ class Estimate:
 
     def seconds(self, message: float) -> float:
         """The time by which NCCL compares."""
-        return self.waiting(message) + self.wire(message)
+        return self.waiting(message) + max(self.wire(message), message / self.ceiling)
 
 
 def estimates(machine: Machine, collective: str) -> list[Estimate]:
@@ -109,9 +112,11 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
     found = [_ring(machine, collective, p) for p in range(3)]
     if collective == "all-reduce":
         found += [_tree(machine, p) for p in range(3)]
+        adds = machine.collnet and machine.boxes > 1
         if machine.nvls and machine.gpus > 2 and machine.linked and _heads(machine) > 1:
-            found.append(_nvls(machine))
-        if machine.collnet and machine.boxes > 1 and machine.linked:
+            found += [_nvls(machine)] if adds or machine.boxes == 1 else []
+            found += [_nvls(machine, tree=True)] if machine.boxes > 1 else []
+        if adds and machine.linked and machine.gpus <= COLLNET_GPUS:
             found += [_collnet(machine), _chain(machine)]
     elif machine.gpus == 1 and collective in ("all-gather", "reduce-scatter"):
         found.append(_pat(machine))
@@ -272,35 +277,39 @@ def _heads(machine: Machine) -> int:
     return min(machine.gpus, 32, machine.cards if machine.boxes > 1 else machine.gpus)
 
 
-def _nvls(machine: Machine) -> Estimate:
-    """NVLS in a box; between boxes NVLSTree, or NVLS where the network adds.
+def _nvls(machine: Machine, tree: bool = False) -> Estimate:
+    """NVLS in a box, and between boxes where the network adds; NVLSTree between boxes.
 
     A channel books its speed twice on the link of its own GPU, both ways, and once on everybody else's: N channels
     book N + 1 speeds on every link. The model takes its share of all channels but one, and doubles it for the two
-    halves of an all-reduce.
+    halves of an all-reduce. In one box it counts no channel above the speed towards a network, which the search has
+    raised to twice the other, as far as its list goes (tuning.cc:321, search.cc:1274).
     """
     of = GENERATIONS[machine.generation]
     link, heads = machine.link / 1e9 * LINK_SHARE[machine.generation], _heads(machine)
     speed = next(s for s in (*of["speeds_inside"], link / (heads + 1)) if (heads + 1) * s <= link)
     inside = 2 * speed * of["nvls"] * (heads - 1) / heads
-    name, bus, binding, correction = "NVLS", inside * heads, _NVLINK, ()
+    name, bus, binding, correction, ceiling = "NVLS", inside * heads, _NVLINK, (), inf
     step, across = _step(machine, "NVLS", 2)
     latency = step
+    ratio = machine.ranks / _steps(machine, "all-reduce")
     if machine.boxes > 1:
-        most = inside if machine.collnet else of["nvls_tree"][min(machine.boxes, 3) - 1]
+        most = of["nvls_tree"][min(machine.boxes, 3) - 1] if tree else inside
         outside, out = _outside(machine)
-        outside *= (2 if machine.boxes == 2 and not machine.collnet else 1) / heads
+        outside *= (2 if machine.boxes == 2 and tree else 1) / heads
         bus = min(inside, outside, most) * heads
         binding = out if outside <= min(inside, most) else _NVLINK
-        if machine.collnet:
-            latency += across
-        else:
+        latency += across
+        if tree:
             name, (step, across) = "NVLSTree", _step(machine, "NVLSTree", 2)
             latency = step + 2 * int(log2(machine.boxes)) * across
             if machine.generation > 2 and machine.processor != "arm":
                 correction = _CORRECTION["Simple"]
-    ratio = machine.ranks / _steps(machine, "all-reduce")
-    return _made(name, 2, latency, bus * ratio, min(1.0, bus / (heads * speed * 2)), binding, correction=correction)
+    else:
+        raised = next((s for s in reversed(of["speeds_inside"]) if s >= 2 * speed), of["speeds_inside"][0])
+        ceiling = raised * heads * ratio * 1e9
+    share = min(1.0, bus / (heads * speed * 2))
+    return _made(name, 2, latency, bus * ratio, share, binding, correction=correction, ceiling=ceiling)
 
 
 def _collnet(machine: Machine) -> Estimate:

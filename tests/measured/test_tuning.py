@@ -58,10 +58,45 @@ def test_where_the_network_adds_more_boxes_cost_no_more_latency():
     assert {algorithm for algorithm, _ in few} - {algorithm for algorithm, _ in one} == {
         "CollNetDirect",
         "CollNetChain",
+        "NVLSTree",
     }
     without = model("dgx-h100:256")
     assert without["NVLSTree", "Simple"].latency > many["NVLS", "Simple"].latency
     assert not {"NVLS", "CollNetDirect", "CollNetChain"} & {algorithm for algorithm, _ in without}
+
+
+def test_over_two_boxes_whose_network_adds_large_messages_still_take_a_tree():
+    """NVLS has a channel's share of the cards, NVLSTree twice that, up to 57.7 GB/s (tuning.cc:320)."""
+    machine = find("dgx-h100:2,collnet=true")
+    assert pick(estimates(machine, "all-reduce"), 2**33).algorithm == "NVLSTree"
+    assert pick(estimates(find("dgx-h100:4,collnet=true"), "all-reduce"), 2**33).algorithm == "NVLS"
+
+
+@pytest.mark.parametrize(("expression", "takes"), [("dgx-h100:2", True), ("nvl72:2", False), ("gh200:2", False)])
+def test_collnet_is_for_boxes_of_at_most_eight(expression, takes):
+    """As enqueue.cc:2001 has it."""
+    found = {algorithm for algorithm, _ in model(f"{expression},collnet=true")}
+    assert ({"CollNetDirect", "CollNetChain"} <= found) == takes
+    assert {"NVLS", "NVLSTree"} <= found
+
+
+@pytest.mark.parametrize(
+    ("expression", "channel"),  # GB/s: 60 and 90 are the first of the lists
+    [("dgx-h100:1,gpus=3", 60), ("dgx-h100:1,gpus=5", 60), ("dgx-h100:1,gpus=6", 60), ("b200:1", 90), ("nvl72:1", 40)],
+)
+def test_no_channel_of_nvls_counts_above_what_the_search_gives_a_network_that_is_not_there(expression, channel):
+    """search.cc:1274 raises it to twice the speed in the box: eight Hopper GPUs log 40 and 60 (NCCL issue 1197)."""
+    nvls, machine = model(expression)["NVLS", "Simple"], find(expression)
+    heads = min(machine.gpus, 32)
+    assert nvls.ceiling * factor("all-reduce", machine.gpus) == pytest.approx(heads * channel * 1e9)
+    size = 2.0**33
+    assert nvls.seconds(size) == pytest.approx(nvls.latency + size / min(nvls.algbw, nvls.ceiling))
+
+
+def test_a_hopper_box_takes_nvls_from_six_gpus_on():
+    """2.27.7, which was measured, took it from five on: it has 5/6 of what the search gives channels in the box."""
+    picked = [pick(estimates(find(f"dgx-h100:1,gpus={n}"), "all-reduce"), 2**33).algorithm for n in range(3, 9)]
+    assert picked == ["ring", "ring", "ring", "NVLS", "NVLS", "NVLS"]
 
 
 def test_the_pick_is_the_fastest_of_the_model():
@@ -211,6 +246,7 @@ def test_over_two_boxes_a_tree_has_the_speed_of_its_channels_in_the_box(expressi
         ("dgx-h100:2,cards=4", ("NVLSTree", "Simple"), 25.0 + 2 * 20.9, 4 * 57.7 * 16 / 30),
         ("dgx-h100:2,cards=2", ("NVLSTree", "Simple"), 25.0 + 2 * 20.9, 2 * (2 * 60 * 0.85 / 2) * 16 / 30),
         ("dgx-h100:4,collnet=true", ("NVLS", "Simple"), 25.0 + 18.0, 8 * 48 * 32 / 62),
+        ("dgx-h100:2,collnet=true", ("NVLSTree", "Simple"), 25.0 + 2 * 20.9, 8 * 57.7 * 16 / 30),
         ("dgx-h100:4,collnet=true", ("CollNetDirect", "Simple"), 2 * (3.7 + 7 * 0.4) + 31.0, 360 * 0.85 / 2),
         ("dgx-h100:4,collnet=true", ("CollNetChain", "Simple"), 2 * 7 * 2.8 + 30.0, 360 / 2),
         # 8 cards of 24 GB/s; what CollNetDirect leaves of the wires is 0.85 from Hopper on, all before
