@@ -83,6 +83,12 @@ def test_an_option_of_a_machine_is_given_once(options):
         machines.find(f"dgx-h100:2,{options}")
 
 
+@pytest.mark.parametrize("expression", ["dgx-h100:2,", "dgx-h100:2,,cards=4", "dgx-h100:2,cards=4,"])
+def test_an_option_of_a_machine_that_is_empty_is_refused(expression):
+    with pytest.raises(ValueError, match=r"^machine option '': take boxes=2, "):
+        machines.find(expression)
+
+
 @pytest.mark.parametrize("gpu", machines.GPUS)
 def test_a_gpu_that_is_named_as_known_is_known(gpu):
     assert machines.by_gpu(gpu).name.upper() == gpu.upper()

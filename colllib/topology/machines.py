@@ -152,7 +152,7 @@ def find(expression: str) -> Machine:
     >>> find("l40s:1").inner
     'PCIe'
     """
-    head, _, options = expression.strip().partition(",")
+    head, comma, options = expression.strip().partition(",")
     name, colon, count = head.partition(":")
     kind = PRESETS.get(name) or by_gpu(name)
     if kind is None:
@@ -160,7 +160,9 @@ def find(expression: str) -> Machine:
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
             "a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"
         )
-    found = changed(replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True), options)
+    found = replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True)
+    if comma:
+        found = changed(found, options)
     if found.boxes > 1 and kind.gpus > 1 and not kind.linked and "card=" not in options:
         raise ValueError(f"machine {shortened(expression)!r}: such boxes have no usual cards: say cards=2,card=100Gb/s")
     return found
@@ -173,7 +175,7 @@ def changed(machine: Machine, options: str) -> Machine:
     200.0
     """
     told: dict[str, str] = {}
-    for option in filter(None, options.split(",")):
+    for option in options.split(","):
         key, _, value = option.partition("=")
         if key in told:
             raise ValueError(f"machine option {shortened(option)!r}: {key} is given twice")
@@ -214,7 +216,7 @@ def with_option(machine: Machine, key: str, value: str) -> Machine:
     elif key == "processor" and value in ("amd", "intel", "arm"):
         stated = value
     else:
-        raise ValueError(f"machine option {shortened(f'{key}={value}')!r}: take {OPTIONS}")
+        raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: take {OPTIONS}")
     return replace(machine, **{key: stated})
 
 
