@@ -152,12 +152,12 @@ def predict_command(
     if rung:
         chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
         result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
-    yield result
     if as_ is not None:
         timed = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))
         run = Run("columns", timed, primitive, machine.ranks, machine.boxes, machine.gpus, machine.name)
-        yield write(run, as_)
+        yield from (result, write(run, as_))  # which refuses an unknown benchmark with --json, too
         return
+    yield result
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n"
     rows = [
         (units.message(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")

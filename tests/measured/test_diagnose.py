@@ -386,6 +386,7 @@ def test_published_sweeps_are_judged_as_those_who_know_them_judged():
         ["predict", "all-reduce", "--on", "dgx-h100:1,gpus=1"],
         ["predict", "all-reduce", "--on", "dgx-h100:2", "--message", "0B"],
         ["predict", "sendrecv", "--on", "dgx-h100:2", "--as", "osu"],
+        ["predict", "all-reduce", "--on", "dgx-h100:2", "--as", "fortran", "--json"],
         ["export", "broadcast", "chain", "--on", "ring:4"],
     ],
 )
