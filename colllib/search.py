@@ -24,7 +24,7 @@ import numpy as np
 
 from colllib.bounds import lower_bound
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import Blocks, check_ranks
+from colllib.primitives import Blocks, check_counts, check_ranks
 from colllib.schedule import Schedule, Step, reversed_in_time
 
 Pattern = tuple[int, ...]
@@ -162,20 +162,23 @@ def least_bytes(primitive: str, ranks: int, steps: int) -> Best | None:
 
     Args:
         primitive: its name.
-        ranks: number of ranks N; the time grows steeply from 4 on.
-        steps: number of steps T.
+        ranks: number of ranks N, at least 2; the time grows steeply from 4 on.
+        steps: number of steps T, at least 1.
 
     Returns:
         the optimum with a schedule that attains it, or None if T steps do not suffice.
 
     Raises:
-        ValueError: for a primitive or N that is not searched.
+        ValueError: for a primitive or N that is not searched, or no steps.
 
     >>> best = least_bytes("broadcast", 4, 3)
     >>> best.n_beta, least_bytes("broadcast", 4, 1)
     (Fraction(3, 2), None)
     """
     _check(primitive, ranks)
+    check_counts(steps=steps)
+    if ranks < 2:
+        raise ValueError("N = 1: one rank sends nothing, take at least 2")
     if primitive in BACKWARDS:
         forward = least_bytes(BACKWARDS[primitive], ranks, steps)
         if forward is None:

@@ -178,6 +178,9 @@ def test_the_case_that_no_named_algorithm_attains():
         (lambda: least_steps("broadcast", 6), "at most 5"),
         (lambda: least_steps("all-reduce", 5), "at most 4"),
         (lambda: least_bytes("point-to-point", 2, 1), "no search"),
+        (lambda: least_bytes("broadcast", 3, 0), "steps 0: must be at least 1"),
+        (lambda: least_bytes("broadcast", 3, 2.5), "steps 2.5: must be a whole number"),
+        (lambda: least_bytes("all-gather", 1, 1), "N = 1: one rank sends nothing"),
     ],
 )
 def test_what_is_not_searched_is_refused(call, words):
