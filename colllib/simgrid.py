@@ -122,13 +122,14 @@ def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth:
     """
     check_fit(schedule, topology)
     alphas, speeds = values_per_level(topology.levels, message=0, alpha=alpha, bandwidth=bandwidth)
-    ways = [(one, other) for step in schedule.steps for one, other in ((step.src, step.dst), (step.dst, step.src))]
-    pairs = np.unique(np.concatenate([one * topology.ranks + other for one, other in ways]))
+    step = Step.joined(list(schedule.steps))
+    one, other = np.concatenate((step.src, step.dst)), np.concatenate((step.dst, step.src))
+    pairs = np.unique(one * topology.ranks + other)
     src, dst = np.divmod(pairs, topology.ranks)
     owner, crossed = topology.router(src, dst)
     level, part = (values.tolist() for values in topology.latencies(owner, crossed, len(src)))
     order = np.argsort(owner, kind="stable")
-    routes = np.split(crossed[order], np.cumsum(np.bincount(owner, minlength=len(src)))[:-1])
+    routes = np.split(crossed[order], np.cumsum(np.bincount(owner, minlength=len(src))))[:-1]
     unit = topology.alpha.denominator
     lines = [
         '<?xml version="1.0"?>',

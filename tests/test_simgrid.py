@@ -116,6 +116,12 @@ def test_a_platform_has_every_link_with_its_speed_and_each_route_with_its_latenc
     assert shared == {None}
 
 
+def test_one_rank_sends_nothing_on_a_platform_without_routes():
+    alone = algorithms.find("all-reduce", "ring").build(1)
+    assert "<route" not in simgrid.platform(alone, star(1), alpha=1e-6, bandwidth=1e9)
+    assert simgrid.trace(alone, 1e6) == "0 init\n0 finalize"
+
+
 @pytest.mark.parametrize(
     ("schedule", "message", "why"),
     [
