@@ -101,15 +101,7 @@ def down_by_level(parent: Sequence[int] | IntArray, blocks: Blocks) -> Schedule:
     >>> down_by_level([-1, 0, 0], broadcast(3)).num_steps
     1
     """
-    depth = depths(parent)
-    parents = np.asarray(parent)
-    block = np.arange(len(blocks))
-
-    def step(t: int) -> Step:
-        child = np.flatnonzero(depth == t + 1)
-        return Step.of(np.repeat(parents[child], len(block)), np.repeat(child, len(block)), np.tile(block, len(child)))
-
-    return Schedule.from_steps(blocks, [step(t) for t in range(int(depth.max()))])
+    return down_one_child_a_step(parent, depths(parent) - 1, blocks)
 
 
 def down_one_child_a_step(

@@ -56,10 +56,6 @@ class Wrapped:
         """Number of ranks N."""
         return prod(self.dims)
 
-    def rank(self, point: Sequence[int]) -> int:
-        """The rank at a point of the unbounded lattice."""
-        return int(self._rank(np.asarray(point)[:, None])[0])
-
     def _rank(self, points: IntArray) -> IntArray:
         """The ranks at points, shape (axes, ...)."""
         short = min(self.dims)
@@ -71,29 +67,22 @@ class Wrapped:
             stride *= size
         return number
 
-    def point(self, rank: int) -> tuple[int, ...]:
-        """The coordinates of a rank."""
-        found = []
-        for size in self.dims:
-            found.append(rank % size)
-            rank //= size
-        return tuple(found)
+    @property
+    def _points(self) -> IntArray:
+        """The coordinates of all ranks, shape (axes, N)."""
+        return np.array(np.unravel_index(np.arange(self.ranks), self.dims, order="F"))
 
     def moved(self) -> IntArray:
         """Where moving all ranks takes each: the rank at the sum of the coordinates of a and b, shape (N, N)."""
-        points = np.array([self.point(rank) for rank in range(self.ranks)]).T
-        return self._rank(points[:, :, None] + points[:, None, :])
+        return self._rank(self._points[:, :, None] + self._points[:, None, :])
 
     def topology(self) -> Topology:
         """One link per neighbor; shortest routes, the same from every rank, all directions alike or nearly."""
         check_size(f"axes {self.dims}", self.ranks**2, MOST_ROUTES, "routes between ranks")
-        links = set()
-        for rank in range(self.ranks):
-            for axis in range(len(self.dims)):
-                ahead = list(self.point(rank))
-                ahead[axis] += 1
-                there = self.rank(ahead)
-                links |= {(rank, there), (there, rank)} if there != rank else set()
+        links = set[tuple[int, int]]()
+        for ahead in np.eye(len(self.dims), dtype=np.intp):
+            pairs = enumerate(self._rank(self._points + ahead[:, None]).tolist())
+            links.update(end for a, b in pairs if a != b for end in ((a, b), (b, a)))
         name = f"{'twisted' if self.twisted else 'plain'}-torus:{'x'.join(map(str, self.dims))}"
         found = from_links(name, self.ranks, sorted(links), port_model=PER_NEIGHBOR)
         return replace(found, router=self._router(found))
@@ -104,8 +93,7 @@ class Wrapped:
         longest = max(map(len, trails))
         visited = np.array([trail + trail[-1:] * (longest - len(trail)) for trail in trails])  # from rank 0
         moved = self.moved()
-        points = np.array([self.point(rank) for rank in range(self.ranks)]).T
-        back = self._rank(-points)  # moves each rank to rank 0
+        back = self._rank(-self._points)  # moves each rank to rank 0
         known = topology.link_src * self.ranks + topology.link_dst
         order = np.argsort(known)
 
@@ -146,8 +134,7 @@ class Wrapped:
             the ways of all slices to rank 0, then to rank 1, and so on.
         """
         ways = self.ways()
-        points = np.array([self.point(rank) for rank in range(self.ranks)]).T
-        pairs = [(rank, other) for rank, other in enumerate(self._rank(-points).tolist()) if rank <= other]
+        pairs = [(rank, other) for rank, other in enumerate(self._rank(-self._points).tolist()) if rank <= other]
         pairs.sort(key=lambda pair: len(ways[pair[0]]))
         load = np.zeros(2 * len(self.dims), dtype=np.intp)
         use, chosen = [], []
@@ -173,11 +160,11 @@ class Wrapped:
 
     def trail(self, way: Sequence[int], start: int) -> list[int]:
         """The ranks that a way from rank 0 visits, beginning with axis `start`."""
-        at, trail = [0] * len(way), [0]
+        places = [np.zeros(len(way), dtype=np.intp)]
         for axis in [*range(start, len(way)), *range(start)]:
-            for _ in range(abs(way[axis])):
-                at[axis] += 1 if way[axis] > 0 else -1
-                trail.append(self.rank(at))
+            ahead = np.sign(way[axis]) * np.eye(len(way), dtype=np.intp)[axis]
+            places += [places[-1] + k * ahead for k in range(1, abs(way[axis]) + 1)]
+        trail: list[int] = self._rank(np.array(places).T).tolist()
         return trail
 
 
