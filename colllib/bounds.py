@@ -56,10 +56,6 @@ def least_traffic(primitive: str, ranks: int) -> Traffic:
       same backwards.
     * All-to-all: a rank sends N-1 blocks and receives N-1.
 
-    Args:
-        primitive: its name.
-        ranks: number of ranks N.
-
     Raises:
         ValueError: for an unknown primitive or N < 1.
 
@@ -191,10 +187,6 @@ def lower_bound(primitive: str, ranks: int) -> Cost:
     latencies are those of `fewest_steps`, the bytes the larger of what one rank cannot avoid and the
     average (`port_bound`). Some primitive and N allow no schedule that attains both parts at once:
     `colllib.search` settles small cases, `bytes_in_fewest_steps` the powers of two.
-
-    Args:
-        primitive: its name.
-        ranks: number of ranks N.
 
     Raises:
         ValueError: for an unknown primitive or N < 1.
@@ -403,10 +395,6 @@ def bus_factor(primitive: str, ranks: int) -> Fraction:
     """What nccl-tests multiplies algorithm bandwidth with to report bus bandwidth: the bytes of `ONE_PORT`.
 
     Source: nccl-tests, doc/PERFORMANCE.md.
-
-    Args:
-        primitive: its name.
-        ranks: number of ranks N.
 
     Raises:
         ValueError: for an unknown primitive or N < 1.

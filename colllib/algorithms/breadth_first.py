@@ -31,7 +31,7 @@ from colllib.primitives import broadcast as from_root
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, split
 from colllib.topology.base import Lattice, Topology
 from colllib.topology.cuts import distances
-from colllib.topology.graph import transposed
+from colllib.topology.graph import hops_from, transposed
 
 WORD = 62  # bits of a key that is a machine integer
 
@@ -64,12 +64,8 @@ def _apart(topology: Topology) -> str | None:
 
 def _hops_to(src: IntArray, dst: IntArray, ranks: int, targets: IntArray) -> IntArray:
     """How many hops each rank is from some targets, -1 where there is no path, shape (targets, ranks)."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import shortest_path
-
     check_size("hops", len(targets) * ranks, MOST_ROUTES, "pairs of ranks")
-    backwards = csr_array((np.ones(len(src)), (dst, src)), shape=(ranks, ranks))
-    hops = shortest_path(backwards, unweighted=True, indices=targets)
+    hops = hops_from(targets, ranks, dst, src)
     return np.where(np.isinf(hops), -1, hops).astype(np.int16 if ranks < 2**15 else np.int32)
 
 

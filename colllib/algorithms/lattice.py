@@ -33,6 +33,7 @@ from colllib.primitives import broadcast, check_rank
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
 from colllib.topology import Lattice
+from colllib.topology.lattice import shortest_way
 
 # -- one ring through all axes -------------------------------------------------------------------
 
@@ -410,15 +411,11 @@ def rotated_swing_cost(lattice: Lattice) -> Cost:
 
 def _distances(lattice: Lattice, axis: int, root: int, both: bool) -> tuple[IntArray, IntArray]:
     """For every rank: the way from the root's coordinate on an axis, and the hops."""
-    size = lattice.dims[axis]
-    start = int(lattice.coordinate(np.array([root]), axis)[0])
-    away = lattice.coordinate(np.arange(lattice.ranks), axis) - start
-    if not lattice.wraps:
-        return np.sign(away), np.abs(away)
-    ahead = away % size
-    if not both:
-        return np.ones(lattice.ranks, dtype=np.intp), ahead
-    return np.where(2 * ahead <= size, 1, -1), np.minimum(ahead, size - ahead)
+    start, rank = np.array([root]), np.arange(lattice.ranks)
+    if both or not lattice.wraps:
+        return shortest_way(lattice, axis, start, rank)
+    away = lattice.coordinate(rank, axis) - lattice.coordinate(start, axis)
+    return np.ones_like(rank), away % lattice.dims[axis]
 
 
 def dim_chain(

@@ -80,9 +80,6 @@ def on_star(primitive: str, n: int) -> list[Row]:
 def cost_explorer(primitive: str = "all-reduce") -> Explorer:
     """N, M, alpha and BW against all algorithms of a primitive: curves, table, winner, crossovers.
 
-    Args:
-        primitive: its name.
-
     >>> cost_explorer()
     Explorer: Cost of an all-reduce (Ranks N, Message M, Latency α, Bandwidth BW)
     """

@@ -14,6 +14,7 @@ import numpy as np
 from colllib.exact import IntArray
 from colllib.limits import MOST_ROUTES, check_size
 from colllib.topology.base import Lattice, Router, Topology
+from colllib.topology.graph import hops_from
 
 # Up to so many ranks every half is tried: 2^20 sets pass through numpy at once, and 35 maximum flows are quick.
 MOST_RANKS = 20
@@ -78,14 +79,9 @@ def distances(topology: Topology) -> IntArray:
            [2, 0, 1],
            [1, 2, 0]])
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import shortest_path
-
     check_size(f"distances on {topology.name}", topology.ranks**2, MOST_ROUTES, "distances between ranks")
-    links = (np.ones(topology.num_links), (topology.link_src, topology.link_dst))
-    graph = csr_array(links, shape=(topology.nodes, topology.nodes))
     ranks = np.arange(topology.ranks)
-    hops = shortest_path(graph, unweighted=True, indices=ranks)[:, ranks]
+    hops = hops_from(ranks, topology.nodes, topology.link_src, topology.link_dst)[:, ranks]
     apart = np.argwhere(np.isinf(hops))
     if len(apart):
         raise ValueError(

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
@@ -126,13 +127,23 @@ def _part(latency: Latency, leaves_a_rank: bool) -> Fraction:
     return latency.up if leaves_a_rank else latency.down
 
 
-def fewest_hops(nodes: int, ends: IntArray, ranks: int) -> Router:
-    """Routes over as few links as can be, ties going to the lowest-numbered node."""
+def hops_from(starts: IntArray, nodes: int, src: IntArray, dst: IntArray) -> NDArray[np.float64]:
+    """The links on the shortest path from some nodes to every one, infinitely many where there is none.
+
+    >>> hops_from(np.array([1]), 3, np.array([0, 1]), np.array([1, 2]))
+    array([[inf,  0.,  1.]])
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
-    graph = csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(nodes, nodes))
-    hops = shortest_path(graph, unweighted=True)
+    links = csr_array((np.ones(len(src)), (src, dst)), shape=(nodes, nodes))
+    hops: NDArray[np.float64] = shortest_path(links, unweighted=True, indices=starts)
+    return hops
+
+
+def fewest_hops(nodes: int, ends: IntArray, ranks: int) -> Router:
+    """Routes over as few links as can be, ties going to the lowest-numbered node."""
+    hops = hops_from(np.arange(nodes), nodes, *ends.T)
     # the first link of the route from a node to every other one: towards the lowest-numbered node that is nearer
     first = np.full((nodes, nodes), -1, dtype=np.int32)
     for link in np.argsort(-ends[:, 1], kind="stable"):
