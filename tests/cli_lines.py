@@ -21,7 +21,8 @@ from typing import Any
 
 from colllib import cli, mpi
 from colllib.algorithms import CATALOGUE
-from colllib.measured.write import DIALECTS
+from colllib.measured.sweeps import sweeps
+from colllib.measured.write import write
 from colllib.primitives import PRIMITIVES
 from colllib.topology.expression import TOPOLOGIES
 from colllib.topology.machines import PRESETS as MACHINES
@@ -162,7 +163,7 @@ class Lines:
         if command == "predict":
             words = [primitive, *words]
             if self.random.random() < 0.3:
-                return words + self.one_of([[], ["--as", self.one_of([*DIALECTS], WILD)]])
+                return words
             words += ["--message", self.one_of(SIZES, QUANTITIES)]
             if self.random.random() < 0.4:
                 words += ["--what-if", self.machine().partition(",")[2]]
@@ -233,8 +234,7 @@ def main(seed: int, count: int) -> None:
     mpi.world = without_mpi
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     log = Path(tempfile.mkdtemp()) / "log.txt"
-    out, _ = run(["predict", "all-reduce", "--on", "dgx-h100:2", "--as", "nccl-tests"])[1:]
-    log.write_text(out, encoding="utf-8")
+    log.write_text(write(next(sweep.run for sweep in sweeps() if sweep.run.ranks)), encoding="utf-8")
     lines = Lines(seed, str(log))
     for _ in range(count):
         words = lines.line()

@@ -124,21 +124,17 @@ def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:
 @click.option("--what-if", multiple=True, help="the same with a change, such as cards=4 or boxes=8,oversubscription=2")
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
 @click.option("--best", is_flag=True, help="the best schedule of the ladder at the machine's speeds, executed")
-@click.option("--as", "as_", default=None, help="print a log as this benchmark would, such as nccl-tests")
 @answered
 def predict_command(
-    primitive: str, on: str, message: str | None, what_if: Sequence[str], sensitivity: bool, best: bool, as_: str | None
+    primitive: str, on: str, message: str | None, what_if: Sequence[str], sensitivity: bool, best: bool
 ) -> Answer:
     """What a collective should take on a machine.
 
     By NCCL's model, scaled to published measurements.
     """
     machine = machine_on(on)
-    if what_if or sensitivity or best:
-        if message is None:
-            raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
-        if as_ is not None:
-            raise ValueError("--as prints a log and nothing else: leave the other options out")
+    if message is None and (what_if or sensitivity or best):
+        raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [units.parse("message size", message)]
     found = [predict(machine, primitive, size) for size in sizes]
     changes = whatif.what_if(machine, primitive, sizes[0], what_if)
@@ -152,11 +148,6 @@ def predict_command(
     if rung:
         chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
         result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
-    if as_ is not None:
-        timed = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))
-        run = Run("columns", timed, primitive, machine.ranks, machine.boxes, machine.gpus, machine.name)
-        yield from (result, write(run, as_))  # which refuses an unknown benchmark with --json, too
-        return
     yield result
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n"
     rows = [
@@ -271,7 +262,7 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: s
     if world.Get_rank() == 0:
         what = f"{algorithm} by Python" if algorithm else mpi.mpi_function(primitive, blocks)
         click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {repeats} runs a size")
-        click.echo(write(Run("nccl-tests", tuple(rows), primitive, ranks), "nccl-tests"))
+        click.echo(write(Run("nccl-tests", tuple(rows), primitive, ranks)))
 
 
 COMMANDS = (diagnose_command, predict_command, sweeps_command, mpi_bench_command)

@@ -37,7 +37,7 @@ class LogReader:
     """
 
     def _repr_html_(self) -> str:
-        example = write(next(sweep.run for sweep in sweeps() if sweep.name == EXAMPLE), "nccl-tests")
+        example = write(next(sweep.run for sweep in sweeps() if sweep.name == EXAMPLE))
         on, boxes = EXAMPLE_ON
         collectives = "".join(f"<option>{name}</option>" for name in COLLECTIVES)
         machines = "".join(f"<option{' selected' if name == on else ''}>{name}</option>" for name in PRESETS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import numpy as np
+from measured.dialects import write
 
 from colllib.measured.log import PROGRAMS, Row, Run, factor
 from colllib.measured.predict import predict
-from colllib.measured.write import write
 from colllib.topology.machines import find
 
 SIZES = [2**k for k in range(10, 34)]

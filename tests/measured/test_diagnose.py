@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from measured import logs
+from measured.dialects import DIALECTS
 
 from colllib import cli
 from colllib.measured.causes import CAUSES
@@ -18,7 +19,6 @@ from colllib.measured.infer import Hints, machine_of
 from colllib.measured.log import Row, Run
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
-from colllib.measured.write import DIALECTS
 from colllib.topology.machines import find
 
 H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
@@ -385,8 +385,6 @@ def test_published_sweeps_are_judged_as_those_who_know_them_judged():
         ["predict", "sort", "--on", "dgx-h100:2"],
         ["predict", "all-reduce", "--on", "dgx-h100:1,gpus=1"],
         ["predict", "all-reduce", "--on", "dgx-h100:2", "--message", "0B"],
-        ["predict", "sendrecv", "--on", "dgx-h100:2", "--as", "osu"],
-        ["predict", "all-reduce", "--on", "dgx-h100:2", "--as", "fortran", "--json"],
         ["export", "broadcast", "chain", "--on", "ring:4"],
     ],
 )

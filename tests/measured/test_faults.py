@@ -7,11 +7,11 @@ import json
 import pytest
 from click.testing import CliRunner
 from measured import logs
+from measured.dialects import write
 from test_cluster import system
 
 from colllib import cli
 from colllib.measured.read import read
-from colllib.measured.write import write
 
 INFO = "node01:4242:4242 [0] NCCL INFO "
 ONE_CARD = INFO + "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from measured import logs
+from measured.dialects import DIALECTS, write
 
 from colllib.measured import read as reading
 from colllib.measured.log import Row, Run, factor
 from colllib.measured.read import read, read_file
-from colllib.measured.write import DIALECTS, write
 
 HEADER = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
 ROW = "     1048576     262144   float  sum   -1   100.0  10.49   18.35   0    100.0  10.49   18.35   0\n"

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from measured import logs
+from measured.dialects import write
 
 from colllib.measured.diagnose import Diagnosis, diagnose
 from colllib.measured.infer import Hints
 from colllib.measured.read import read
-from colllib.measured.write import write
 from colllib.topology.machines import cards
 
 SLOW, FINE = "below-expectation", "healthy"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from measured.dialects import write
 from show_browser import opened, write_page
 
 from colllib.measured.expected import expected
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
-from colllib.measured.write import write
 from colllib.show.log_reader import MOST_BOXES, LogReader
 from colllib.topology.machines import find
 
