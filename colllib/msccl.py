@@ -114,8 +114,9 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
             raise ValueError(f"a message from GPU {path[0]} to {path[-1]} over GPU {over}: MSCCL sends straight")
     first, count = _chunks(schedule, primitive)
     gpus = [_Gpu() for _ in range(schedule.ranks)]
+    there = np.array(count) > 0  # of a block without chunks there is nothing to send
     for step in schedule.steps:
-        moved = list(zip(*(column.tolist() for column in step), strict=True))
+        moved = list(zip(*(column.tolist() for column in step.taken(there[step.block])), strict=True))
         for source, target, block, _ in moved:  # all of a step read the state before it
             gpus[source].add("send", target, "s", first[block], count[block])
         for source, target, block, adds in moved:

@@ -43,6 +43,15 @@ def test_every_algorithm_that_can_be_exported_ends_right_in_the_interpreter(data
     read_as_msccl_does(text)
 
 
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=6).filter(any))
+@settings(max_examples=30, deadline=None)
+def test_blocks_of_uneven_sizes_some_of_them_empty_end_right(sizes):
+    shares = [Fraction(size, sum(sizes)) for size in sizes]
+    text = export(algorithms.allreduce.ring(len(sizes), shares=shares), "all-reduce", "ring")
+    assert run(text) == ("allreduce", len(sizes))
+    read_as_msccl_does(text)
+
+
 def read_as_msccl_does(text):
     """What MSCCL's reader (src/graph/topo.cc) asks of a file beyond what the interpreter needs."""
     algo = parsed(text, "algo")
