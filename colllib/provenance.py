@@ -245,10 +245,17 @@ class Summed:
         if value.min() < 0:
             refuse_unheld(self.schedule, step, int(np.flatnonzero(value < 0)[0]), t)
         into = self.cell(step.dst, step.block)
+        held, number = self.cells[into], np.arange(len(into), dtype=np.int32)
+        self.cells[into] = number
+        if (self.cells[into] == number).all():  # no cell receives two messages
+            exchanged = bool((self.cells[source] != value).any())  # some cell both sends and receives
+            self._arrive(into, step.add, value, held, exchanged)
+            return
+        self.cells[into] = held
         for now in _turns(self.schedule, t, step, into):
             self._arrive(into[now], step.add[now], value[now], self.cells[into[now]])
 
-    def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids) -> None:
+    def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids, exchanged: bool = True) -> None:
         if not add.all():
             self.cells[into[~add]] = value[~add]
             into, value, held = into[add], value[add], held[add]
@@ -261,10 +268,11 @@ class Summed:
         if self.next_id + len(into) >= MOST_IDS:
             raise ValueError("more than 2**31 values: this schedule is too large to execute")
         if len(into):
-            # ranks that exchange their values make the same sum: with one number for both, one proof serves both
-            pair = np.minimum(held, value).astype(np.int64) << 32 | np.maximum(held, value)
-            _, first, new = np.unique(pair, return_index=True, return_inverse=True)
-            held, value = held[first], value[first]
+            new = np.arange(len(into))
+            if exchanged:  # two ranks make the same sum: with one number for both, one proof serves both
+                pair = np.minimum(held, value).astype(np.int64) << 32 | np.maximum(held, value)
+                _, first, new = np.unique(pair, return_index=True, return_inverse=True)
+                held, value = held[first], value[first]
             self.operands.append((held, value))
             self.cells[into] = new + self.next_id
             self.next_id += len(held)
