@@ -286,6 +286,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "segments": rung.segments,
         "message_bytes": price["message"],
         "how": rung.how,
+        "not_run": rung.not_run and rung.not_run.described,
         # execute has proved the end state; this is the proof that it is the primitive's
         "correct": run.schedule.makes(PRIMITIVES[chosen.primitive]),
         "steps": run.schedule.num_steps,
@@ -498,7 +499,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
             units.seconds(rung.seconds, 4),
             _ratio(rung, rungs[0]),
             units.rate(rung.busbw) if isfinite(rung.busbw) else "",
-            rung.how,
+            rung.how + (f" ({rung.not_run})" if rung.not_run else ""),
         )
         for rung in rungs
     ]

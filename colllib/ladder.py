@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from inspect import signature
 from itertools import product
 from math import inf
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+from colllib import units
 from colllib.algorithms import Algorithm, every, find, hierarchical, of
 from colllib.algorithms.alltoall import radices
 from colllib.algorithms.nested import flows
@@ -22,18 +24,14 @@ from colllib.efficiency import IDEAL, Eta, effective
 from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import (
     IN_FULL,
-    LINK,
     MOST_BLOCKS,
-    MOST_SECONDS,
-    MOVED,
-    STEP,
     TooLarge,
     check_seconds,
     check_size,
 )
-from colllib.overlap import Pricing, Traffic, lowest, lowest_by_rounds, overlapped, whole_steps
+from colllib.overlap import Parts, Pricing, Traffic, lowest, whole_steps
 from colllib.schedule import Orbit, Schedule
-from colllib.symmetry import by_symmetry, expected_by_symmetry, expected_proof
+from colllib.symmetry import by_symmetry, expected_by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
 from colllib.topology.expression import find as find_topology
 
@@ -61,8 +59,8 @@ FABRICS = (
 EXECUTED, CLOSED_FORM = "executed", "closed form"
 
 MOST_SEGMENTS = 2**14  # that are tried when the best number is sought
-SEARCHED = 160  # times as long as the largest takes: some twenty numbers for each of a ladder's algorithms
-OVERLAPPED = 6.0  # seconds, as expected, of the one schedule that is executed where a search needs no executions
+LONGEST = 6.0  # seconds, as expected, of the one that is executed where its best number of segments is sought
+PRICED = LONGEST / 16  # of one that is priced on the way there, step by step
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +145,11 @@ class Entry:
             raise ValueError(f"{self.algorithm.primitive} {self.algorithm.name} takes no segments: leave them out")
         return {}
 
+    @property
+    def rounds(self) -> int:
+        """After how many segments its steps are as before."""
+        return max(1, (self.topology.ranks - 1).bit_length()) if self.algorithm.in_rounds else 1
+
     @cached_property
     def bases(self) -> tuple[int, ...]:
         """The radices to choose from, where an algorithm takes one and its closed form is the cost.
@@ -219,14 +222,48 @@ class Entry:
             plain = self.cost(pieces)
             return plain if scale == 1 else Cost(plain.n_alpha, plain.n_beta * scale)
 
+        def parts(pieces: int) -> tuple[float, float]:
+            lost = effective(cost(pieces), eta)
+            wait = lost.seconds(**price | {"message": 0})
+            return wait, lost.seconds(**price) - wait
+
         if segments is None:
-            segments = best_segments(lambda p: effective(cost(p), eta), **price) if self.algorithm.segmented else 1
+            segments = 1
+            if self.algorithm.segmented and self.how == CLOSED_FORM:
+                segments = best_segments(lambda p: effective(cost(p), eta), **price)
+            elif self.algorithm.segmented:
+                check_latency(alpha)
+                segments = lowest(parts, self.schedule().num_steps, MOST_SEGMENTS, rounds=self.rounds)[1]
         found, how = cost(segments), self._known(segments, self.how == EXECUTED)[1]
         return Rung(self, segments, found, effective(found, eta).seconds(**price), message, how, eta)
 
 
 def _symmetric(schedule: Schedule) -> bool:
     return isinstance(schedule, Orbit) and schedule.num_messages > IN_FULL
+
+
+class NotRun(NamedTuple):
+    """What would be faster, or may be, and takes long to run.
+
+    Attributes:
+        algorithm: which, with its options.
+        segments: the best number of them; of unknown seconds the first one that was not tried.
+        seconds: by what its steps send over each link, None if nobody knows.
+    """
+
+    algorithm: Algorithm
+    segments: int
+    seconds: float | None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """As results have it."""
+        return {"options": _options(self.algorithm), "segments": self.segments, "time_s": self.seconds}
+
+    def __str__(self) -> str:
+        if self.seconds is None:
+            return f"P > {self.segments - 1} not tried"
+        return f"{', '.join(_chosen(self.algorithm, self.segments))} too long to run: {units.seconds(self.seconds, 4)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +279,7 @@ class Rung:
         how: "executed", "by symmetry" or "closed form".
         eta: what the topology is said to lose.
         kept: the run that the cost comes from, where it has been kept.
+        not_run: what would be faster and takes long to run.
     """
 
     entry: Entry
@@ -252,6 +290,7 @@ class Rung:
     how: str
     eta: Eta = IDEAL
     kept: Execution | None = field(default=None, repr=False)
+    not_run: NotRun | None = None
 
     @property
     def execution(self) -> Execution:
@@ -266,19 +305,12 @@ class Rung:
     @property
     def label(self) -> str:
         """The algorithm, with its base or its tiers where they are chosen, and its segments where it is pipelined."""
-        chosen = self.algorithm.chosen
-        return (
-            self.algorithm.label
-            + (f", radix {chosen['radix']}" if "radix" in chosen else "")
-            + (f", {chosen['tiers'].replace(',', ' + ')}" if "tiers" in chosen else "")
-            + (f", {chosen['order']}" if self.algorithm.name == "hierarchical" and "order" in chosen else "")
-            + (f", P = {self.segments}" if self.segments > 1 else "")
-        )
+        return ", ".join([self.algorithm.label, *_chosen(self.algorithm, self.segments)])
 
     @property
     def options(self) -> list[str]:
         """What is chosen of the algorithm's options, as the command line takes it, such as "tiers=ring,ring"."""
-        return [f"{name}={value}" for name, value in self.algorithm.chosen.items()]
+        return _options(self.algorithm)
 
     @property
     def algbw(self) -> float:
@@ -289,6 +321,19 @@ class Rung:
     def busbw(self) -> float:
         """What nccl-tests calls bus bandwidth, in bytes per second."""
         return self.algbw * float(bus_factor(self.algorithm.primitive, self.entry.topology.ranks))
+
+
+def _options(algorithm: Algorithm) -> list[str]:
+    return [f"{name}={value}" for name, value in algorithm.chosen.items()]
+
+
+def _chosen(algorithm: Algorithm, segments: int) -> list[str]:
+    """What is chosen of an algorithm that tables show."""
+    chosen = algorithm.chosen
+    shown = [f"radix {chosen['radix']}"] if "radix" in chosen else []
+    shown += [chosen["tiers"].replace(",", " + ")] if "tiers" in chosen else []
+    shown += [chosen["order"]] if algorithm.name == "hierarchical" and "order" in chosen else []
+    return [*shown, *([f"P = {segments}"] if segments > 1 else [])]
 
 
 @cache
@@ -357,7 +402,7 @@ def run(
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
         segments: how many; None takes the best whole number where the algorithm is segmented, by the closed form
-            where it holds and else by a search, over several tiers without executing what is not chosen.
+            where it holds and else by a search, without executing what is not chosen.
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or it cannot run there.
@@ -373,96 +418,59 @@ def run(
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
     check_size(named, segments or 1, MOST_BLOCKS, "segments")
     here.check(named)
+    not_run = None
     if segments is None:
-        search = _best_executed if topology.levels == 1 else _best_over_tiers
-        segments = search(here, named, price) if algorithm.segmented else 1
+        segments, not_run = _best_segments(here, named, price) if algorithm.segmented else (1, None)
     if segments != 1:
         here.check(f"{named} in {segments} segments", segments)
     execution = here.execution(segments)
     seconds = execution.cost.seconds(**price)
-    return Rung(here, segments, execution.cost, seconds, message, execution.how, kept=execution)
+    return Rung(here, segments, execution.cost, seconds, message, execution.how, kept=execution, not_run=not_run)
 
 
-def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
-    """The best whole number of segments, by the closed form or by executing some twenty numbers of them."""
-    algorithm, topology, most = here.algorithm, here.topology, MOST_SEGMENTS
-    if here.how == EXECUTED:
-        while most > 1 and _to_try(here, named, most) is None:
-            most //= 4
-
-    def cost(pieces: int) -> Cost:
-        if pieces >= most:  # the search asks for it only where a quarter of it is too few
-            raise TooLarge(f"{named}: the best number of segments is above {most // 4}, too many to look for; give one")
-        return here.cost(pieces)
-
-    found = best_segments(cost, **price, limit=most)
-    if here.how == EXECUTED and algorithm.has_closed_form and algorithm.takes != "topology":
-        # on other links the time along P may have several valleys: look also where the closed form is lowest, if it
-        # knows ranks or axes alone, whatever joins them
-        other = min(most, best(algorithm, algorithm.argument(topology), **price))
-        found = min((found, other), key=lambda pieces: here.executed_cost(pieces).seconds(**price))
-    return found
-
-
-def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
-    """The best whole number of segments, by what their routes take before anything is executed."""
+def _best_segments(here: Entry, named: str, price: dict[str, Any]) -> tuple[int, NotRun | None]:
+    """The best whole number of segments of those that may run, and what would be faster beyond them."""
+    algorithm, topology = here.algorithm, here.topology
+    if here.how == CLOSED_FORM:
+        return best(algorithm, algorithm.argument(topology), **price), None
     check_latency(price["alpha"])
-    if here.algorithm.overlaps:
-        seconds_in = overlapped(here.schedule(), here.topology, **price)
-        found = _best_overlap(here, named, seconds_in)[1]
-        while not _can_be_built(here, found):
-            found = lowest(seconds_in, found // 2)[1]
-        return found
+    whole, pricing, known = here.schedule(), Pricing(topology, **price), {}
+    if algorithm.overlaps:
+        parts = pricing.traffic(whole_steps(whole, topology)).in_segments()
+        _, found, not_run = _best_overlap(here, named, parts, whole.num_steps)
+        return found, not_run
 
-    pricing = Pricing(here.topology, **price)
+    def priced(pieces: int) -> tuple[float, float]:
+        may = _may_run(here, named, pieces, PRICED)
+        known[pieces] = pricing.lock_step(whole_steps(here.schedule(pieces), topology)) if may else (inf, inf)
+        return known[pieces]
 
-    def seconds(pieces: int) -> float:
-        schedule = _to_try(here, named, pieces)
-        return inf if schedule is None else pricing.lock_step(whole_steps(schedule, here.topology))
+    seconds, found = lowest(priced, whole.num_steps, MOST_SEGMENTS, rounds=here.rounds)
+    refused = min((pieces for pieces, taken in known.items() if taken[0] == inf), default=MOST_SEGMENTS)
+    wait, busy = known.get(most := max((pieces for pieces in known if pieces < refused), default=0), (0.0, 0.0))
+    more = refused < MOST_SEGMENTS and wait + busy * most / MOST_SEGMENTS < seconds
+    return found, NotRun(algorithm, refused, None) if more else None
 
-    rounds = max(1, (here.topology.ranks - 1).bit_length()) if here.algorithm.in_rounds else 1
-    return lowest_by_rounds(seconds, rounds, MOST_SEGMENTS)[1]
 
-
-def _to_try(here: Entry, named: str, pieces: int) -> Schedule | None:
-    """The schedule in so many segments, if a search may execute some twenty numbers of them; else None."""
+def _may_run(here: Entry, named: str, pieces: int, seconds: float) -> bool:
     with suppress(TooLarge):
-        schedule = here.schedule(pieces)
-        if SEARCHED * expected_seconds(named, schedule, here.topology) <= MOST_SECONDS:
-            return schedule
-    return None
+        return here.expected(named, pieces) <= seconds
+    return False
 
 
-def _can_be_built(here: Entry, pieces: int) -> bool:
-    with suppress(TooLarge):
-        here.schedule(pieces)
-        return True
-    return pieces == 1
+def _best_overlap(
+    here: Entry, named: str, parts: Parts, steps: int, below: float = inf
+) -> tuple[float, int, NotRun | None]:
+    """The seconds and the best whole number of segments of those that may run, and what would be faster beyond them.
 
-
-def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> tuple[float, int]:
-    """Seconds and whole number of segments where these are fewest, among those that do not take long to execute.
-
-    Infinite seconds and one segment if all do, or it is too large for any.
+    Infinite seconds and one segment if none may run, or none takes less than what is of interest.
     """
-    with suppress(TooLarge):
-        schedule, topology = here.schedule(), here.topology
-        if isinstance(schedule, Orbit):
-            most = min(MOST_SEGMENTS, int(OVERLAPPED / max(expected_proof(schedule), MOVED)))
-            while most > 0:
-                time, found = lowest(seconds, most)
-                if (takes := here.expected(named, found)) <= OVERLAPPED:
-                    return time, found
-                most = min(found - 1, int(found * OVERLAPPED / takes))
-            return inf, 1
-        first = (schedule.num_steps - 1) * (
-            STEP + LINK * topology.num_links
-        )  # a further segment takes but one step more
-        further = expected_seconds(named, schedule, topology) - first
-        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // schedule.num_blocks)
-        if most > 0:
-            return lowest(seconds, most)
-    return inf, 1
+    seconds, found = lowest(parts, steps, MOST_SEGMENTS, below=below)
+    if seconds == inf or _may_run(here, named, found, LONGEST):
+        return seconds, found, None
+    most = bisect_left(range(1, found), True, key=lambda pieces: not _may_run(here, named, pieces, LONGEST))
+    fewer = lowest(parts, steps, most) if most else (inf, 1)
+    return *fewer, NotRun(here.algorithm, found, seconds)
 
 
 def best(
@@ -528,7 +536,8 @@ def field_of(
             continue
         try:
             if (on_tiers := _on_best_tiers(algorithm, topology, price)) is not None:
-                rungs.append(run(on_tiers[0], topology, **price, segments=on_tiers[1]))
+                way, pieces, not_run = on_tiers
+                rungs.append(replace(run(way, topology, **price, segments=pieces), not_run=not_run))
             else:
                 rungs.append(run(Entry(algorithm, topology).in_best_base(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
@@ -536,7 +545,9 @@ def field_of(
     return sorted(rungs, key=_seconds), left_out
 
 
-def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> tuple[Algorithm, int] | None:
+def _on_best_tiers(
+    algorithm: Algorithm, topology: Topology, price: dict[str, Any]
+) -> tuple[Algorithm, int, NotRun | None] | None:
     """A hierarchical algorithm in its best order, with the best algorithms on its tiers, and the best P of that.
 
     All that have a route are compared, but for what would take long to execute.
@@ -545,19 +556,25 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
         return None
     check_latency(price["alpha"])
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
-    ways = [
-        (lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)
-        for place, (way, traffic) in enumerate(in_every_way(algorithm, topology, price))
-    ]
-    least, found = inf, []
-    for bound, place, seconds, way in sorted(ways, key=lambda each: each[0]):
+    ways = list(in_every_way(algorithm, topology, price))
+    bounds = sorted((traffic.least(), place) for place, (_, traffic) in enumerate(ways))
+    least, found, beyond = inf, [], []
+    for bound, place in bounds:
         if bound > least * (1 + TIE):
             break  # no number of segments makes it as fast
-        time, pieces = _best_overlap(Entry(way, topology), named, seconds)
+        way, traffic = ways[place]
+        parts, steps = traffic.in_segments(), len(traffic.waits)
+        time, pieces, not_run = _best_overlap(Entry(way, topology), named, parts, steps, least * (1 + TIE))
         least = min(least, time)
-        found.append((time, place, way, pieces))
-    tied = [(place, way, pieces) for time, place, way, pieces in found if time <= least * (1 + TIE) < inf]
-    return min(tied, key=lambda each: each[0])[1:] if tied else None
+        found.append((time, place, pieces))
+        beyond += [not_run] if not_run else []
+    tied = [(place, pieces) for time, place, pieces in found if time <= least * (1 + TIE) < inf]
+    faster = [one for one in beyond if one.seconds is not None and one.seconds < least]
+    not_run = min(faster, key=attrgetter("seconds"), default=None)
+    if not tied:
+        return None
+    place, pieces = min(tied)
+    return ways[place][0], pieces, not_run
 
 
 def in_every_way(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from heapq import heappop, heappush
 from math import inf
 
 import numpy as np
@@ -18,6 +19,8 @@ from colllib.symmetry import has_classes
 from colllib.topology import Topology
 
 FloatArray = NDArray[np.float64]
+#: Of P segments, the seconds that all steps wait together, and those for which their busiest links are busy.
+Parts = Callable[[int], tuple[float, float]]
 
 SELDOM = 50  # links that are busy in at most one step of so many are looked at one by one, all others in every step
 
@@ -60,8 +63,12 @@ class Traffic:
         order = np.argsort(of, kind="stable")
         return cls(np.concatenate([part.waits for part in parts]), column, of[order], step[order], lasting[order])
 
-    def in_segments(self) -> Callable[[int], float]:
-        """The seconds in P segments: each step then is P steps in a row at once, each with a P-th of its bytes."""
+    def least(self) -> float:
+        """The seconds that any number of segments takes at least: every latency once, and the busiest link."""
+        return float(self.waits.sum() + np.bincount(self.of, self.lasting).max(initial=0))
+
+    def in_segments(self) -> Parts:
+        """What P segments take: each step then is P steps in a row at once, each with a P-th of its bytes."""
         steps, count = len(self.waits), np.bincount(self.of)
         often = count * SELDOM >= steps
         dense, seldom = often[self.of], ~often[self.of]
@@ -70,16 +77,19 @@ class Traffic:
         so_far, waits = so_far.cumsum(axis=0), np.append(self.waits, 0)
         others = _Seldom.of_steps(self.of[seldom], self.step[seldom], self.lasting[seldom])
 
-        def seconds(segments: int) -> float:
+        def parts(segments: int) -> tuple[float, float]:
             at_once = min(segments, steps)
             last = np.arange(1, steps + at_once)
             first, last = np.maximum(last - at_once, 0), np.minimum(last, steps)
             longest = (so_far[last] - so_far[first]).max(axis=1, initial=0)
             longest = np.maximum(longest, others.longest(at_once, len(last))) / segments
-            longest += np.maximum.reduceat(waits, np.stack((first, last), axis=1).ravel())[::2]
-            return float(longest.sum() + (segments - at_once) * longest[steps - 1 : steps].sum())
+            waiting = np.maximum.reduceat(waits, np.stack((first, last), axis=1).ravel())[::2]
+            wait, busy = (
+                each.sum() + (segments - at_once) * each[steps - 1 : steps].sum() for each in (waiting, longest)
+            )
+            return float(wait), float(busy)
 
-        return seconds
+        return parts
 
 
 def _ranges(start: IntArray, count: IntArray) -> IntArray:
@@ -196,17 +206,17 @@ class Pricing:
             column = column[self.classes]
         return Traffic(np.array(waits)[kind], column, of[order], when[order], lasting[order])
 
-    def lock_step(self, steps: Iterable[Flows]) -> float:
-        """The seconds that steps take one after another; raises as `traffic`."""
-        known: dict[bytes, float] = {}
-        total = 0.0
+    def lock_step(self, steps: Iterable[Flows]) -> tuple[float, float]:
+        """How long steps, one after another, wait, and how long they keep links busy; raises as `traffic`."""
+        known: dict[bytes, tuple[float, float]] = {}
+        waits = busy = 0.0
         for step in steps:
             key = _digest(step)
             if key not in known:
                 wait, load = self._routed(step)
-                known[key] = wait + float(load.max(initial=0))
-            total += known[key]
-        return total
+                known[key] = wait, float(load.max(initial=0))
+            waits, busy = waits + known[key][0], busy + known[key][1]
+        return waits, busy
 
     def _routed(self, step: Flows) -> tuple[float, FloatArray]:
         """The latency of a step, and for how long it keeps each link busy, or each link of a class."""
@@ -229,10 +239,8 @@ def whole_steps(schedule: Schedule, topology: Topology) -> Iterator[Flows]:
         yield Flows(src, dst, share.as_floats(), alike)
 
 
-def overlapped(
-    schedule: Schedule, topology: Topology, *, message: float, alpha: Price, bandwidth: Price
-) -> Callable[[int], float]:
-    """The seconds that a schedule, `pipelined`, takes in P segments, known for every P from its messages in one.
+def overlapped(schedule: Schedule, topology: Topology, *, message: float, alpha: Price, bandwidth: Price) -> Parts:
+    """What a schedule, `pipelined`, takes in P segments, known for every P from its messages in one.
 
     Args:
         schedule: in one segment, on the topology's own routes.
@@ -244,65 +252,52 @@ def overlapped(
     >>> from colllib import star
     >>> from colllib.algorithms import broadcast
     >>> overlapped(broadcast.chain(4), star(4), message=8, alpha=1, bandwidth=1)(4)
-    18.0
+    (6.0, 12.0)
     """
     pricing = Pricing(topology, message=message, alpha=alpha, bandwidth=bandwidth)
     return pricing.traffic(whole_steps(schedule, topology)).in_segments()
 
 
-def lowest(seconds: Callable[[int], float], most: int) -> tuple[float, int]:
-    """The fewest seconds and the least P that takes them, between the powers of two around the best of these.
+def lowest(parts: Parts, steps: int, most: int, *, rounds: int = 1, below: float = inf) -> tuple[float, int]:
+    """The fewest seconds and the least P that takes them, of every P up to `most`.
+
+    From as many segments on as there are steps in one, further ones add the same in each round: their times fall and
+    then rise. Of fewer, it is used that more never wait less, and never send less in segments of one size: what P take
+    bounds so from below what the next ones can, and those alone are looked at that may take less than the best so far.
 
     Args:
-        seconds: of P segments.
+        parts: what P segments wait, and how long their links are busy, in seconds; infinite where there are too many.
+        steps: of the schedule in one segment.
         most: the largest P to consider, at least 1.
+        rounds: after how many segments the steps are as before.
+        below: the seconds that are of interest: infinite ones in one segment may be the answer where all take longer.
 
-    >>> lowest(lambda p: p + 100 / p, 1000)
+    >>> lowest(lambda p: (p, 100 / p), 3, 1000)
     (20.0, 10)
     """
+    tried = {1: parts(1)}
 
-    def search(time: Callable[[int], float]) -> None:
-        near = min((2**k for k in range(most.bit_length())), key=time)
-        first_lowest(time, near // 2 + 1, min(2 * near, most))
-
-    return _fewest(seconds, search)
-
-
-def lowest_by_rounds(seconds: Callable[[int], float], rounds: int, most: int) -> tuple[float, int]:
-    """The same where the time falls and then rises only among the P that leave one remainder, for each of them.
-
-    Args:
-        seconds: of P segments, infinite where there are too many.
-        rounds: what is divided by.
-        most: the largest P to consider.
-
-    >>> lowest_by_rounds(lambda p: p + 64 / p + 3 * (p % 4 > 0), 4, 1000)
-    (16.0, 8)
-    """
-
-    def look(time: Callable[[int], float], alike: range) -> None:
-        first_lowest(lambda turn: time(alike[turn - 1]), 1, len(alike))
-
-    def search(time: Callable[[int], float]) -> None:
-        near, power = 1, 1
-        while power <= min(4 * near, most) and time(power) < inf:
-            near, power = min(near, power, key=time), 2 * power
-        low, high = near // 2 + 1, min(4 * near, most)
-        for first in range(low, min(low + rounds, high + 1)):
-            look(time, range(first, high + 1, rounds))
-
-    return _fewest(seconds, search)
-
-
-def _fewest(seconds: Callable[[int], float], search: Callable[[Callable[[int], float]], None]) -> tuple[float, int]:
-    """The fewest seconds of all P that a search looks at, and the least such P."""
-    tried: dict[int, float] = {}
-
-    def time(pieces: int) -> float:
+    def seconds(pieces: int) -> float:
         if pieces not in tried:
-            tried[pieces] = seconds(pieces)
-        return tried[pieces]
+            tried[pieces] = parts(pieces)
+        return sum(tried[pieces])
 
-    search(time)
-    least = min(tried.values())
-    return least, min(pieces for pieces, lasting in tried.items() if lasting <= least * SAME)
+    best, few = 1, max(1, min(steps, most))
+    ranges = [(0.0, 1, few)]  # a bound, the P that it comes from, and the last one that it holds for
+    while ranges:
+        bound, known, last = heappop(ranges)
+        as_good = bound * SAME > seconds(best) and best <= known  # at most, and in more segments
+        if known == last or as_good or bound > min(below, seconds(best)) * SAME:
+            continue
+        middle = min(2 * known, (known + last + 1) // 2)
+        best = min(best, middle, key=seconds)
+        for first, end in ((known, middle - 1), (middle, last)):
+            heappush(ranges, (tried[first][0] + tried[first][1] * first / max(first, end), first, end))
+    for first in range(few, min(few + rounds, most + 1)):
+        if seconds(few) < inf and tried[few][0] <= min(below, seconds(best)):
+            alike = range(first, most + 1, rounds)
+            turn = first_lowest(lambda turn, at=alike: seconds(at[turn - 1]), 1, len(alike))  # type: ignore[misc]
+            best = min(best, alike[turn - 1], key=seconds)
+    if seconds(best) > below * SAME:
+        return inf, 1
+    return seconds(best), min(pieces for pieces in tried if seconds(pieces) <= seconds(best) * SAME)

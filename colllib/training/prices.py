@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,15 +74,15 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     if boxes == 1 or inside == 1:
         return on_tier(primitive, machine, boxes > 1, ranks, message)
     ways = [
-        (float(traffic.waits.sum() + message * np.bincount(traffic.of, traffic.lasting).max()), entry, traffic)
+        (entry, replace(traffic, lasting=message * traffic.lasting))
         for entry, traffic in _over_tiers(primitive, boxes, inside, alpha, bandwidth)
     ]
     best: Way | None = None
-    for bound, entry, traffic in sorted(ways, key=lambda way: way[0]):
+    for bound, entry, traffic in sorted(((way[1].least(), *way) for way in ways), key=lambda way: way[0]):
         if best and bound > best.seconds:
             break  # no number of segments makes it as fast
-        loaded = replace(traffic, lasting=message * traffic.lasting)
-        seconds, segments = lowest(loaded.in_segments(), MOST_SEGMENTS if entry.algorithm.segmented else 1)
+        most, below = MOST_SEGMENTS if entry.algorithm.segmented else 1, best.seconds if best else inf
+        seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=below)
         if best is None or seconds < best.seconds:
             best = Way(entry, segments, seconds)
     assert best
