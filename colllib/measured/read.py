@@ -227,22 +227,18 @@ def _of_records(text: str) -> list[_Table]:
         else:
             names, *lines = filter(None, csv.reader(text.splitlines(), skipinitialspace=True))
             if "ranks" in names and len(lines[0]) > len(names):
-                names.insert(names.index("ranks"), "nodes")  # which its header leaves out
+                names.insert(names.index("ranks"), "nodes")  # which its header left out
             found = [dict(zip(names, line, strict=True)) for line in lines]
         records = [{name.lower().strip("#"): value for name, value in record.items()} for record in found]
         number = count(2)  # the first line is a header or a bracket
-        for (name, ranks), of_job in groupby(records, _job):
-            table, rows = _Table(_Line(0, "", "")), list(of_job)
-            size, time, rate = (
-                float(max(rows, key=lambda row: int(row["size"]))[k]) for k in ("size", "time", "algbw")
-            )
-            parts = ranks if 1000 * rate * time / size > 0.75 * ranks else 1
+        for (name, ranks), rows in groupby(records, _job):
+            tables.append(table := _Table(_Line(0, "", "")))
             table.name(name)
             table.ranks = ranks
             for row in rows:
                 table.line, table.kind = _Line(next(number), "", ""), row["type"] + row["redop"]
+                parts = ranks if name == "reducescatter" and "numcycle" not in row else 1
                 _add(table, row | {"size": str(parts * int(row["size"]))}, row["inplace"] == "1")
-            tables.append(table)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error):
         return []
     return tables
@@ -250,9 +246,8 @@ def _of_records(text: str) -> list[_Table]:
 
 def _job(record: dict[str, str]) -> tuple[str, int]:
     """Collective and ranks: the processes of a communicator, times the GPUs of each."""
-    name = record["name"] if "name" in record else record["collective"]
-    gpus = record["gpusperrank"] if "gpusperrank" in record else record["gpus"]
-    return name.lower(), int(record.get("rankspernode", 1)) * int(gpus)
+    gpus = record.get("gpusperrank") or record["gpus"]
+    return (record.get("name") or record["collective"]).lower(), int(record.get("rankspernode", 1)) * int(gpus)
 
 
 def _lines(text: str) -> Iterator[_Line]:

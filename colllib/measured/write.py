@@ -22,7 +22,7 @@ def write(run: Run) -> str:
     if run.collective not in PROGRAMS or run.ranks is None:
         raise ValueError("a table needs its collective and its ranks")
     program, redop, root, per_rank, _, _ = PROGRAMS[run.collective]
-    made = []
+    made = [] if run.gpu else [f"# Collective test starting: {program}"]
     if run.gpu:
         sizes = [int(row.message) for row in run.rows] or [0]
         ends = f"minBytes {min(sizes)} maxBytes {max(sizes)} step: 2(factor)"
@@ -31,10 +31,7 @@ def write(run: Run) -> str:
             box, device = divmod(rank, run.gpus_per_box or run.ranks)
             where = f"on node{box + 1:02d} device {device:2d} [0x{device:02x}]"
             made.append(f"#  Rank {rank:2d} Group  0 Pid {1000 + rank:6d} {where} {run.gpu}")
-    else:
-        made.append(f"# Collective test starting: {program}")
-    half = "     time   algbw   busbw #wrong"
-    made += ["#", f"#       size         count      type   redop    root{half}{half}"]
+    made += ["#", "#       size         count      type   redop    root" + 2 * "     time   algbw   busbw #wrong"]
     made.append("#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)")
     inside = {row.message: row for row in run.rows if row.in_place}
     for out in (row for row in run.rows if not row.in_place):

@@ -91,9 +91,9 @@ def test_json_tells_settings_wrong_values_and_the_clock():
 
 
 @settings(max_examples=40, deadline=None)
-@given(runs("nccl-tests"), st.sampled_from(("csv", "json")), st.booleans(), st.booleans(), st.booleans())
-def test_what_rccl_tests_writes_to_a_file_is_read_back(run, form, mpi, cycles, several_gpus):
-    text = logs.recorded(run, form, mpi=mpi, cycles=cycles, gpus=run.gpus_per_box if mpi and several_gpus else 1)
+@given(runs("nccl-tests"), st.sampled_from(("csv", "json")), st.booleans(), st.integers(1, 3), st.booleans())
+def test_what_rccl_tests_writes_to_a_file_is_read_back(run, form, mpi, version, several_gpus):
+    text = logs.recorded(run, form, version=version, mpi=mpi, gpus=run.gpus_per_box if mpi and several_gpus else 1)
     (found,) = read(text)
     assert not found.unread
     assert [(row.message, row.in_place, row.seconds) for row in found.rows] == [
