@@ -97,8 +97,7 @@ def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[E
 def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
     reached = form.measured / expected(machine, collective).low
     if reached < 0.15:
-        text = f"{percent(reached)} of what a pair of GPUs should get, as over sockets"
-        yield Evidence("misconfiguration", 1.6, text)
+        yield Evidence("misconfiguration", 1.6, f"{percent(reached)} of what a pair should get, as over sockets")
     if machine.boxes == 2:
         yield Evidence("no-gdr", 1.2, "copies through host memory can cost a pair as much")
     else:

@@ -217,9 +217,8 @@ def _of_records(text: str) -> list[_Table]:
     Its ranksPerNode are the processes of a communicator, its nodes the communicators (src/common.cpp at 233482bd).
     Before it counted cycles (src/common.cu at c0eac93f) sizes were what a rank receives, and JSON had no brackets.
     """
-    tables: list[_Table] = []
     if "inplace" not in text[:400].lower():
-        return tables
+        return []
     try:
         if text.lstrip()[0] in "[{":
             body = re.sub(r"\}\s*\{", "},{", text.strip().strip("[]"))
@@ -230,7 +229,7 @@ def _of_records(text: str) -> list[_Table]:
                 names.insert(names.index("ranks"), "nodes")  # which its header left out
             found = [dict(zip(names, line, strict=True)) for line in lines]
         records = [{name.lower().strip("#"): value for name, value in record.items()} for record in found]
-        number = count(2)  # the first line is a header or a bracket
+        number, tables = count(2), []  # the first line is a header or a bracket
         for (name, ranks), rows in groupby(records, _job):
             tables.append(table := _Table(_Line(0, "", "")))
             table.name(name)
