@@ -168,15 +168,28 @@ def choice(library: str, primitive: str, ranks: int, message: float) -> Choice |
 
 def _book(primitive: str, named: str, ranks: int) -> str | None:
     ours = _NAMES.get((primitive, named))
-    if ours in ("recursive-doubling", "recursive-halving") and primitive != "all-reduce" and ranks & (ranks - 1):
+    if ours == "recursive-halving" and ranks & (ranks - 1):
         return None  # the libraries fold here; the book's schedule is for powers of two
     return ours
 
 
 def _by_table(library: str, primitive: str, ranks: int, message: float) -> str | None:
     takes = next((rule.takes for rule in TABLES[library].get(primitive, ()) if rule.fits(ranks, message)), None)
-    if library == "Open MPI" and takes in ("ring", "segmented_ring") and primitive == "all-reduce":
-        return takes if message / ELEMENT >= ranks else "recursive_doubling"  # which the ring hands over to
+    return _handed_over(primitive, takes, ranks, message) if library == "Open MPI" and takes else takes
+
+
+def _handed_over(primitive: str, takes: str, ranks: int, message: float) -> str:
+    """What an algorithm of Open MPI leaves its work to where it cannot do it (coll/base, allgather and allreduce)."""
+    elements, power = message / ELEMENT, 1 << (ranks.bit_length() - 1)
+    match primitive, takes:
+        case "all-reduce", "ring" | "segmented_ring" if elements < ranks:
+            return "recursive_doubling"
+        case "all-reduce", "rabenseifner" if elements < power:
+            return "basic_linear"
+        case "all-gather", "recursive_doubling" if power < ranks:
+            return "bruck"
+        case "all-gather", "neighbor" if ranks % 2:
+            return "ring"
     return takes
 
 

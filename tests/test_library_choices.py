@@ -84,9 +84,28 @@ def test_mpich(primitive, ranks, message, wanted):
     assert named("MPICH", primitive, ranks, message) == wanted
 
 
-def test_the_book_has_no_schedule_where_a_library_folds_an_all_gather():
-    assert choice("Open MPI", "all-gather", 6, 100).algorithm is None
-    assert choice("Open MPI", "all-gather", 8, 100).algorithm == "recursive-doubling"
+@pytest.mark.parametrize(
+    ("primitive", "ranks", "message", "wanted"),
+    [
+        ("all-gather", 8, 100, ("recursive_doubling", "recursive-doubling")),
+        ("all-gather", 6, 100, ("bruck", "bruck")),
+        ("all-gather", 1000, 2**30, ("neighbor", None)),
+        ("all-gather", 999, 2**30, ("ring", "ring")),
+        ("all-reduce", 16384, 65536, ("rabenseifner", "rabenseifner")),
+        (
+            "all-reduce",
+            16384,
+            65532,
+            ("basic_linear", None),
+        ),  # 16,383 elements, and every one of 16,384 ranks needs one
+    ],
+)
+def test_an_algorithm_of_open_mpi_hands_over_what_it_cannot_do(primitive, ranks, message, wanted):
+    found = choice("Open MPI", primitive, ranks, message)
+    assert (found.named, found.algorithm) == wanted
+
+
+def test_the_book_has_no_schedule_where_a_library_folds_a_reduce_scatter():
     assert choice("MPICH", "reduce-scatter", 6, 100).algorithm is None
 
 
