@@ -509,6 +509,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     )
     headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
     yield table(headers, rows)
+    if topology.in_box and topology.combines:
+        yield "\nin-network, NVLS and CollNet take switches that add; inc=none leaves them out"
     if left_out:
         reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
         yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())

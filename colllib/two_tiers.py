@@ -17,10 +17,10 @@ from colllib.topology import Topology
 from colllib.topology.expression import find
 from colllib.topology.presets import PRESETS
 
-#: What each is called: its topology, and the preset whose speeds it has.
+#: What each is called: its topology, whose switches take no part, and the preset whose speeds it has.
 CLUSTERS = {
     "64 boxes of 8 on rails": ("boxes:64x8,rails=8", "dgx-h100"),
-    "8 NVL72 pods": ("superpod:8", "superpod"),
+    "8 NVL72 pods": ("superpod:8,inc=none", "superpod"),
 }
 
 

@@ -76,7 +76,7 @@ def test_help_shows_a_cluster_file_that_can_be_written_from_it(command, tmp_path
     assert all(line in shown for line in lines)
     file = tmp_path / "cluster.toml"
     file.write_text("\n".join(lines))
-    assert answer("describe", str(file))["topology"] == "boxes:24x8,cards=4,oversubscription=2"
+    assert answer("describe", str(file))["topology"] == "boxes:24x8,cards=4,oversubscription=2,inc=box"
 
 
 def test_help_of_a_prediction_names_machines_and_the_options_that_it_takes():
@@ -138,6 +138,15 @@ def test_the_options_of_a_predictions_best_schedule_run_it_again():
         *options,
     )
     assert again["time_s"] == best["time_s"]
+
+
+def test_a_ladder_says_which_rows_take_switches_that_add_and_how_to_leave_them_out():
+    said, without = (colllib("ladder", "all-reduce", "--on", f"dgx-h100:2{more}").stdout for more in ("", ",inc=none"))
+    assert "in-network, NVLS and CollNet take switches that add; inc=none leaves them out\n" in said
+    for text, rows in ((said, 2), (without, 0)):
+        table = text.split("\n\n")[1]
+        assert sum("in-network" in row or "NVLS" in row for row in table.splitlines()) == rows
+    assert "nvls-tree, nvls: on tier 0 needs switches that add and replicate there" in without
 
 
 def test_list_names_what_can_be_run():

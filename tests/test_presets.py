@@ -78,10 +78,22 @@ def test_oversubscription_takes_cables_and_bisection_away():
 
 
 def test_options_of_a_machine_are_those_of_its_topology_and_override_its_own():
-    assert find("dgx-h100:2,cards=4").name == "boxes:2x8,cards=4"
+    assert find("dgx-h100:2,cards=4,inc=none").name == "boxes:2x8,cards=4"
     assert find("mi250x:2,cards=8").name == "boxes:2x8"
-    assert find("superpod:8,apart=false").name == "boxes:2x4x72,rails=4"
+    assert find("superpod:8,apart=false").name == "boxes:2x4x72,rails=4,inc=box"
     assert len(find("superpod:8,apart=false").speeds[0]) == 4
+
+
+def test_a_machines_switches_do_what_they_can_unless_told_otherwise():
+    """Those of NVLink add and replicate; none takes bundles apart, which an option of boxes may grant."""
+    for name in PRESETS:
+        made, able = find(f"{name}:2"), machines.PRESETS[name].nvls if name in machines.PRESETS else name == "superpod"
+        assert (made.combines, made.replicates, made.scatters) == (able, able, False)
+        assert not find(f"{name}:2,inc=none").combines
+    assert find("dgx-a100:2,inc=box").scatters
+    direct = find("dgx-h100:2,inside=full-mesh")
+    assert direct.name == "boxes:2x8,inside=full-mesh"
+    assert not direct.combines
 
 
 @pytest.mark.parametrize(

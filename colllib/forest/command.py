@@ -14,9 +14,7 @@ from colllib.answering import Answer, Network, answered, bandwidth_option, lines
 from colllib.cost import Price
 from colllib.forest import Forest
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
-from colllib.topology import Topology
 from colllib.topology.expression import find as find_topology
-from colllib.topology.presets import PRESETS
 
 
 @click.command("forest")
@@ -41,7 +39,7 @@ def forest_command(
 
     The bound, its bottleneck, and what the trees reach.
     """
-    topology = _replicating(fabric) if multicast else find_topology(fabric)
+    topology = find_topology(fabric)
     usual = None if topology.speeds else (ANCHOR_BANDWIDTH,) * topology.levels
     price = Network(ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * topology.levels, bandwidth or usual).on(topology)
     if bandwidth is not None:
@@ -78,13 +76,6 @@ def forest_command(
     yield result
     yield f"{primitive} forest on {fabric}, {units.several(topology.ranks, 'rank')}"
     yield _about_forest(forest, result, "1/x*" if trees is None else f"U/{trees}")
-
-
-def _replicating(expression: str) -> Topology:
-    """A topology whose switches can do what those of the machine can."""
-    preset = PRESETS.get(expression.partition(":")[0])
-    able = preset.inc if preset and "inc=" not in expression else ""
-    return find_topology(f"{expression},inc={able}" if able else expression)
 
 
 def _about_forest(forest: Forest, result: dict[str, Any], bound: str) -> str:

@@ -26,11 +26,15 @@ _PATH = re.compile(r"X|PIX|PXB|PHB|NODE|SYS|SOC|NV(\d{1,2})")
 
 
 def topology_of(machine: Machine) -> Topology:
-    """The boxes as a topology, with the speeds of a GPU's links and of a card, and a preset's latencies."""
+    """The boxes as a topology, with the switches of its GPU, the speeds of its links and cards, and NCCL's latencies."""
     narrow = Fraction(machine.oversubscription).limit_denominator(1000)
-    made = boxes((machine.boxes, machine.gpus), cards=machine.cards, oversubscription=narrow)
+    inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
+        (machine.nvls, machine.collnet), "none"
+    )
+    made = boxes((machine.boxes, machine.gpus), cards=machine.cards, oversubscription=narrow, inc=inc)
     latencies, _ = PRESETS["dgx-h100"].speeds(made.levels)  # NCCL's of a step, the same for every machine
-    return replace(made, speeds=(latencies, (machine.link, *[machine.card] * (made.levels - 1))))
+    speeds = (latencies, (machine.link, *[machine.card] * (made.levels - 1)))
+    return replace(made, speeds=speeds, scatters=False)
 
 
 def machine_on(text: str, gpu: str = "") -> Machine:
@@ -63,7 +67,7 @@ def read_cluster(text: str) -> Machine:
     >>> file = ("boxes = 4", "gpus = 8", 'gpu = "h100"', "cards = 4", 'card = "200Gbit/s"', "oversubscription = 2")
     >>> found = read_cluster("\\n".join(file))
     >>> found.ranks, found.rate / 1e9, topology_of(found).name
-    (32, 12.5, 'boxes:4x8,cards=4,oversubscription=2')
+    (32, 12.5, 'boxes:4x8,cards=4,oversubscription=2,inc=box')
     """
     try:
         return _cluster(tomllib.loads(text))

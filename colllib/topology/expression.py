@@ -113,7 +113,7 @@ MEANINGS = {
     "dies": "how many of a box take part",
     "endpoint": "share of alpha in sender and receiver, with 2 hop and switch 1",
     "hop": "share of alpha on one link",
-    "inc": "which switches add, replicate and take bundles apart: none, box, network or both",
+    "inc": "which switches add, replicate and take bundles apart: none, box, network or both (default: a machine's)",
     "inside": "what joins the ranks of a box: switch or full-mesh",
     "order": "in which a message travels the axes, such as 1:0 (none: as given)",
     "oversubscription": "how many times too thin the links up are for the ranks below; for each tier: 1:3",
@@ -258,17 +258,19 @@ def _preset(name: str, size: str, options: list[str]) -> Topology:
     count = whole(f"{name}: the size", size, f"{name}:2")
     if count < 1:
         raise ValueError(f"{name}:{count}: must be at least 1")
-    stands_for, *fixed = PRESETS[name].expression(count).split(",")
     preset, rates = PRESETS[name], [option for option in options if option.startswith("card=")]
+    stands_for, *fixed = preset.expression(count).split(",")
     if len(rates) > 1:
         raise ValueError(f"{name}:{count}: card is given {len(rates)} times")
     for rate in rates:  # as `machines.with_option` takes it
         preset = replace(preset, bandwidth=(preset.bandwidth[0], parse("bandwidth", rate.partition("=")[2])))
         options.remove(rate)
     given = {option.partition("=")[0] for option in options}
+    given |= {"inc"} if "inside=full-mesh" in options else set()  # direct links have no switch
     kept = [option for option in fixed if option.partition("=")[0] not in given]
     found = find(",".join([stands_for, *kept, *options]))
-    return replace(found, speeds=preset.speeds(found.levels))
+    # the switches of these machines add and replicate, and take no bundles apart
+    return replace(found, speeds=preset.speeds(found.levels), scatters=found.scatters and "inc" in given)
 
 
 def _option(text: str, name: str, form: Form) -> tuple[str, Any]:

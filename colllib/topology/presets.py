@@ -28,7 +28,6 @@ class Preset:
         memory: of a GPU, in bytes, where it is needed.
         source: an address for each figure, or a key of the bibliography.
         note: what the model leaves out, where it does.
-        inc: which of its switches can add and replicate, an option of `boxes`; empty for none.
     """
 
     expression: Callable[[int], str]
@@ -36,7 +35,6 @@ class Preset:
     memory: float | None
     source: tuple[str, ...]
     note: str = ""
-    inc: str = ""
 
     def speeds(self, levels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Alphas in seconds and bandwidths in bytes per second, one for each level, innermost first.
@@ -56,7 +54,7 @@ def _superpod(pods: int) -> str:
             f"of them up to {MOST_PODS}"
         )
     sizes = f"{pods}x72" if pods <= PODS_OF_A_LEAF else f"{pods // PODS_OF_A_LEAF}x{PODS_OF_A_LEAF}x72"
-    return f"boxes:{sizes},rails=4,apart=true"
+    return f"boxes:{sizes},rails=4,apart=true,inc=box"
 
 
 def _bandwidth(name: str, links: int | None = None, GBps: tuple[float, float] | None = None) -> tuple[float, float]:
@@ -77,7 +75,6 @@ PRESETS = {
         1e9 * row["GB"] if "GB" in row else None,
         tuple(row["source"]),
         row.get("note", ""),
-        row.get("inc", ""),
     )
     for name, row in _TABLE.items()
 }

@@ -66,7 +66,7 @@ def read_plan(text: str) -> Plan:
 def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
     """A training step as a timeline.
 
-    How long it takes, and what each stage does meanwhile.
+    How long it takes, and what each stage does meanwhile. Its collectives are software: no switch adds.
     """
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
