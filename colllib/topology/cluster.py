@@ -26,7 +26,7 @@ _PATH = re.compile(r"X|PIX|PXB|PHB|NODE|SYS|SOC|NV(\d{1,2})")
 
 
 def topology_of(machine: Machine) -> Topology:
-    """The boxes as a topology, with the switches of its GPU, the speeds of its links and cards, and NCCL's latencies."""
+    """The boxes as a topology, with its GPU's switches, the speeds of links and cards, and NCCL's latencies."""
     narrow = Fraction(machine.oversubscription).limit_denominator(1000)
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
