@@ -13,6 +13,7 @@
     [/\balg ?(?:bw|bandwidth)\b/g, "alg(?:bw|orithm bandwidth)"],
     [/\bdbt\b/g, "double binary tree"],
     [/\b(?:nics?|hcas?|network (?:card|interface)s?)\b/g, "(?:network )?cards?\\b|nics?\\b"],
+    [/\b(?:stragglers?|slow (?:nodes?|gpus?|ranks?|workers?))\b/g, "straggler|late rank"],
     [/\b(?:nodes?|servers?)\b/g, "box|node|server"],
     [/\b(?:tp|tensor[ -]parallel(?:ism)?)\b/g, "tp\\b|tensor parallel"],
     [/\b(?:pp|pipeline[ -]parallel(?:ism)?)\b/g, "pp\\b|pipeline parallel"],
@@ -25,9 +26,11 @@
     [/\b(?:avg|averages?)\b/g, "avg|average"],
     [/\bwarm[ -]?ups?\b/g, "warm"],
     [/\becmp\b/g, "ecmp|hash"],
+    [/\bbond(?:ed|ing)?\b/g, "bonded card"],
+    [/\b(?:overlap(?:s|ped|ping)?|hid(?:e|es|den|ing))\b/g, "overlap|hid(?:es?|den|ing)\\b|exposed"],
     [/\b(?:watchdog|time(?:s|d)? ?outs?|hangs?|hung|stuck)\b/g, "hangs?\\b|timeout"],
     [/\b\d+:1(?!\d)/g, "to (?:one|1)\\b"],
-    ...[[2, "two"], [4, "four"], [8, "eight"]].map(([digit, word]) => [
+    ...[[2, "two"], [3, "three"], [4, "four"], [8, "eight"]].map(([digit, word]) => [
       new RegExp(`(?<![\\w#./-])(?:${digit}|${word})(?![\\w(/.-]| [kmgt]i?b\\b)`, "g"),
       `${digit}\\b|${word}`,
     ]),

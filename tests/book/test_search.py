@@ -71,6 +71,12 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
         ("alltoall performance goes down when I add nodes", "bus-bandwidth.html#why-busbw-changes-with-the-number"),
         ("What does prefill cost with TP, for the TTFT?", "from-primitives-to-parallelism.html#decode"),
         ("vLLM custom all-reduce for small messages", "from-primitives-to-parallelism.html#what-ships"),
+        ("FSDP all-gather does not overlap", "sharded-data-parallelism.html#"),
+        ("find the slow node in training", "faults-and-debugging.html#late-and-slow"),
+        ("AllReduce latency of 0.5 us with CUDA graph", "measuring-without-fooling-yourself.html#in-place"),
+        ("bandwidth drops on 3 servers, 2 and 4 are fine", "rails-and-spines.html#which-algorithms-over"),
+        ("bonded NIC reaches half of its bandwidth", "contention.html#what-ships"),
+        ("Ulysses or ring attention", "from-primitives-to-parallelism.html#count-it"),
     ],
 )
 def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visit, question, section):
