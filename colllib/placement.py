@@ -113,7 +113,8 @@ def at_places(algorithm: Algorithm, order: IntArray) -> Algorithm:
     array([2, 1, 0])
     """
     build, onto = algorithm.build, order.tolist()
-    return replace(algorithm, build=lambda argument, **cut: placed(build(argument, **cut), onto))
+    cost = algorithm.cost if algorithm.takes == "ranks" else no_closed_form  # which on axes is that of neighbors
+    return replace(algorithm, build=lambda argument, **cut: placed(build(argument, **cut), onto), cost=cost)
 
 
 def in_groups(algorithm: Algorithm, size: int, across: bool) -> Algorithm:

@@ -15,7 +15,7 @@ from colllib.execution import execute
 from colllib.placement import at_places, in_groups, order_of, sought
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import placed
-from colllib.topology import boxes, from_links
+from colllib.topology import boxes, from_links, star, torus
 
 FREE = {"message": 1e9, "alpha": (0.0, 0.0), "bandwidth": (450e9, 50e9)}
 SIX = ["broadcast", "reduce", "all-reduce", "all-gather", "reduce-scatter", "all-to-all"]
@@ -48,6 +48,18 @@ def test_what_a_ring_puts_on_all_cards_follows_from_how_often_it_changes_its_box
     up = [k for k in range(net.num_links) if net.link_src[k] < net.ranks and net.tiers[net.tier[k]].name == "card"]
     each = Fraction(net.ranks - 1, net.ranks)
     assert sum(run.link_total[k] for k in up) == crossings(order, inner) * each
+
+
+@pytest.mark.parametrize(
+    ("primitive", "name", "where", "stays"),
+    [("all-reduce", "dim-ring", torus((4, 4)), False), ("all-reduce", "ring", star(8), True)],
+)
+def test_at_other_places_a_closed_form_stays_only_where_no_rank_is_nearer_than_others(primitive, name, where, stays):
+    chosen = find(primitive, name)
+    moved = at_places(chosen, order_of(where, "random"))
+    cost = execute(moved.build(moved.argument(where)), where).cost
+    assert (cost == chosen.cost(chosen.argument(where))) == stays
+    assert moved.costs_its_closed_form(where) == stays
 
 
 def test_a_strided_ring_crosses_the_cards_in_every_hop():
