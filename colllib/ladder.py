@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
-from inspect import signature
-from itertools import product
 from math import inf
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from colllib import units
-from colllib.algorithms import Algorithm, every, find, hierarchical, of
+from colllib.algorithms import Algorithm, every, find, of
 from colllib.algorithms.alltoall import radices
-from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments, check_latency
 from colllib.efficiency import IDEAL, Eta, effective
@@ -29,7 +25,7 @@ from colllib.limits import (
     check_seconds,
     check_size,
 )
-from colllib.overlap import Parts, Pricing, Traffic, lowest, whole_steps
+from colllib.overlap import Parts, Pricing, in_every_way, lowest, whole_steps
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry, expected_by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
@@ -575,38 +571,6 @@ def _on_best_tiers(
         return None
     place, pieces = min(tied)
     return ways[place][0], pieces, not_run
-
-
-def in_every_way(
-    algorithm: Algorithm, topology: Topology, price: dict[str, Any]
-) -> Iterator[tuple[Algorithm, Traffic]]:
-    """Every order and every choice of algorithms for the tiers, the usual ones first, with the traffic of one segment.
-
-    A phase puts the same on every link whatever runs on the other tiers: each is routed once.
-    """
-    lattice, pricing = topology.lattice, Pricing(topology, **price)
-    assert lattice is not None
-    defaults = {name: choice.default for name, choice in signature(algorithm.build).parameters.items()}
-    usual, usually = defaults["tiers"], defaults["order"]
-    for order in hierarchical.ORDERS:
-        known: list[dict[str, dict[int, Traffic]]] = []
-        for axis in range(len(lattice.dims)):
-            serving = hierarchical.choices(topology, axis, algorithm.primitive, order)
-            known.append({})
-            for name in sorted(serving, key=lambda name: name != usual):
-                tiers = ",".join(name if tier == axis else usual for tier in range(len(lattice.dims)))
-                with suppress(ValueError):  # several lines would meet in one switch, or no route leads there
-                    phases = hierarchical.phases(algorithm.primitive, topology, tiers, order, defaults.get("root"))
-                    known[-1][name] = {
-                        place: pricing.traffic(flows(lattice, phases, place, topology.link_class is not None))
-                        for place, phase in enumerate(phases)
-                        if phase.axis == axis
-                    }
-        for names in product(*known):
-            options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
-            chosen = {name: value for name, value in options.items() if value not in (usual, usually)}
-            parts = {place: part for axis, name in enumerate(names) for place, part in known[axis][name].items()}
-            yield algorithm.configured(chosen), Traffic.joined([parts[place] for place in sorted(parts)])
 
 
 #: By which rungs are ordered; of equals, the one that stands first in the catalogue is first.

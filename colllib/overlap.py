@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heappop, heappush
+from inspect import signature
+from itertools import product
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.algorithms.nested import Flows
+from colllib.algorithms import Algorithm, hierarchical
+from colllib.algorithms.nested import Flows, flows
 from colllib.cost import SAME, Price, first_lowest, values_per_level
 from colllib.exact import IntArray
 from colllib.schedule import Orbit, Schedule
@@ -256,6 +261,38 @@ def overlapped(schedule: Schedule, topology: Topology, *, message: float, alpha:
     """
     pricing = Pricing(topology, message=message, alpha=alpha, bandwidth=bandwidth)
     return pricing.traffic(whole_steps(schedule, topology)).in_segments()
+
+
+def in_every_way(
+    algorithm: Algorithm, topology: Topology, price: dict[str, Any]
+) -> Iterator[tuple[Algorithm, Traffic]]:
+    """Every order and every choice of algorithms for the tiers, the usual ones first, with the traffic of one segment.
+
+    A phase puts the same on every link whatever runs on the other tiers: each is routed once.
+    """
+    lattice, pricing = topology.lattice, Pricing(topology, **price)
+    assert lattice is not None
+    defaults = {name: choice.default for name, choice in signature(algorithm.build).parameters.items()}
+    usual, usually = defaults["tiers"], defaults["order"]
+    for order in hierarchical.ORDERS:
+        known: list[dict[str, dict[int, Traffic]]] = []
+        for axis in range(len(lattice.dims)):
+            serving = hierarchical.choices(topology, axis, algorithm.primitive, order)
+            known.append({})
+            for name in sorted(serving, key=lambda name: name != usual):
+                tiers = ",".join(name if tier == axis else usual for tier in range(len(lattice.dims)))
+                with suppress(ValueError):  # several lines would meet in one switch, or no route leads there
+                    phases = hierarchical.phases(algorithm.primitive, topology, tiers, order, defaults.get("root"))
+                    known[-1][name] = {
+                        place: pricing.traffic(flows(lattice, phases, place, topology.link_class is not None))
+                        for place, phase in enumerate(phases)
+                        if phase.axis == axis
+                    }
+        for names in product(*known):
+            options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
+            chosen = {name: value for name, value in options.items() if value not in (usual, usually)}
+            parts = {place: part for axis, name in enumerate(names) for place, part in known[axis][name].items()}
+            yield algorithm.configured(chosen), Traffic.joined([parts[place] for place in sorted(parts)])
 
 
 def lowest(parts: Parts, steps: int, most: int, *, rounds: int = 1, below: float = inf) -> tuple[float, int]:

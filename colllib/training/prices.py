@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from colllib.algorithms import find
-from colllib.ladder import MOST_SEGMENTS, Entry, in_every_way, on_stars, topology
-from colllib.overlap import Pricing, Traffic, lowest, whole_steps
+from colllib.ladder import MOST_SEGMENTS, Entry, on_stars, topology
+from colllib.overlap import Pricing, Traffic, in_every_way, lowest, whole_steps
 from colllib.primitives import check_counts
 
 
