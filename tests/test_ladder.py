@@ -1,14 +1,17 @@
 """Ladders: executed rungs at the best number of segments."""
 
+import json
 from contextlib import suppress
 from itertools import product
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib import ladder as ladders
 from colllib.algorithms import alltoall, find, hierarchical, of
+from colllib.cli import cli
 from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, Entry, best, entry, ladder, run
 from colllib.symmetry import by_symmetry, expected_proof
@@ -197,6 +200,24 @@ def test_where_one_rank_is_run_for_all_no_more_segments_are_chosen_than_there_is
     assert (found.not_run.algorithm.chosen, found.not_run.segments) == (free.algorithm.chosen, free.segments)
     assert found.not_run.seconds == pytest.approx(free.seconds, rel=1e-12)
     assert f"P = {free.segments} too long to run: " in str(found.not_run)
+
+
+def test_the_command_says_in_the_row_what_was_too_long_to_run(monkeypatch):
+    words = ["ladder", "all-gather", "--on", "dgx-h100:4", "--message", "1GB"]
+    [free] = [row for row in json.loads(invoked(*words, "--json"))["rungs"] if row["algorithm"] == "hierarchical"]
+    way = find("all-gather", "hierarchical").configured(dict(option.split("=") for option in free["options"]))
+    takes = Entry(way, find_on("dgx-h100:4")).expected("", free["segments"] // 2)
+    monkeypatch.setattr(ladders, "LONGEST", takes)
+    [row] = [row for row in json.loads(invoked(*words, "--json"))["rungs"] if row["algorithm"] == "hierarchical"]
+    assert free["not_run"] is None
+    assert row["not_run"]["time_s"] == pytest.approx(free["time_s"], rel=1e-12)
+    assert (row["not_run"]["options"], row["not_run"]["segments"]) == (free["options"], free["segments"])
+    assert row["time_s"] > free["time_s"]
+    assert f"P = {free['segments']} too long to run: " in invoked(*words)
+
+
+def invoked(*words):
+    return CliRunner().invoke(cli, words).output
 
 
 @pytest.mark.parametrize("primitive", ["all-to-all", "all-gather"])
