@@ -20,20 +20,26 @@ TWO_LEVELS = ["--alpha", "1us,2us", "--bandwidth", "9GB/s,9GB/s"]
 COMMAND = [sys.executable, "-m", "colllib"]
 
 
-def colllib(*arguments, **variables):
+def started(*arguments, **variables):
+    """The command as a process of its own, for what only a shell sees."""
     environment = {**os.environ, **variables}
     return subprocess.run(
         [*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=60, env=environment
     )
 
 
-def answer(*arguments):
-    """What is printed as JSON, without a process of its own: starting one takes longer than most answers."""
+def printed(*arguments):
+    """What is printed, without a process of its own: starting one takes longer than most answers."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
-        main([*arguments, "--json"])
-    assert end.value.code == 0, err.getvalue()
-    return json.loads(out.getvalue())
+        main(list(arguments))
+    assert (end.value.code, err.getvalue()) == (0, "")
+    return out.getvalue()
+
+
+def answer(*arguments):
+    """What is printed as JSON."""
+    return json.loads(printed(*arguments, "--json"))
 
 
 def test_a_cost_of_several_kinds_has_no_single_count():
@@ -44,7 +50,7 @@ def test_a_cost_of_several_kinds_has_no_single_count():
 
 @pytest.mark.parametrize("command", ["run", "trace", "ladder", "forest", "describe", "export", "mpi-run"])
 def test_help_says_the_defaults_of_a_command_and_of_the_topologies_that_it_takes(command):
-    shown = " ".join(colllib(command, "--help").stdout.split())
+    shown = " ".join(printed(command, "--help").split())
     assert "oversubscription=1" in shown
     options = [option for option in cli.commands[command].params if option.param_type_name == "option"]
     silent = {
@@ -64,14 +70,14 @@ def test_every_command_about_a_schedule_takes_its_root_and_its_tiers():
 
 
 def test_the_list_of_commands_says_a_whole_sentence_about_each():
-    listed = colllib("--help").stdout.partition("Commands:")[2].split("\n  ")[1:]
+    listed = started("--help").stdout.partition("Commands:")[2].split("\n  ")[1:]
     assert len(listed) == len(cli.commands)
     assert all(line.strip().endswith(".") and not line.strip().endswith("...") for line in listed)
 
 
 @pytest.mark.parametrize("command", ["predict", "ladder"])
 def test_help_shows_a_cluster_file_that_can_be_written_from_it(command, tmp_path):
-    shown = colllib(command, "--help").stdout
+    shown = printed(command, "--help")
     lines = ["boxes = 24", "gpus = 8", 'gpu = "h100"', "cards = 4", 'card = "400Gb/s"', "oversubscription = 2"]
     assert all(line in shown for line in lines)
     file = tmp_path / "cluster.toml"
@@ -80,7 +86,7 @@ def test_help_shows_a_cluster_file_that_can_be_written_from_it(command, tmp_path
 
 
 def test_help_of_a_prediction_names_machines_and_the_options_that_it_takes():
-    shown = " ".join(colllib("predict", "--help").stdout.split())
+    shown = " ".join(printed("predict", "--help").split())
     assert "star:N" not in shown
     assert all(f" {name}:N" in shown for name in machines.PRESETS)
     options = shown.partition("behind commas: ")[2].partition(". Or a file")[0].replace(" or ", ", ").split(", ")
@@ -107,19 +113,18 @@ def test_machines_that_can_be_predicted_are_marked():
 
 
 def test_a_price_says_its_message_in_the_units_that_it_was_given_in():
-    assert (
-        "M = 256 MiB, alpha = 500 ns, BW = 900 GB/s"
-        in colllib("run", "all-reduce", "ring", "--on", "star:4", "--message", "256MiB").stdout
+    assert "M = 256 MiB, alpha = 500 ns, BW = 900 GB/s" in printed(
+        "run", "all-reduce", "ring", "--on", "star:4", "--message", "256MiB"
     )
-    assert "M = 1.5 GB" in colllib("ladder", "all-reduce", "--ranks", "4", "--message", "1.5GB").stdout
+    assert "M = 1.5 GB" in printed("ladder", "all-reduce", "--ranks", "4", "--message", "1.5GB")
     assert answer("run", "all-reduce", "ring", "--on", "star:4", "--message", "1KiB")["message_bytes"] == 1024
     assert answer("ladder", "all-reduce", "--ranks", "4", "--message", "1KiB")["message_bytes"] == 1024
 
 
 def test_one_of_something_is_singular():
-    assert "1 step, 2 messages" in colllib("run", "all-gather", "ring", "--on", "star:2").stdout
-    assert "star:1, 1 rank\n" in colllib("forest", "star:1").stdout
-    assert "(one full-duplex port per rank): 1 rank\n" in colllib("describe", "star:1").stdout
+    assert "1 step, 2 messages" in printed("run", "all-gather", "ring", "--on", "star:2")
+    assert "star:1, 1 rank\n" in printed("forest", "star:1")
+    assert "(one full-duplex port per rank): 1 rank\n" in printed("describe", "star:1")
 
 
 def test_the_options_of_a_predictions_best_schedule_run_it_again():
@@ -233,7 +238,7 @@ def test_a_forest_is_packed_for_the_bandwidths_that_it_is_priced_at():
     on, speeds = ["--on", "boxes:5x4,cards=2"], ["--alpha", "0.6us,2.7us", "--bandwidth", "450GB/s,50GB/s"]
     run = ["run", "all-gather", "forest", *on, "--message", "10TB", *speeds, "--segments", "best"]
     assert 80 < answer(*run)["time_s"] < 80.5
-    told, untold = (colllib("export", "all-gather", "forest", *on, *more).stdout for more in (speeds, []))
+    told, untold = (printed("export", "all-gather", "forest", *on, *more) for more in (speeds, []))
     assert told != untold
 
 
@@ -314,10 +319,7 @@ def test_ladder_sorts_the_algorithms():
     ],
 )
 def test_every_command_also_speaks_to_people(arguments):
-    result = colllib(*arguments)
-    assert result.returncode == 0
-    assert result.stdout.strip()
-    assert not result.stderr
+    assert printed(*arguments).strip()
 
 
 @pytest.mark.parametrize(
@@ -439,13 +441,14 @@ def test_a_command_without_what_it_needs_asks_for_it(command, missing, capsys):
 
 
 def test_a_shell_sees_the_status_and_the_line_too():
-    result = colllib("run", "all-reduce", "ring", "--on", "star:0")
+    result = started("run", "all-reduce", "ring", "--on", "star:0")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == "colllib: N = 0: the number of ranks must be a whole number of at least 1\n"
 
 
 def test_without_arguments_the_help_is_printed_as_it_is():
-    assert (colllib().returncode, colllib().stdout) == (0, colllib("--help").stdout)
+    result = started()
+    assert (result.returncode, result.stdout) == (0, started("--help").stdout)
 
 
 def test_latencies_between_ranks_and_switches_may_be_fractions():
@@ -500,13 +503,13 @@ def test_a_closed_standard_output_is_no_success():
 def test_a_reader_that_leaves_early_is_no_error():
     line = f"set -o pipefail; {sys.executable} -m colllib list | head -1"
     result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
-    assert result.stdout == colllib("list").stdout.splitlines(keepends=True)[0]
+    assert result.stdout == printed("list").splitlines(keepends=True)[0]
     assert result.stderr == ""
 
 
 def test_what_an_old_encoding_lacks_is_no_fault_of_the_input():
     for command in (["list"], ["list", "--json"]):
-        result = colllib(*command, PYTHONIOENCODING="latin-1")
+        result = started(*command, PYTHONIOENCODING="latin-1")
         assert (result.returncode, result.stderr) == (0, "")
     code = "from colllib import cli; cli.units.rate = lambda _: '\u03bb'; cli.main(['list'])"
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
 
 from colllib import claims
 from colllib.claims import Verdict
+from colllib.cli import main
 
 ENTRIES = {entry.claim.id: entry for entry in claims.ledger()}
 BEGINNINGS = ("reproduced", "refuted", "inconsistent", "definition", "fact", "not checkable", "open")
@@ -52,24 +51,32 @@ def test_unknown_chapters_and_ids_are_refused():
 # -- command line -----------------------------------------------------------------------------
 
 
-def colllib(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "colllib", "claims", *arguments], capture_output=True, text=True, check=False
-    )
+@pytest.fixture
+def colllib(capsys):
+    """What a line of the command prints, without a process of its own, which would execute anew what it tells."""
+
+    def run(*arguments, status=0):
+        with pytest.raises(SystemExit) as end:
+            main(["claims", *arguments])
+        printed = capsys.readouterr()
+        assert end.value.code == status, printed.err
+        return printed
+
+    return run
 
 
-def test_the_command_line_filters_by_source_verdict_and_chapter():
-    found = json.loads(colllib("--source", "001", "--verdict", "refuted", "--json").stdout)
+def test_the_command_line_filters_by_source_verdict_and_chapter(colllib):
+    found = json.loads(colllib("--source", "001", "--verdict", "refuted", "--json").out)
     assert [row["id"] for row in found] == ["R-06", "R-09", "R-11"]
     assert all(row["because"] and row["cause"] for row in found)
-    found = json.loads(colllib("--chapter", "ladder-512", "--json").stdout)
+    found = json.loads(colllib("--chapter", "ladder-512", "--json").out)
     assert {row["chapter"] for row in found} == {"ladder-512"}
     assert all(row["verdict"].startswith(BEGINNINGS) for row in found)
     assert all({"how", "fabric", "ports", "clock", "sense", "value"} <= set(row) for row in found)
 
 
-def test_the_beginning_of_a_verdict_filters_too():
-    found = json.loads(colllib("--chapter", "torus", "--verdict", "reproduced", "--json").stdout)
+def test_the_beginning_of_a_verdict_filters_too(colllib):
+    found = json.loads(colllib("--chapter", "torus", "--verdict", "reproduced", "--json").out)
     assert {row["verdict"] for row in found} == {"reproduced", "reproduced to its rounding"}
 
 
@@ -77,19 +84,19 @@ def test_every_verdict_begins_with_a_known_word():
     assert all(entry.verdict.startswith(BEGINNINGS) for entry in ENTRIES.values())
 
 
-def test_one_claim_is_shown_with_its_evidence():
-    shown = colllib("E-02-083").stdout
+def test_one_claim_is_shown_with_its_evidence(colllib):
+    shown = colllib("E-02-083").out
     for text in ("reproduced", "d_max/8", "lock-step", "limit", "torus:6x4", "3/4"):
         assert text in shown
-    row = json.loads(colllib("E-02-083", "--json").stdout)
+    row = json.loads(colllib("E-02-083", "--json").out)
     assert {one["holds"] for one in row["evidence"]} == {"yes"}
-    assert "definition" in colllib("E-00-004").stdout
+    assert "definition" in colllib("E-00-004").out
 
 
-def test_a_claim_says_what_was_run_for_it():
+def test_a_claim_says_what_was_run_for_it(colllib):
     assert ENTRIES["E-01-001"].row()["runs"] == "point-to-point direct on star:{N}; N = 2, 3, 5, 8"
     assert ENTRIES["R-05"].row()["runs"] == "all-reduce ring on boxes:8x8; hierarchical ring on boxes:8x8"
-    assert "point-to-point direct on star:{N}" in colllib("E-01-001").stdout
+    assert "point-to-point direct on star:{N}" in colllib("E-01-001").out
     for entry in ENTRIES.values():
         assert entry.finding.runs or "executed" not in entry.finding.basis.how, entry.claim.id
 
@@ -99,8 +106,7 @@ def test_a_topology_that_is_counted_is_called_by_its_name_alone():
 
 
 @pytest.mark.parametrize("arguments", [("--source", "9"), ("--verdict", "maybe"), ("--chapter", "x"), ("E-99",)])
-def test_an_unknown_filter_or_id_is_refused_in_one_line(arguments):
-    result = colllib(*arguments)
-    assert result.returncode == 2
-    assert len(result.stderr.splitlines()) == 1
-    assert "known are" in result.stderr or "ids are such as" in result.stderr
+def test_an_unknown_filter_or_id_is_refused_in_one_line(colllib, arguments):
+    complaint = colllib(*arguments, status=2).err
+    assert len(complaint.splitlines()) == 1
+    assert "known are" in complaint or "ids are such as" in complaint
