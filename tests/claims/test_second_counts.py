@@ -138,12 +138,15 @@ def most_between_all(ranks, *jumps):
     for x in reach:
         for y in reach:
             ways[(x * jumps[0] + y * jumps[1]) % ranks].add((abs(x), abs(y)))
-    ways = [{a for a in own if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in own)} for own in ways]
+    ways = [[a for a in own if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in own)] for own in ways]
     changes = {Fraction(0), Fraction(1)}
     for own in ways:
         for (x1, y1), (x2, y2) in combinations(own, 2):
             changes.add(Fraction(y2 - y1, (y2 - y1) + (x1 - x2)))
-    return 2 / max(sum(min(w * x + (1 - w) * y for x, y in own) for own in ways) for w in changes)
+    most = max(map(len, ways))
+    x, y = np.array([(own * most)[:most] for own in ways]).transpose(2, 0, 1)  # some ways more than once
+    parts = [(w.numerator, w.denominator) for w in changes]
+    return 2 / max(Fraction(int((n * x + (d - n) * y).min(axis=1).sum()), d) for n, d in parts)
 
 
 def test_a_circulant_is_barely_matched_by_a_torus_in_all_to_all():
