@@ -83,7 +83,7 @@ lint: $(INSTALLED) ## formatting, lint, types, and no code that nothing uses
 # Where CI=true the tests of the second witness may not be skipped, so what they need is installed.
 .PHONY: unit
 unit: $(INSTALLED) $(if $(filter true,$(CI)),$(MPI_INSTALLED)) ## unit and property tests, and doctests
-	$(BIN)/python -m pytest -n $(WORKERS) --benchmark-disable --doctest-modules colllib tests --ignore tests/book
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --benchmark-disable --doctest-modules colllib tests --ignore tests/book
 
 .PHONY: mpi
 mpi: $(MPI_INSTALLED) ## hold the schedules against a real MPI, such as Debian's openmpi-bin; from then on unit does too
