@@ -13,7 +13,7 @@ from colllib import claims
 from colllib.algorithms import allreduce, broadcast
 from colllib.claims import runs
 
-MOST = 3000  # messages of a run that is repeated
+MOST = 1500  # messages of a run that is repeated
 MESSAGE, ALPHA = Fraction(1, 1000), Fraction(1)  # a thousandth tells bytes from latencies
 LADDER = claims.ledger()
 
