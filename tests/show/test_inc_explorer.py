@@ -33,4 +33,3 @@ def test_the_start_shows_the_anchor():
     assert streaming[2] == units.seconds(limit, 4)
     told = explorer.render(len(explorer.parts), explorer.start)
     assert f"streaming {software.seconds / limit:.2f} times" in told
-    assert len(explorer.grid.json()) < 400_000

@@ -37,8 +37,7 @@ def test_parked_shards_follow_the_closed_form_for_powers_of_two(n):
         assert shown[f"PAT, A = {cap}"][3] == f"{cap * (n.bit_length() - 1 - k) - 1} × M/{n}"
 
 
-def test_the_page_stays_small_and_the_words_price_the_chosen_cap():
-    assert len(EXPLORER.grid.json()) < 1_500_000
+def test_the_words_price_the_chosen_cap():
     n_alpha, n_beta = reference.star_cost(allgather.pat(64, cap=4))
     state = {**EXPLORER.start, "n": 64, "cap": 4}
     seconds = n_alpha * state["alpha"] + float(n_beta) * state["m"] / state["bw"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from html import unescape
 
 import pytest
@@ -29,6 +30,7 @@ PLAYERS = {
     "switch": switch_player,
     "boxes-switch": boxes_switch_player,
 }
+made = cache(lambda kind: PLAYERS[kind]())  # to make one takes as long as most tests with it
 
 
 class First:
@@ -61,7 +63,7 @@ def test_running_costs_are_what_a_second_interpreter_counts(primitive, n):
 
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_they_start_at_step_0_and_end_with_all_in_place(kind):
-    player = PLAYERS[kind]()
+    player = made(kind)
     assert player.start["step"] == 0
     told = player.all_parts[-1].html
     assert "nothing has moved yet" in told(player.start)
@@ -72,7 +74,7 @@ def test_they_start_at_step_0_and_end_with_all_in_place(kind):
 
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_a_page_stays_small_and_is_the_same_each_time(kind):
-    first, second = PLAYERS[kind]()._repr_html_(), PLAYERS[kind]()._repr_html_()
+    first, second = made(kind)._repr_html_(), PLAYERS[kind]()._repr_html_()
     assert first == second
     assert len(first) < 240_000
 
@@ -187,7 +189,7 @@ def test_who_wants_less_motion_sees_the_next_state_at_once(tmp_path, with_chromi
 def test_what_stands_below_a_player_stays_where_it_is_for_every_step_and_on_a_wide_page_once_the_most_ranks_were_there(
     width, tmp_path, with_chromium
 ):
-    with opened(write_page(tmp_path, trace_player()), viewport={"width": width, "height": 900}) as (tab, troubles):
+    with opened(write_page(tmp_path, made("trace")), viewport={"width": width, "height": 900}) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
         below = "document.querySelector('.cl-summary').getBoundingClientRect().top"
         for algorithm in ("Ring", "Binomial tree"):
@@ -207,7 +209,7 @@ def test_what_stands_below_a_player_stays_where_it_is_for_every_step_and_on_a_wi
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
     """Every step of the first film, as the page has it, against the picture that a kernel shows."""
-    player = PLAYERS[kind]()
+    player = made(kind)
     last = max(player.choices(len(player.controls) - 1, player.start))
     with opened(write_page(tmp_path, player), reduced_motion="reduce") as (tab, troubles):
         tab.wait_for_selector(".cl-running")
@@ -235,7 +237,7 @@ def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
 
 @pytest.mark.parametrize("width", [390, 900])
 def test_type_is_as_large_on_a_phone_and_nothing_runs_out_of_the_page(width, tmp_path, with_chromium):
-    page = write_page(tmp_path, trace_player(), torus_player(), boxes_player(), switch_player(), boxes_switch_player())
+    page = write_page(tmp_path, *map(made, PLAYERS))
     with opened(page, viewport={"width": width, "height": 800}) as (tab, _):
         tab.wait_for_selector(".cl-running")
         sizes = tab.evaluate(
