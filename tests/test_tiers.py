@@ -58,7 +58,7 @@ def test_any_schedule_on_any_wiring_costs_what_dictionaries_count(data, ranks):
 
 
 @given(data=st.data(), ranks=st.integers(2, 6), levels=st.integers(2, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_a_cost_by_tier_prices_every_speed_as_executing_again_would(data, ranks, levels):
     schedule = data.draw(schedules(ranks))
     net = data.draw(wirings(ranks, WILD, LATENCIES, most_levels=levels))
