@@ -14,7 +14,7 @@ from math import ceil, floor, gcd, inf
 
 import numpy as np
 
-from colllib.exact import IntArray, multiplied
+from colllib.exact import IntArray, integers, multiplied
 from colllib.forest.fabric import Fabric
 from colllib.forest.flow import Starved, starved, with_source
 from colllib.limits import check_size
@@ -214,4 +214,4 @@ def fixed(fabric: Fabric, trees: int) -> Bound:
 def room(fabric: Fabric, unit: Fraction) -> IntArray:
     """How many trees fit on each link, `unit` of them on a bandwidth of 1."""
     scaled = unit * fabric.unit
-    return multiplied(fabric.capacity, scaled.numerator) // scaled.denominator
+    return multiplied(fabric.capacity, scaled.numerator) // integers([scaled.denominator])
