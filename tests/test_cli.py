@@ -146,7 +146,7 @@ def test_the_options_of_a_predictions_best_schedule_run_it_again():
 
 
 def test_a_ladder_says_which_rows_take_switches_that_add_and_how_to_leave_them_out():
-    said, without = (colllib("ladder", "all-reduce", "--on", f"dgx-h100:2{more}").stdout for more in ("", ",inc=none"))
+    said, without = (printed("ladder", "all-reduce", "--on", f"dgx-h100:2{more}") for more in ("", ",inc=none"))
     assert "in-network, NVLS and CollNet take switches that add; inc=none leaves them out\n" in said
     for text, rows in ((said, 2), (without, 0)):
         table = text.split("\n\n")[1]
