@@ -46,7 +46,8 @@ _ROW = re.compile(
     rf"(?:\s+(?!(?:nan|inf)\s)([a-z]{{3,6}})(?!\S))?((?:\s+{_A_NUMBER})*)"
 )
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?(?:\s+\D.*)?", re.IGNORECASE)
-_SIZED = re.compile(r"((message|msg) )?size|message|payload|bytes")
+_SIZED = re.compile(r"((message|msg|buffer) )?size|message|payload|bytes|buffer")
+_SIZES_IN = re.compile(r"(?i:size|message|payload|buffer) ?\(([kmgt]i?b?)\)", re.IGNORECASE)  # a unit that is not bytes
 _UNIT = re.compile(r"\(\s*([mnµu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
 _RANK = re.compile(
     r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
@@ -57,10 +58,12 @@ _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
     r"\b([a-z_]+)_perf\b|"
     r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
-    r"#\s*OSU \S+ ([^#]*?) ?Latency\b",
+    r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
+    r"(?:\./|\b(?:mpirun|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b",
     re.IGNORECASE,
 )
 _BY_COLUMN = ("columns", "osu", "nccom-test")  # dialects whose rows have exactly what their header names
+_OSU_RATES = ("osu", "size", "busbw")  # in MB/s, of messages that do not wait for each other: no times
 _OTHERS = ("gather", "scatter", "hypercube", "permute")  # programs that print the same columns
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
@@ -76,7 +79,7 @@ _FACTS = {
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
-_LAUNCH = re.compile(r"\b(mpirun|mpiexec|srun)\b(.*?)_perf\b(.*)")
+_LAUNCH = re.compile(r"\b(mpirun|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z]+)\b(.*)")
 _RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
 _PER_BOX = re.compile(r"n(?:tasks-)?per-?node[ =](\d{1,4})|\bppr:(\d{1,4}):node|\s--?(?:H|host)[ =]\S*?:(\d{1,4})[,\s]")
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
@@ -290,8 +293,12 @@ def _take(tables: list[_Table], line: _Line) -> None:
     if columns:
         table.dialect, table.columns = columns[0], columns[1:]
     units = set(_UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
+    if columns == _OSU_RATES:
+        units -= {"MB/s"}
+    if columns and columns[0] != "markdown":
+        units |= set(_SIZES_IN.findall(text))
     if foreign := units - {"us", "µs", "GB/s", "GBps"}:
-        table.refuse(f"unit {min(foreign)}: times are in us, rates in GB/s")
+        table.refuse(f"unit {min(foreign)}: times are in us, rates in GB/s, sizes in bytes")
         table.dialect, table.columns = "nccl-tests", ("refused",)
     if columns or foreign:
         return
@@ -311,7 +318,7 @@ def _header(line: str) -> tuple[str, ...]:
     if line.startswith("|"):
         cells = [cell.strip(" *").lower() for cell in line.strip("|").split("|")]
         return ("markdown", *cells) if len(cells) > 1 and _SIZED.match(cells[0]) else ()
-    words = [word.partition("(")[0].lower() for word in line.lstrip("# ").split()]
+    words = re.sub(r"\([^)]*\)", " ", line.lower()).lstrip("# ").split()
     names = [_ALIASES.get(word, word) for word in words]
     if names[:3] == ["bytes", "n", "type"]:  # nccl-tests up to March 2019, whose times are in ms
         return ("nccl-tests", *names)
@@ -319,6 +326,8 @@ def _header(line: str) -> tuple[str, ...]:
         return ()
     if "latency" in line.lower() and "algbw" not in names:
         return ("osu", "size", "time")
+    if names[1] == "bandwidth" and "(MB/s)" in line:
+        return _OSU_RATES
     if "busbw" not in names:
         return ()
     if "(" in line and "elems" in line:
@@ -328,7 +337,9 @@ def _header(line: str) -> tuple[str, ...]:
 
 def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
-        name = (tool[1] or tool[2] or tool[3]).lower().replace("-", "")
+        name = (tool[1] or tool[2] or tool[3] or tool[5] or "").lower().replace("-", "")
+        if tool[4] and not name:
+            name, table.ranks = "sendrecv", 2
         program = f"osu {name or 'latency'}" if tool[3] is not None and name not in COLLECTIVES else name
         if table.rows and "concluded" not in line:
             table.named = program
@@ -446,7 +457,8 @@ def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, par
                 rate, bus = rate * _GIB, (bus or 0.0) * _GIB
             else:
                 return table.refuse("algbw is not size over time")
-    seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, 1e9)))
+    giga = 1e6 if table.dialect == "osu" else 1e9
+    seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, giga)))
     table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")))
 
 
@@ -460,7 +472,8 @@ def _markdown(table: _Table, line: str) -> None:
         return
     if len(cells) != len(table.columns):
         return table.refuse(f"{len(cells)} cells for {len(table.columns)} columns")
-    message = _quantity(cells[0], size=True)
+    unit = _SIZES_IN.search(table.columns[0])
+    message = _quantity(cells[0] + (unit[1] if unit and cells[0][-1:].isdigit() else ""), size=True)
     rows: list[dict[str, float | None]] = []
     kinds = [_markdown_column(name, table.columns) for name in table.columns[1:]]
     for kind, cell in zip(kinds, cells[1:], strict=True):
@@ -472,7 +485,7 @@ def _markdown(table: _Table, line: str) -> None:
         rows[-1][kind] = value if value and value > 0 else None
     for half, row in enumerate(rows):
         if message is None or None in row.values():
-            table.refuse("a cell cannot be read")
+            table.refuse("a cell is no size, or no number above 0")
             continue
         time, algbw, busbw = (row.get(kind) for kind in ("time", "algbw", "busbw"))
         in_place = half == 1 if len(rows) == 2 and "time" in kinds else None

@@ -368,6 +368,19 @@ def test_other_units_in_a_header_are_refused_in_every_dialect(text):
         read(text)
 
 
+def test_units_apart_from_their_names_are_no_columns():
+    (run,) = read("   size (B)   time (us)  algBW (GB/s)  busBW (GB/s)\n 1048576  1120.60  0.936  0.936\n")
+    assert [(row.message, row.busbw) for row in run.rows] == [(2.0**20, 0.936e9)]
+
+
+@pytest.mark.parametrize("name", ["size", "Message size", "Buffer"])
+def test_sizes_in_another_unit_are_read_in_markdown_and_refused_elsewhere(name):
+    (run,) = read(f"| {name} (MB) | busbw (GB/s) |\n| --- | --- |\n| 64 | 276.6 |\n")
+    assert run.rows[0].message == 64e6
+    with pytest.raises(ValueError, match=r"unit MB: .*sizes in bytes"):
+        read("size (MB)  time (us)  algbw (GB/s)  busbw (GB/s)\n 64  1000  67.1  67.1\n")
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
 def test_a_log_may_be_redirected_on_windows(encoding, tmp_path):
     place = tmp_path / "log"
@@ -641,6 +654,32 @@ def test_osu_tables_are_named_as_their_programs_print_it_whatever_stands_behind_
     (run,) = read(f"# OSU MPI-CUDA {name} Latency Test v7.5\n# Size  Avg Latency(us)\n1048576  10.00{behind}\n")
     assert run.collective == collective
     assert [row.seconds for row in run.rows] == pytest.approx([1e-5])
+
+
+def test_the_bandwidth_of_osu_is_that_of_one_rank_to_another_and_has_no_times():
+    """As https://github.com/eth-cscs/cscs-docs prints it; both ways at once is another quantity."""
+    table = (
+        "# OSU MPI-CUDA {}Bandwidth Test v7.5\n# Datatype: MPI_CHAR.\n# Size      Bandwidth (MB/s)        Validation\n"
+    )
+    (run,) = read(table.format("") + "4194304    23991.51    Pass\n")
+    assert (run.collective, run.ranks, run.unread) == ("sendrecv", 2, ())
+    assert [(row.message, row.seconds, row.busbw) for row in run.rows] == [(2.0**22, None, 23991.51e6)]
+    with pytest.raises(ValueError, match="osu bidirectional: known are"):
+        read(table.format("Bi-Directional ") + "4194304    23991.51\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "known"),
+    [
+        ("mpirun -mca coll_hcoll_enable 1 ./osu_alltoall", ("all-to-all", None, None)),
+        ("$ srun -N2 --ntasks-per-node=4 --mpi=pmix ./collective/osu_alltoall -d cuda", ("all-to-all", 8, 2)),
+        ("mpirun -np 16 -npernode 8 osu_iallreduce", (None, 16, 2)),
+        ("the osu_alltoall of before", (None, None, None)),
+    ],
+)
+def test_a_command_names_the_osu_benchmark_and_its_ranks(command, known):
+    (run,) = read(f"{command}\n\n# Size       Avg Latency(us)\n1048576      100.00\n")
+    assert (run.collective, run.ranks, run.boxes) == known
 
 
 @pytest.mark.parametrize(
