@@ -58,7 +58,7 @@ def test_no_other_base_of_an_all_to_all_is_faster_when_executed(message):
     assert fastest.label == (f"Bruck, radix {chosen}" if chosen else "pairwise")
 
 
-PIECES = (1, 13)
+PIECES = (1, 4, 13)
 SHARED, ADDING, RACKS = boxes((2, 4), cards=1), boxes((2, 3), inc="both"), boxes((2, 2, 2))
 
 
