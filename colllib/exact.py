@@ -86,16 +86,21 @@ def gathered(values: IntArray, index: IntArray) -> IntArray:
     return values[index]
 
 
-def accumulated(total: IntArray, more: IntArray) -> IntArray:
+def accumulated(total: IntArray, more: IntArray, where: IntArray | slice = slice(None)) -> IntArray:
     """The sum of two arrays, exactly: in place while machine integers will do, all of which are below `LARGEST_INT`.
+
+    Args:
+        total: what has been added so far, shape (n,).
+        more: what comes, shape (m,).
+        where: its places, each once, shape (m,) (default: all, in order).
 
     >>> accumulated(np.array([2**62 - 1]), np.array([2**62 - 1]))
     array([9223372036854775806], dtype=object)
     """
     if object in (total.dtype, more.dtype):
-        total, more = total.astype(object), more.astype(object)
-    total += more
-    return total.astype(object) if total.max(initial=0) >= LARGEST_INT else total
+        total, more = total.astype(object, copy=False), more.astype(object)
+    total[where] += more
+    return total.astype(object) if total[where].max(initial=0) >= LARGEST_INT else total
 
 
 @dataclass(frozen=True, eq=False)

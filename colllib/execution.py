@@ -23,23 +23,45 @@ __all__ = ["Execution", "Ledger", "ScheduleError", "check_fit", "execute", "trac
 
 LOOKED_AT = 2**6  # messages of a step, from which the length of its routes is judged
 STEPS_LOOKED_AT = 17
+SPARSE = 2**5  # so many more places than entries are not all gone through
+
+
+class _Places(NamedTuple):
+    """The places that some entries have: those in use, and where each entry's is among them."""
+
+    used: IntArray | slice
+    of: IntArray
+    number: int
+
+    @classmethod
+    def among(cls, places: IntArray, count: int) -> _Places:
+        if len(places) * SPARSE > count:
+            return cls(slice(None), places, count)
+        used, of = np.unique(places, return_inverse=True)
+        return cls(used, of, len(used))
+
+    def added(self, total: IntArray, more: IntArray, times: int) -> IntArray:
+        """The totals of all places with what these get, so many times."""
+        return accumulated(total, multiplied(more, times), self.used)
 
 
 class _Known(NamedTuple):
     """What the ends of messages decide, whatever their sizes.
 
     Attributes:
-        src, dst: of bundles, shape (n,).
+        src, dst: nodes of bundles, shape (n,).
         first: the message that each begins with, shape (n,); None where all are bundles of one.
         message, link: which bundle crosses which link, shape (crossings,).
+        tiers: of the links in use, those of each tier.
         hops: of the longest route, for each level.
     """
 
-    src: IntArray
-    dst: IntArray
+    src: _Places
+    dst: _Places
     first: IntArray | None
     message: IntArray
-    link: IntArray
+    link: _Places
+    tiers: list[IntArray] | list[slice]
     hops: list[int]
 
 
@@ -84,13 +106,12 @@ class Ledger:
             ends.setflags(write=False)
         known = self._known(src, dst, block)
         size = size if known.first is None else summed(size, known.first)
-        sent, received = (counted(ends, size, self.topology.nodes) for ends in (known.src, known.dst))
-        link = counted(known.link, gathered(size, known.message), self.topology.num_links)
-        self.sent = accumulated(self.sent, multiplied(sent, times))
-        self.received = accumulated(self.received, multiplied(received, times))
-        self.link = accumulated(self.link, multiplied(link, times))
+        self.sent = known.src.added(self.sent, counted(known.src.of, size, known.src.number), times)
+        self.received = known.dst.added(self.received, counted(known.dst.of, size, known.dst.number), times)
+        load = counted(known.link.of, gathered(size, known.message), known.link.number)
+        self.link = known.link.added(self.link, load, times)
         self.hops = _written(self.hops, t, known.hops)
-        self.loads = _written(self.loads, t, self.busiest(link))
+        self.loads = _written(self.loads, t, _highest(load, known.tiers))
 
     def _known(self, src: IntArray, dst: IntArray, block: IntArray | None) -> _Known:
         """The routes of a step; rings and trees send along the same edges again and again: the arrays are the same."""
@@ -109,11 +130,17 @@ class Ledger:
         message, link = self.topology.router(src, dst) if route is None or block is None else route(src, dst, block)
         level, hops = self.topology.latencies(message, link, len(src))
         longest = [int(hops[level == which].max(initial=0)) for which in range(self.topology.levels)]
-        return _Known(src, dst, first, message, link, longest)
+        senders, receivers = (_Places.among(ends, self.topology.nodes) for ends in (src, dst))
+        crossed = _Places.among(link, self.topology.num_links)
+        tiers = self.tiers
+        if len(tiers) > 1 and not isinstance(crossed.used, slice):
+            tiers = [np.flatnonzero(self.topology.tier[crossed.used] == tier) for tier in range(len(tiers))]
+        return _Known(senders, receivers, first, message, crossed, tiers, longest)
 
-    def busiest(self, load: IntArray) -> list[int]:
-        """The load of each tier's busiest link."""
-        return [int(load[links].max(initial=0)) for links in self.tiers]
+    @property
+    def busiest(self) -> list[int]:
+        """What each tier's busiest link carries in all steps."""
+        return _highest(self.link, self.tiers)
 
     def cost(self, times: IntArray | None = None) -> Cost:
         """The lock-step cost, counting step t once, or times[t] times."""
@@ -122,6 +149,10 @@ class Ledger:
     def kinds(self, steps: IntArray, times: IntArray | None = None) -> list[Kind]:
         """Some steps, those that cost the same at every alpha and bandwidth counted together."""
         return kinds_of(self.topology, self.hops[steps], self.loads[steps], self.denominator, times)
+
+
+def _highest(load: IntArray, tiers: list[IntArray] | list[slice]) -> list[int]:
+    return [int(load[links].max(initial=0)) for links in tiers]
 
 
 def _written(table: IntArray, t: int, row: list[int]) -> IntArray:

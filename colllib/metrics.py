@@ -90,7 +90,7 @@ def busiest_link(execution: Execution) -> Fraction:
     (Fraction(7, 1), Fraction(1, 1))
     """
     ledger, tiers = execution.ledger, execution.topology.tiers
-    loads = (Fraction(load, ledger.denominator) for load in ledger.busiest(ledger.link))
+    loads = (Fraction(load, ledger.denominator) for load in ledger.busiest)
     return max(load / tier.bandwidth for load, tier in zip(loads, tiers, strict=True))
 
 

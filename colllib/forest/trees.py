@@ -169,7 +169,7 @@ def busiest(run: Execution) -> Fraction:
     >>> busiest(execute(allgather.ring(4), star(4)))
     Fraction(3, 4)
     """
-    most = run.ledger.busiest(run.ledger.link)
+    most = run.ledger.busiest
     wide = [tier.bandwidth * speed(run.topology, tier.level) for tier in run.topology.tiers]
     return max(load / of_tier for load, of_tier in zip(most, wide, strict=True)) / run.ledger.denominator
 
