@@ -242,24 +242,24 @@ class NotRun(NamedTuple):
     """What would be faster, or may be, and takes long to run.
 
     Attributes:
-        algorithm: which, with its options.
+        entry: the algorithm, with its options, on its topology.
         segments: the best number of them; of unknown seconds the first one that was not tried.
         seconds: by what its steps send over each link, None if nobody knows.
     """
 
-    algorithm: Algorithm
+    entry: Entry
     segments: int
     seconds: float | None
 
     @property
     def described(self) -> dict[str, Any]:
         """As results have it."""
-        return {"options": _options(self.algorithm), "segments": self.segments, "time_s": self.seconds}
+        return {"options": _options(self.entry.algorithm), "segments": self.segments, "time_s": self.seconds}
 
     def __str__(self) -> str:
         if self.seconds is None:
             return f"P > {self.segments - 1} not tried"
-        return f"{', '.join(_chosen(self.algorithm, self.segments))} too long to run: {units.seconds(self.seconds, 4)}"
+        return f"{', '.join(_chosen(self.entry, self.segments))} too long to run: {units.seconds(self.seconds, 4)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +301,7 @@ class Rung:
     @property
     def label(self) -> str:
         """The algorithm, with its base or its tiers where they are chosen, and its segments where it is pipelined."""
-        return ", ".join([self.algorithm.label, *_chosen(self.algorithm, self.segments)])
+        return ", ".join([self.algorithm.label, *_chosen(self.entry, self.segments)])
 
     @property
     def options(self) -> list[str]:
@@ -323,12 +323,17 @@ def _options(algorithm: Algorithm) -> list[str]:
     return [f"{name}={value}" for name, value in algorithm.chosen.items()]
 
 
-def _chosen(algorithm: Algorithm, segments: int) -> list[str]:
-    """What is chosen of an algorithm that tables show."""
-    chosen = algorithm.chosen
+def _chosen(entry: Entry, segments: int) -> list[str]:
+    """What is chosen that tables show; of tiers those that join anything, and of several their order."""
+    algorithm, chosen = entry.algorithm, entry.algorithm.chosen
+    dims = entry.topology.lattice.dims if entry.topology.lattice else ()
+    tiers = chosen["tiers"].split(",") if "tiers" in chosen else []
+    if len(tiers) == len(dims):
+        tiers = [name for name, size in zip(tiers, dims, strict=True) if size > 1]
+    several = sum(size > 1 for size in dims) > 1
     shown = [f"radix {chosen['radix']}"] if "radix" in chosen else []
-    shown += [chosen["tiers"].replace(",", " + ")] if "tiers" in chosen else []
-    shown += [chosen["order"]] if algorithm.name == "hierarchical" and "order" in chosen else []
+    shown += [" + ".join(tiers)] if tiers else []
+    shown += [chosen["order"]] if algorithm.name == "hierarchical" and "order" in chosen and several else []
     return [*shown, *([f"P = {segments}"] if segments > 1 else [])]
 
 
@@ -428,7 +433,10 @@ def _best_segments(here: Entry, named: str, price: dict[str, Any]) -> tuple[int,
     """The best whole number of segments of those that may run, and what would be faster beyond them."""
     algorithm, topology = here.algorithm, here.topology
     if here.how == CLOSED_FORM:
-        return best(algorithm, algorithm.argument(topology), **price), None
+        found = best(algorithm, algorithm.argument(topology), **price)
+        if found > MOST_SEGMENTS:
+            raise TooLarge(f"{named}: the best number of segments is above {MOST_SEGMENTS}, too many to run; give one")
+        return found, None
     check_latency(price["alpha"])
     whole, pricing, known = here.schedule(), Pricing(topology, **price), {}
     if algorithm.overlaps:
@@ -444,8 +452,10 @@ def _best_segments(here: Entry, named: str, price: dict[str, Any]) -> tuple[int,
     seconds, found = lowest(priced, whole.num_steps, MOST_SEGMENTS, rounds=here.rounds)
     refused = min((pieces for pieces, taken in known.items() if taken[0] == inf), default=MOST_SEGMENTS)
     wait, busy = known.get(most := max((pieces for pieces in known if pieces < refused), default=0), (0.0, 0.0))
+    if found == MOST_SEGMENTS:
+        return found, NotRun(here, MOST_SEGMENTS + 1, None)
     more = refused < MOST_SEGMENTS and wait + busy * most / MOST_SEGMENTS < seconds
-    return found, NotRun(algorithm, refused, None) if more else None
+    return found, NotRun(here, refused, None) if more else None
 
 
 def _may_run(here: Entry, named: str, pieces: int, seconds: float) -> bool:
@@ -466,7 +476,7 @@ def _best_overlap(
         return seconds, found, None
     most = bisect_left(range(1, found), True, key=lambda pieces: not _may_run(here, named, pieces, LONGEST))
     fewer = lowest(parts, steps, most) if most else (inf, 1)
-    return *fewer, NotRun(here.algorithm, found, seconds)
+    return *fewer, NotRun(here, found, seconds)
 
 
 def best(

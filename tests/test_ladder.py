@@ -67,6 +67,13 @@ def hierarchical_row(primitive, on, price):
     return row
 
 
+def test_a_tier_that_joins_one_box_alone_has_no_name_in_a_table():
+    row = hierarchical_row(
+        "all-reduce", boxes((1, 8), inc="box"), {"message": 64e3, "alpha": [6e-7, 3e-6], "bandwidth": [450e9, 50e9]}
+    )
+    assert (row.label, row.options) == ("hierarchical, in-network", ["tiers=in-network,ring", "order=outer-first"])
+
+
 @pytest.mark.parametrize(("on", "message"), [(SHARED, 1e3), (SHARED, 1e7), (ADDING, 1e6), (RACKS, 1e6)], ids=str)
 @pytest.mark.parametrize(
     "primitive", ["broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all"]
@@ -197,7 +204,7 @@ def test_where_one_rank_is_run_for_all_no_more_segments_are_chosen_than_there_is
     assert 1 < found.segments <= free.segments / 2
     assert found.seconds > free.seconds
     assert free.not_run is None
-    assert (found.not_run.algorithm.chosen, found.not_run.segments) == (free.algorithm.chosen, free.segments)
+    assert (found.not_run.entry.algorithm.chosen, found.not_run.segments) == (free.algorithm.chosen, free.segments)
     assert found.not_run.seconds == pytest.approx(free.seconds, rel=1e-12)
     assert f"P = {free.segments} too long to run: " in str(found.not_run)
 
