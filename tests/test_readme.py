@@ -59,5 +59,5 @@ def test_every_module_chapter_and_name_it_points_to_exists():
     assert flat <= set(re.findall(r"`(colllib/\w+\.py)`", README))
     execution = (ROOT / "colllib" / "execution.py").read_text(encoding="utf-8")
     ledger = execution.partition("class Ledger")[2]
-    assert all(name in ledger for name in ("def record(", "link = counted(", "def cost("))
+    assert all(name in ledger for name in ("def record(", "load = counted(", "def cost("))
     assert "_ALIASES = {" in (ROOT / "colllib" / "measured" / "read.py").read_text(encoding="utf-8")
