@@ -11,7 +11,7 @@ Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc, connect.cc and 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from math import inf, log2
@@ -94,7 +94,7 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
     """Every algorithm and protocol that NCCL would compare.
 
     Args:
-        machine: the boxes.
+        machine: the boxes and their GPUs, at least 2.
         collective: the book's name, or sendrecv.
 
     Raises:
@@ -117,7 +117,7 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
             found += [_nvls(machine)] if adds or machine.boxes == 1 else []
             found += [_nvls(machine, tree=True)] if machine.boxes > 1 else []
         if adds and machine.linked and machine.gpus <= COLLNET_GPUS:
-            found += [_collnet(machine), _chain(machine)]
+            found += _collnet(machine)
     elif machine.gpus == 1 and collective in ("all-gather", "reduce-scatter"):
         found.append(_pat(machine))
     paths = machine.linked or machine.gpus == 1  # short enough for LL128: no PCIe between GPUs (tuning.cc:531)
@@ -125,15 +125,7 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
 
 
 def times(machine: Machine, collective: str, message: float) -> dict[tuple[str, str], float]:
-    """NCCL's estimate for each algorithm and protocol, in seconds.
-
-    Args:
-        machine: the boxes and their GPUs, at least 2.
-        collective: the book's name.
-        message: M in bytes.
-
-    Raises:
-        ValueError: for fewer than 2 ranks.
+    """Seconds that NCCL estimates for a message in bytes, by algorithm and protocol.
 
     >>> from colllib.topology.machines import find
     >>> found = times(find("dgx-h100:512,gpus=1,cards=1"), "all-reduce", 16e6)
@@ -148,28 +140,25 @@ def pick(found: list[Estimate], message: float) -> Estimate:
     return min(found, key=lambda e: e.seconds(message))
 
 
-# -- wires ------------------------------------------------------------------------------------
+# -- wires: rates in GB/s ---------------------------------------------------------------------
 
 
 def _wires(machine: Machine) -> tuple[float, int, str]:
-    """GB/s of all channels of a ring, their number in NCCL's search, and what binds."""
-    inside, many, speed = _inside(machine)
-    if machine.boxes == 1:
-        return inside, _channels(machine, many, speed), machine.inner
-    outside, name = _outside(machine)
-    speed, many = _card(machine)
-    channels = _channels(machine, max(1, round(outside / speed)), speed)
-    return (outside, channels, name) if outside <= inside else (inside, channels, machine.inner)
-
-
-def _channels(machine: Machine, many: int, speed: float) -> int:
-    """Twice as many at half the speed, unless they are slow, or many since Hopper (search.cc:1036)."""
+    """Of a ring: all its channels, their number in NCCL's search, and what binds."""
+    wire, many, speed = _inside(machine)
+    binding = machine.inner
+    if machine.boxes > 1:
+        outside, way_out = _outside(machine)
+        speed, _ = _card(machine)
+        many = max(1, round(outside / speed))
+        wire, binding = (outside, way_out) if outside <= wire else (wire, binding)
+    # twice as many at half the speed, unless they are slow, or many since Hopper (search.cc:1036)
     enough = speed < 25 or (machine.generation >= 2 and speed < 50 and many > 4)
-    return min(32, many if enough else 2 * many)
+    return wire, min(32, many if enough else 2 * many), binding
 
 
 def _outside(machine: Machine) -> tuple[float, str]:
-    """GB/s of all channels between boxes, and whether cards or the slots before them bind."""
+    """All channels between boxes, and whether cards or the slots before them bind."""
     speed, many = _card(machine)
     cards = machine.cards * speed * many
     if machine.slots_bind:
@@ -178,7 +167,7 @@ def _outside(machine: Machine) -> tuple[float, str]:
 
 
 def _inside(machine: Machine, collective: str = "") -> tuple[float, int, float]:
-    """GB/s of all channels in a box, their number before it is doubled, and the speed of each."""
+    """All channels in a box, their number before it is doubled, and the speed of each."""
     link = _link(machine, collective)
     if not machine.linked:
         return link, 1, link
@@ -188,63 +177,56 @@ def _inside(machine: Machine, collective: str = "") -> tuple[float, int, float]:
 
 
 def _link(machine: Machine, collective: str = "") -> float:
-    """GB/s that the model uses of what joins a GPU to others in its box."""
+    """What the model uses of what joins a GPU to others in its box."""
     if not machine.linked:
         return machine.pcie / 1e9 * PCIE
     return machine.reach(collective) / 1e9 * LINK_SHARE[machine.generation]
 
 
 def _card(machine: Machine) -> tuple[float, int]:
-    """GB/s of a channel over one card, the highest speed of the search that fits, and how often it fits."""
+    """A channel over one card, the highest speed of the search that fits, and how often it fits."""
     rate = machine.rate / 1e9
     speeds: list[float] = GENERATIONS[machine.generation]["speeds_between"]
     speed = next((s for s in speeds if s <= rate), rate)  # the search ends at 0.12
     return speed, int(rate // speed)
 
 
-# -- algorithms -------------------------------------------------------------------------------
+def _raised(speeds: list[float], speed: float) -> float:
+    """Twice a channel's speed, or what follows in a descending list, as far as it goes (search.cc:1274)."""
+    return next((s for s in reversed(speeds) if s >= 2 * speed), speeds[0])
+
+
+# -- algorithms: rates in GB/s, latencies in microseconds -------------------------------------
 
 
 def _ring(machine: Machine, collective: str, p: int) -> Estimate:
+    n, boxes, of = machine.ranks, machine.boxes, GENERATIONS[machine.generation]
     wire, channels, binding = _wires(machine)
-    each = channels * GENERATIONS[machine.generation]["ring_ll128"]
-    bus = (min(_most_ll(machine), wire * RING_LL), min(wire * RING_LL128, each), wire)[p]
-    latency = _rooted(machine, p) if collective in ROOTED else _around(machine, collective, p)
-    plateau = (inf, 1.0)
-    if collective == "all-reduce" and p == 2 and machine.boxes > 1:  # once every rank and channel has 64 bytes
-        plateau = (64.0 * min(64, 2 * channels) * machine.ranks, GENERATIONS[machine.generation]["plateau"])
-    return _made(
-        "ring", p, latency, bus * machine.ranks / _steps(machine, collective), bus / wire, binding, plateau=plateau
-    )
-
-
-def _steps(machine: Machine, collective: str) -> int:
-    twice = 2 if collective == "all-reduce" else 1
-    return machine.ranks if collective in ROOTED else twice * (machine.ranks - 1)
-
-
-def _around(machine: Machine, collective: str, p: int) -> float:
-    """Microseconds of a ring's steps, of which some lead out of a box."""
+    bus = (min(_most_ll(machine), wire * RING_LL), min(wire * RING_LL128, channels * of["ring_ll128"]), wire)[p]
     inside, outside = _step(machine, "ring", p)
-    between = 0
-    if machine.boxes > 1:
-        inside = max(inside, _processor(machine)["overhead"][p])
-        between = (2 if collective == "all-reduce" else 1) * (machine.boxes - 1)
-    return BASE["ring"][p] + (_steps(machine, collective) - between) * inside + between * outside
-
-
-def _rooted(machine: Machine, p: int) -> float:
-    """Microseconds of a chain: one step where all channels take the same way, else one a rank (tuning.cc:394)."""
-    wires = NETWORK_STEP if machine.boxes > 1 else NVLINK_STEP if machine.linked else PCIE_STEP
-    alike = machine.boxes == 1 or min(machine.cards, machine.gpus) == 1
-    return BASE["ring"][p] + (1 if alike else machine.ranks) * wires["ring"][p]
+    latency, twice = BASE["ring"][p], 2 if collective == "all-reduce" else 1
+    if collective in ROOTED:  # a chain: one step where all channels take the same way, else one a rank (tuning.cc:394)
+        alike = boxes == 1 or min(machine.cards, machine.gpus) == 1
+        steps = n
+        latency += (1 if alike else n) * (NETWORK_STEP["ring"][p] if boxes > 1 else inside)
+    else:
+        steps, between = twice * (n - 1), twice * (boxes - 1)
+        if boxes > 1:
+            inside = max(inside, _processor(machine)["overhead"][p])
+        latency = latency + (steps - between) * inside + between * outside
+    plateau = (inf, 1.0)
+    if twice == 2 and p == 2 and boxes > 1:  # once every rank and channel has 64 bytes
+        plateau = (64.0 * min(64, 2 * channels) * n, of["plateau"])
+    return _made("ring", latency, bus * n / steps, bus / wire, binding, p=p, plateau=plateau)
 
 
 def _tree(machine: Machine, p: int) -> Estimate:
     wire, channels, binding = _wires(machine)
     place, of = min(machine.boxes, 3) - 1, GENERATIONS[machine.generation]
-    if machine.boxes == 2:
-        wire = channels * _raised(machine, channels, wire / channels)
+    if machine.boxes == 2:  # a channel in its box counts, as fast as links carry all of them (tuning.cc:306)
+        link, between = inf if machine.gpus == 1 else _link(machine), wire / channels
+        faster = [s for s in of["speeds_between"] if s > between and channels * s <= link]
+        wire = channels * _raised([*faster, between], between)
     bus = min(wire * TREE, channels * of["tree"][place])
     if p == 0:
         bus = min(bus / TREE_LL, _most_ll(machine))
@@ -255,21 +237,7 @@ def _tree(machine: Machine, p: int) -> Estimate:
         bus *= TREE_OF_SINGLE_GPUS
     inside, outside = _step(machine, "tree", p)
     latency = BASE["tree"][p] + 2 * ((machine.gpus - 1) * inside + int(log2(machine.boxes)) * outside)
-    return _made("tree", p, latency, bus / 2, bus / wire, binding, correction=_CORRECTION[PROTOCOLS[p]][:23])
-
-
-def _raised(machine: Machine, channels: int, between: float) -> float:
-    """GB/s of a channel of a tree in its box, which is what counts over two boxes (tuning.cc:306).
-
-    It is raised to twice that between the boxes, as long as the links carry all channels (search.cc:1279).
-    """
-    speeds: list[float] = GENERATIONS[machine.generation]["speeds_between"]
-    speed = between
-    for faster in reversed(speeds):
-        fits = machine.gpus == 1 or channels * faster <= _link(machine)
-        if fits and speed < faster and speed < 2 * between:
-            speed = faster
-    return speed
+    return _made("tree", latency, bus / 2, bus / wire, binding, p=p, correction=_CORRECTION[PROTOCOLS[p]][:23])
 
 
 def _heads(machine: Machine) -> int:
@@ -282,53 +250,45 @@ def _nvls(machine: Machine, tree: bool = False) -> Estimate:
 
     A channel books its speed twice on the link of its own GPU, both ways, and once on everybody else's: N channels
     book N + 1 speeds on every link. The model takes its share of all channels but one, and doubles it for the two
-    halves of an all-reduce. In one box it counts no channel above the speed towards a network, which the search has
-    raised to twice the other, as far as its list goes (tuning.cc:321, search.cc:1274).
+    halves of an all-reduce. In one box it counts no channel above the speed towards a network (tuning.cc:321).
     """
-    of = GENERATIONS[machine.generation]
-    link, heads = machine.link / 1e9 * LINK_SHARE[machine.generation], _heads(machine)
+    of, heads, link, boxes = GENERATIONS[machine.generation], _heads(machine), _link(machine), machine.boxes
     speed = next(s for s in (*of["speeds_inside"], link / (heads + 1)) if (heads + 1) * s <= link)
     inside = 2 * speed * of["nvls"] * (heads - 1) / heads
-    name, bus, binding, correction, ceiling = "NVLS", inside * heads, _NVLINK, (), inf
-    step, across = _step(machine, "NVLS", 2)
-    latency = step
-    ratio = machine.ranks / _steps(machine, "all-reduce")
-    if machine.boxes > 1:
-        most = of["nvls_tree"][min(machine.boxes, 3) - 1] if tree else inside
-        outside, out = _outside(machine)
-        outside *= (2 if machine.boxes == 2 and tree else 1) / heads
-        bus = min(inside, outside, most) * heads
-        binding = out if outside <= min(inside, most) else _NVLINK
-        latency += across
-        if tree:
-            name, (step, across) = "NVLSTree", _step(machine, "NVLSTree", 2)
-            latency = step + 2 * int(log2(machine.boxes)) * across
-            if machine.generation > 2 and machine.processor != "arm":
-                correction = _CORRECTION["Simple"]
+    ratio = machine.ranks / (2 * (machine.ranks - 1))
+    name, more = "NVLSTree" if tree else "NVLS", dict[str, Any]()
+    latency, across = _step(machine, name, 2)
+    if boxes == 1:
+        bus, binding = inside * heads, _NVLINK
+        more["ceiling"] = _raised(of["speeds_inside"], speed) * heads * ratio * 1e9
     else:
-        raised = next((s for s in reversed(of["speeds_inside"]) if s >= 2 * speed), of["speeds_inside"][0])
-        ceiling = raised * heads * ratio * 1e9
-    share = min(1.0, bus / (heads * speed * 2))
-    return _made(name, 2, latency, bus * ratio, share, binding, correction=correction, ceiling=ceiling)
+        outside, binding = _outside(machine)
+        outside *= (2 if boxes == 2 and tree else 1) / heads
+        most = min(inside, of["nvls_tree"][min(boxes, 3) - 1] if tree else inside)
+        bus = min(outside, most) * heads
+        if outside > most:
+            binding = _NVLINK
+        latency += (2 * int(log2(boxes)) if tree else 1) * across
+        if tree and machine.generation > 2 and machine.processor != "arm":
+            more["correction"] = _CORRECTION["Simple"]
+    return _made(name, latency, bus * ratio, min(1.0, bus / (heads * speed * 2)), binding, **more)
 
 
-def _collnet(machine: Machine) -> Estimate:
-    """CollNetDirect: a GPU with a card is the head of its part, and the network adds the heads' sums."""
-    heads = min(machine.cards, machine.gpus)
+def _collnet(machine: Machine) -> Iterator[Estimate]:
+    """CollNetDirect: a GPU with a card is the head of its part; CollNetChain: the sum goes along a box's GPUs.
+
+    Between boxes the network adds.
+    """
+    heads, others = min(machine.cards, machine.gpus), machine.gpus - 1
     shared = machine.gpus / heads
-    wire = min(_outside(machine)[0], _inside(machine)[0])
     share = (COLLNET if machine.generation > 1 else 1.0) / (shared - (shared - 1) / 2)
-    others = machine.gpus - 1
     inside, outside = _step(machine, "CollNetDirect", 2)
     latency = 2 * (min(1, others) * inside + others * COLLNET_FAN) + outside
-    return _made("CollNetDirect", 2, latency, wire * share / 2, share, _CARD)
-
-
-def _chain(machine: Machine) -> Estimate:
-    """CollNetChain: the sum goes along the GPUs of a box, out to the network, which adds, and back along them."""
+    wire = min(_outside(machine)[0], _inside(machine)[0])
+    yield _made("CollNetDirect", latency, wire * share / 2, share, _CARD)
     wire, _, binding = _wires(machine)
     inside, outside = _step(machine, "CollNetChain", 2)
-    return _made("CollNetChain", 2, 2 * (machine.gpus - 1) * inside + outside, wire / 2, 1.0, binding)
+    yield _made("CollNetChain", 2 * others * inside + outside, wire / 2, 1.0, binding)
 
 
 def _pat(machine: Machine) -> Estimate:
@@ -336,26 +296,23 @@ def _pat(machine: Machine) -> Estimate:
     wire, _, binding = _wires(machine)
     _, outside = _step(machine, "PAT", 2)
     latency = BASE["PAT"][2] + int(log2(machine.boxes)) * outside * PAT_LOG + machine.ranks * PAT_EACH
-    return _made("PAT", 2, latency, PAT * wire, PAT, binding)
+    return _made("PAT", latency, PAT * wire, PAT, binding)
 
 
 def _sends(machine: Machine, collective: str) -> Estimate:
     """Sends and receives, which NCCL's model does not price: the wires at the speeds of its channels."""
-    n, gpus = machine.ranks, machine.gpus
-    (inside, _, _), (speed, many) = _inside(machine, collective), _card(machine)
-    latency = BASE["ring"][2] + (NETWORK_STEP if machine.boxes > 1 else NVLINK_STEP)["ring"][2]
-    if machine.boxes == 1:
-        bus, binding = inside, machine.inner
-    else:
-        share, slot = speed * many, machine.slot / 1e9 * PCIE
-        share *= 1 if collective == "sendrecv" else machine.cards / gpus
-        remote = 1.0 if collective == "sendrecv" else (n - gpus) / (n - 1)
-        bus, binding = min(inside, min(share, slot) / remote), "PCIe" if slot < share else _CARD
-    return _made("direct", 2, latency, bus * (1.0 if collective == "sendrecv" else n / (n - 1)), 1.0, binding)
+    n, gpus, pair = machine.ranks, machine.gpus, collective == "sendrecv"
+    (bus, _, _), (speed, many) = _inside(machine, collective), _card(machine)
+    step, binding = NVLINK_STEP, machine.inner
+    if machine.boxes > 1:
+        card, slot = speed * many * (1 if pair else machine.cards / gpus), machine.slot / 1e9 * PCIE
+        bus = min(bus, min(card, slot) / (1.0 if pair else (n - gpus) / (n - 1)))
+        step, binding = NETWORK_STEP, "PCIe" if slot < card else _CARD
+    return _made("direct", BASE["ring"][2] + step["ring"][2], bus * (1.0 if pair else n / (n - 1)), 1.0, binding)
 
 
 def _step(machine: Machine, algorithm: str, p: int) -> tuple[float, float]:
-    """Microseconds of a step in a box and between boxes; with one GPU a box, the tree's between boxes."""
+    """A step in a box and between boxes; with one GPU a box, the tree's between boxes."""
     inside = NVLINK_STEP if machine.linked else PCIE_STEP
     return inside[algorithm][p], NETWORK_STEP["tree" if machine.gpus == 1 else algorithm][p]
 
@@ -366,11 +323,11 @@ def _processor(machine: Machine) -> dict[str, list[float]]:
 
 
 def _most_ll(machine: Machine) -> float:
-    """GB/s that LL reaches at most: a matter of the GPUs in a box, and of the processors between boxes."""
+    """The rate that LL reaches at most: a matter of the GPUs in a box, and of the processors between boxes."""
     if machine.boxes == 1:
         return float(GENERATIONS[machine.generation]["ll_inside"])
     return _processor(machine)["ll_between"][min(machine.boxes, 3) - 2]
 
 
-def _made(name: str, p: int, latency: float, algbw: float, share: float, binding: str, **more: Any) -> Estimate:
+def _made(name: str, latency: float, algbw: float, share: float, binding: str, *, p: int = 2, **more: Any) -> Estimate:
     return Estimate(name, PROTOCOLS[p], latency * 1e-6, algbw * 1e9, share, binding, **more)
