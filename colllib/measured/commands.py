@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import log2
+from math import inf, log2
 from statistics import median
 from typing import Any
 
@@ -12,7 +12,7 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
-from colllib.answering import Answer, answered, table
+from colllib.answering import Answer, Read, answered, quantity, table
 from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
 from colllib.measured import whatif
@@ -21,9 +21,9 @@ from colllib.measured.infer import Hints
 from colllib.measured.log import COLLECTIVES, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, compared, predict
 from colllib.measured.read import read_file
+from colllib.measured.segments import Segment
 from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
-from colllib.primitives import PRIMITIVES
 from colllib.topology import machines
 from colllib.topology.cluster import machine_on, topology_of
 from colllib.topology.machines import Machine
@@ -33,36 +33,33 @@ MOST_RANKS = 256  # of schedules that are executed for a comparison
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
 
 
-def _collective(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
+def _known_collective(_: str, name: str) -> str:
     known = dict.fromkeys(COLLECTIVES.values())
-    if name is not None and name not in known:
+    if name not in known:
         raise ValueError(f"unknown collective {units.shortened(name)!r}: known are {', '.join(known)}")
     return name
 
 
-def _number(_: click.Context, option: click.Parameter, text: str | None) -> int | None:
-    return None if text is None else machines.positive(str(option.name).replace("_", "-"), text)
-
-
-def _cards(_: click.Context, option: click.Parameter, text: str | None) -> tuple[int, float] | None:
-    return None if text is None else machines.cards(text)
-
-
-def _gpu(_: click.Context, option: click.Parameter, text: str) -> str:
-    if text and not machines.by_gpu(text):
+def _known_gpu(_: str, name: str) -> str:
+    if name and not machines.by_gpu(name):
         other = 'for another one give --on a cluster file (.toml) with its link = "450GB/s"'
-        raise ValueError(f"--gpu {units.shortened(text)!r}: known are {', '.join(machines.GPUS)}; {other}")
-    return text
+        raise ValueError(f"--gpu {units.shortened(name)!r}: known are {', '.join(machines.GPUS)}; {other}")
+    return name
+
+
+_COLLECTIVE, _GPU = Read("collective", _known_collective), Read("GPU", _known_gpu)
+_NUMBER = Read("number", lambda name, text: machines.positive(name.replace("_", "-"), text))
+_CARDS = Read("cards", lambda _, text: machines.cards(text))
 
 
 @click.command("diagnose")
 @click.argument("log")
-@click.option("--on", "on", default=None, help="the machine, such as dgx-h100:2, or a file")
-@click.option("--gpu", default="", show_default=False, callback=_gpu, help="the GPU, such as h100")
-@click.option("--boxes", default=None, callback=_number, help="number of boxes")
-@click.option("--gpus-per-box", default=None, callback=_number, help="ranks in a box")
-@click.option("--cards", default=None, callback=_cards, help="network cards of a box, such as 8x400Gb/s")
-@click.option("--primitive", "collective", default=None, callback=_collective, help="what was run, if not in the log")
+@click.option("--on", help="the machine, such as dgx-h100:2, or a file")
+@click.option("--gpu", default="", show_default=False, type=_GPU, help="the GPU, such as h100")
+@click.option("--boxes", type=_NUMBER, help="number of boxes")
+@click.option("--gpus-per-box", type=_NUMBER, help="ranks in a box")
+@click.option("--cards", type=_CARDS, help="network cards of a box, such as 8x400Gb/s")
+@click.option("--primitive", "collective", type=_COLLECTIVE, help="what was run, if not in the log")
 @answered
 def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
@@ -100,33 +97,31 @@ def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:
     ]
     if unread:
         lines.append(f"  not read    lines {', '.join(str(mark.line) for mark in unread[:10])}: {unread[0].why}")
-    if verdict.form is not None and verdict.form.fitted:
-        rows = [
-            (
-                f"{units.binary_size(part.first)} to {units.binary_size(part.last)}",
-                units.seconds(part.constant),
-                " to ".join(units.seconds(end) if end < float("inf") else "?" for end in part.constant_interval),
-                units.rate(part.bandwidth) if part.bandwidth < float("inf") else "flat",
-                " to ".join(units.rate(end) if end < float("inf") else "?" for end in part.bandwidth_interval),
-                f"{part.residual:.1%}",
-            )
-            for part in verdict.form.fitted
-        ]
-        headers = ("sizes", "constant", "95 %", "size / slope", "95 %", "residual")
-        lines += ["", table(headers, rows)]
+    if rows := [_segment(part) for part in verdict.form.fitted] if verdict.form else []:
+        lines += ["", table(("sizes", "constant", "95 %", "size / slope", "95 %", "residual"), rows)]
     return "\n".join(lines)
 
 
+def _segment(part: Segment) -> tuple[str, ...]:
+    constants, rates = (
+        " to ".join(unit(end) if end < inf else "?" for end in ends)
+        for unit, ends in ((units.seconds, part.constant_interval), (units.rate, part.bandwidth_interval))
+    )
+    sizes = f"{units.binary_size(part.first)} to {units.binary_size(part.last)}"
+    rate = units.rate(part.bandwidth) if part.bandwidth < inf else "flat"
+    return sizes, units.seconds(part.constant), constants, rate, rates, f"{part.residual:.1%}"
+
+
 @click.command("predict")
-@click.argument("primitive", callback=_collective)
-@click.option("--on", "on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a file")
-@click.option("--message", default=None, help="one size, such as 1GiB, instead of a sweep")
+@click.argument("primitive", type=_COLLECTIVE)
+@click.option("--on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a file")
+@click.option("--message", type=quantity("message size"), help="one size, such as 1GiB, instead of a sweep")
 @click.option("--what-if", multiple=True, help="the same with a change, such as cards=4 or boxes=8,oversubscription=2")
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
 @click.option("--best", is_flag=True, help="the best schedule of the ladder at the machine's speeds, executed")
 @answered
 def predict_command(
-    primitive: str, on: str, message: str | None, what_if: Sequence[str], sensitivity: bool, best: bool
+    primitive: str, on: str, message: float | None, what_if: Sequence[str], sensitivity: bool, best: bool
 ) -> Answer:
     """What a collective should take on a machine.
 
@@ -135,14 +130,14 @@ def predict_command(
     machine = machine_on(on)
     if message is None and (what_if or sensitivity or best):
         raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
-    sizes = [float(2**k) for k in range(10, 35)] if message is None else [units.parse("message size", message)]
+    sizes = [float(2**k) for k in range(10, 35)] if message is None else [message]
     found = [predict(machine, primitive, size) for size in sizes]
-    changes = whatif.what_if(machine, primitive, sizes[0], what_if)
-    helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
+    changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if)}
+    changes["sensitivity"] = helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
     rung = _best(machine, primitive, sizes[0]) if best else None
     result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
     result["rows"] = [_row(p) for p in found]
-    for key, group in (("what_if", changes), ("sensitivity", helps)):
+    for key, group in changes.items():
         if group:
             result[key] = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group]
     if rung:
@@ -156,10 +151,10 @@ def predict_command(
     ]
     yield table(("size", "time", "busbw", "picked", "binding", "latency", "wire", "efficiency"), rows)
     yield "\nefficiency: what algorithm and protocol leave of the wires, times what published runs reach of that"
-    for title, group in (("with", changes), ("with, what helps most first", helps)):
-        if group:
-            changed = [(each.what, f"{-each.saved:+z.1%}", *_cells(each.prediction)) for each in group]
-            yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
+    for group in filter(None, changes.values()):
+        title = "with, what helps most first" if group is helps else "with"
+        changed = [(each.what, f"{-each.saved:+z.1%}", *_cells(each.prediction)) for each in group]
+        yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
     if any(each.saved == 0 for each in helps):
         yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model, such as that of NVLS"
     if rung:
@@ -192,8 +187,6 @@ def _cells(p: Prediction) -> tuple[str, ...]:
 def _best(machine: Machine, collective: str, message: float) -> Rung:
     """The fastest schedule of the ladder on the machine's boxes: its wires in full, its latencies NCCL's of a step."""
     topology = topology_of(machine)
-    if collective not in PRIMITIVES:
-        raise ValueError(f"--best executes schedules of the ladder: {collective} is none of its primitives")
     check_size("--best", topology.ranks, MOST_RANKS, "ranks")
     alpha, bandwidth = topology.speeds or ((), ())
     rungs, _ = field_of(collective, topology, message=message, alpha=alpha, bandwidth=bandwidth)
@@ -210,11 +203,12 @@ def sweeps_command() -> Answer:
     made: list[dict[str, Any]] = []
     for each in compared():
         sweep, (size, time, found) = each.sweep, each.rows[-1]
+        measured = found.busbw * found.seconds / time / 1e9
         made.append(
             {"name": sweep.name, "source": sweep.source, "judged_by": sweep.judged_by}
             | {"primitive": sweep.run.collective, "ranks": sweep.run.ranks, "largest_bytes": size}
-            | {"measured_busbw_GBps": found.busbw * found.seconds / time / 1e9, "picked": found.picked}
-            | {"predicted_busbw_GBps": found.busbw / 1e9, "error_large": each.large_error, "error_sweep": each.error}
+            | {"measured_busbw_GBps": measured, "picked": found.picked, "predicted_busbw_GBps": found.busbw / 1e9}
+            | {"error_large": each.large_error, "error_sweep": each.error}
         )
     large = [each["error_large"] for each in made if each["error_large"] is not None]
     errors = {"large": median(large), "sweep": median(each["error_sweep"] for each in made)}
@@ -227,12 +221,14 @@ def sweeps_command() -> Answer:
 
 
 @click.command("mpi-bench")
-@click.argument("primitive", callback=_collective)
+@click.argument("primitive", type=_COLLECTIVE)
 @click.argument("algorithm", required=False)
-@click.option("--from", "least", default="1KiB", help="the smallest message")
-@click.option("--to", "most", default="4MiB", help="the largest; each size is twice the one before")
-@click.option("--repeats", default="10", callback=_number, help="runs of a size that are timed, after one that is not")
-def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: str, repeats: int) -> None:
+@click.option("--from", "least", type=quantity("message size"), default="1KiB", help="the smallest message")
+@click.option(
+    "--to", "most", type=quantity("message size"), default="4MiB", help="the largest; each size is twice the one before"
+)
+@click.option("--repeats", default="10", type=_NUMBER, help="runs of a size that are timed, after one that is not")
+def mpi_bench_command(primitive: str, algorithm: str | None, least: float, most: float, repeats: int) -> None:
     """Time MPI's own collective, or a schedule over MPI.
 
     The table that is printed is one that diagnose reads.
@@ -240,11 +236,9 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: s
     """
     from colllib import mpi
 
-    size, last = units.parse("message size", least), units.parse("message size", most)
-    if not 4 <= size <= last <= MOST_BENCHED:
-        raise ValueError(f"--from {least} --to {most}: take 4B to {units.binary_size(MOST_BENCHED)}, ascending")
-    if primitive not in PRIMITIVES:
-        raise ValueError(f"{primitive} is no collective of MPI: take all-reduce, or another of colllib list")
+    if not 4 <= least <= most <= MOST_BENCHED:
+        ends = map(units.binary_size, (least, most, MOST_BENCHED))
+        raise ValueError("--from {} --to {}: take 4B to {}, ascending".format(*ends))
     chosen = algorithms.find(primitive, algorithm) if algorithm else algorithms.of(primitive)[0]
     world = mpi.world()
     ranks = world.Get_size()
@@ -253,7 +247,7 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: s
     schedule = chosen.build(chosen.argument(chosen.at_home(ranks)))
     timed, blocks = schedule if algorithm else None, schedule.blocks
     rows: list[Row] = []
-    doubled = [size * 2**k for k in range(int(log2(last / size)) + 1)]
+    doubled = [least * 2**k for k in range(int(log2(most / least)) + 1)]
     for elements in dict.fromkeys(mpi.fitting(blocks, int(each) // 4) for each in doubled):  # small ones may be alike
         took, wrong = mpi.bench(primitive, timed, world, blocks=blocks, elements=elements, repeats=repeats)
         rate = 4 * elements / took
