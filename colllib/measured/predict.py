@@ -7,7 +7,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import median
-from typing import NamedTuple
 
 from colllib.measured.expected import expected
 from colllib.measured.log import factor
@@ -45,19 +44,6 @@ class Prediction:
     bound: float
 
 
-class Scale(NamedTuple):
-    """Measured over modeled: rates by (binding, sends or not), latencies by (between boxes or not)."""
-
-    rates: dict[tuple[str, bool], float]
-    latency: dict[bool, float]
-
-    def rate(self, chosen: Estimate) -> float:
-        """Of the same wire and kind; else of all wires of the kind."""
-        binding, sends = _kind(chosen)
-        like = [value for (_, sent), value in self.rates.items() if sent == sends]
-        return self.rates.get((binding, sends)) or median(like or [1.0])
-
-
 def predict(
     machine: Machine,
     collective: str,
@@ -73,7 +59,7 @@ def predict(
         collective: the book's name, or sendrecv.
         message: bytes, above 0.
         without: groups of sweeps that the efficiencies are not fitted to (see `Sweep.group`).
-        latency: how much of the model's latencies is left, for asking what it would change.
+        latency: how much of the model's latencies is left.
 
     Raises:
         ValueError: for fewer than 2 ranks, or a message that is not above 0.
@@ -86,9 +72,10 @@ def predict(
     if not message > 0:
         raise ValueError(f"message {message!r}: must be above 0")
     found = [replace(each, latency=latency * each.latency) for each in estimates(machine, collective)]
-    chosen, scale = pick(found, message), _scale(frozenset(without))
-    rate = scale.rate(chosen)
-    wait = chosen.waiting(message) * scale.latency.get(machine.boxes > 1, 1.0)
+    chosen, (rates, waits) = pick(found, message), _measured_over_modeled(frozenset(without))
+    of_its_kind = [rate for (_, direct), rate in rates.items() if direct == (chosen.algorithm == "direct")]
+    rate = rates.get(_kind(chosen)) or median(of_its_kind or [1.0])
+    wait = chosen.waiting(message) * waits.get(machine.boxes > 1, 1.0)
     share, bound = factor(collective, machine.ranks), expected(machine, collective).high
     wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
@@ -98,11 +85,15 @@ def predict(
 
 
 def _kind(chosen: Estimate) -> tuple[str, bool]:
+    """What an efficiency is of: a wire, and whether GPUs send to others directly."""
     return chosen.binding, chosen.algorithm == "direct"
 
 
 @cache
-def _scale(without: frozenset[tuple[str, str]]) -> Scale:
+def _measured_over_modeled(
+    without: frozenset[tuple[str, str]],
+) -> tuple[dict[tuple[str, bool], float], dict[bool, float]]:
+    """Rates by kind, and latencies by whether they are between boxes."""
     rates: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
     waits: defaultdict[bool, list[float]] = defaultdict(list)
     for sweep in healthy():
@@ -122,7 +113,7 @@ def _scale(without: frozenset[tuple[str, str]]) -> Scale:
             rates[kind].append(median(values))
         if small:
             waits[machine.boxes > 1].append(median(small))
-    return Scale({k: median(v) for k, v in rates.items()}, {k: median(v) for k, v in waits.items()})
+    return {k: median(v) for k, v in rates.items()}, {k: median(v) for k, v in waits.items()}
 
 
 def healthy() -> list[Sweep]:
