@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count, groupby, pairwise, zip_longest
+from itertools import pairwise, zip_longest
 from math import isfinite
 from pathlib import Path
 from statistics import median
@@ -162,7 +161,7 @@ def read_file(path: str | Path) -> tuple[Run, ...]:
 
 
 def read(text: str) -> tuple[Run, ...]:
-    """The runs in a text: nccl-tests, rccl-tests, what both write to files, nccom-test, OSU, Markdown, plain tables.
+    """The runs in a text: nccl-tests, also what it writes with -J, rccl-tests, nccom-test, OSU, Markdown, plain tables.
 
     Args:
         text: what was posted, with or without what stands around the table.
@@ -177,8 +176,8 @@ def read(text: str) -> tuple[Run, ...]:
     >>> run.rows[0].message, round(run.rows[0].busbw / 1e9, 2), run.ranks
     (1048576.0, 18.35, 8)
     """
-    tables = _of_records(text) or [_Table(_Line(0, "", ""))]
-    for line in () if tables[0].rows else _lines(_of_json(text)):
+    tables = [_Table(_Line(0, "", ""))]
+    for line in _lines(_of_json(text)):
         _take(tables, line)
     whole = [table for table in tables if table.rows and not table.other]
     alone = [mark for table in tables if table.other or not table.rows for mark in table.unread]
@@ -212,44 +211,6 @@ def _of_json(text: str) -> str:
         return "\n".join(lines)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return text
-
-
-def _of_records(text: str) -> list[_Table]:
-    """The tables of a file that rccl-tests writes with -x, and -Z csv or json; of other text none.
-
-    Its ranksPerNode are the processes of a communicator, its nodes the communicators (src/common.cpp at 233482bd).
-    Before it counted cycles (src/common.cu at c0eac93f) sizes were what a rank receives, and JSON had no brackets.
-    """
-    if "inplace" not in text[:400].lower():
-        return []
-    try:
-        if text.lstrip()[0] in "[{":
-            body = re.sub(r"\}\s*\{", "},{", text.strip().strip("[]"))
-            found = json.loads(f"[{body}]", parse_float=str, parse_int=str)
-        else:
-            names, *lines = filter(None, csv.reader(text.splitlines(), skipinitialspace=True))
-            if "ranks" in names and len(lines[0]) > len(names):
-                names.insert(names.index("ranks"), "nodes")  # which its header left out
-            found = [dict(zip(names, line, strict=True)) for line in lines]
-        records = [{name.lower().strip("#"): value for name, value in record.items()} for record in found]
-        number, tables = count(2), []  # the first line is a header or a bracket
-        for (name, ranks), rows in groupby(records, _job):
-            tables.append(table := _Table(_Line(0, "", "")))
-            table.name(name)
-            table.ranks = ranks
-            for row in rows:
-                table.line, table.kind = _Line(next(number), "", ""), row["type"] + row["redop"]
-                parts = ranks if name == "reducescatter" and "numcycle" not in row else 1
-                _add(table, row | {"size": str(parts * int(row["size"]))}, row["inplace"] == "1")
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error):
-        return []
-    return tables
-
-
-def _job(record: dict[str, str]) -> tuple[str, int]:
-    """Collective and ranks: the processes of a communicator, times the GPUs of each."""
-    gpus = record.get("gpusperrank") or record["gpus"]
-    return (record.get("name") or record["collective"]).lower(), int(record.get("rankspernode", 1)) * int(gpus)
 
 
 def _lines(text: str) -> Iterator[_Line]:

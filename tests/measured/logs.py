@@ -52,33 +52,6 @@ def document(run, env=(), *, ngpus=1, clock="time"):
     return json.dumps({"version": 3, "args": args, "env": list(env), "config": config, "results": results})
 
 
-def recorded(run, form, *, version=3, mpi=True, gpus=1):
-    """The same as rccl-tests writes it with -x: see Reporter in its src/common.cu.
-
-    Version 1 has no cycles (c0eac93f), version 2 none of the nodes in its header (233482bd), version 3 has both.
-    """
-    name = {"all-to-all": "AlltoAll", "sendrecv": "SendRecv"}.get(run.collective, run.collective.title())
-    received = run.ranks if run.collective == "reduce-scatter" and version == 1 else 1
-    processes, cycle = run.ranks // gpus, {} if version == 1 else {"numCycle": 0}
-    where = {"nodes": 1, "ranks": processes, "ranksPerNode": processes, "gpusPerRank": gpus}
-    where = where if mpi else {"gpus": run.ranks}
-    job = cycle | {"name": '"' + name.replace("-", "") + '"'} | where
-    kind = {"type": '"float"', "redop": f'"{PROGRAMS[run.collective][1]}"'}
-    records = [
-        job
-        | {"size": int(row.message) // received, **kind, "inPlace": int(row.in_place), "time": f"{row.seconds * 1e6:f}"}
-        | {"algBw": f"{row.algbw / 1e9:f}", "busBw": f"{row.busbw / 1e9:f}", "wrong": f'"{row.wrong or 0}"'}
-        for row in run.rows
-    ]
-    if form == "json":
-        lines = ["{" + ", ".join(f'"{key}":{value}' for key, value in record.items()) + "}" for record in records]
-        return "\n".join(lines) + "\n" if version == 1 else "[\n" + ",\n".join(lines) + "\n]\n"
-    named = where if version == 3 else [key.lower() for key in where if key != "nodes"]
-    header = [*cycle, "collective", *named, "size", "type", "redop", "inplace", "time", "algbw", "busbw", "#wrong"]
-    lines = (header, *(map(str, record.values()) for record in records))
-    return "\n".join((", " if version == 1 else ",").join(line) for line in lines) + "\n"
-
-
 def modeled(expression, seed, *, collective="all-reduce", gpu="", slower=1.0, noise=0.02, top=2**33, scatter=0.0):
     """A sweep as the model predicts it on a machine, with noise, and as much slower at large sizes as is said."""
     machine, draws = find(expression), np.random.default_rng(seed)

@@ -90,34 +90,6 @@ def test_json_tells_settings_wrong_values_and_the_clock():
     assert len(half.rows) == 1
 
 
-@settings(max_examples=40, deadline=None)
-@given(runs("nccl-tests"), st.sampled_from(("csv", "json")), st.booleans(), st.integers(1, 3), st.booleans())
-def test_what_rccl_tests_writes_to_a_file_is_read_back(run, form, mpi, version, several_gpus):
-    text = logs.recorded(run, form, version=version, mpi=mpi, gpus=run.gpus_per_box if mpi and several_gpus else 1)
-    (found,) = read(text)
-    assert not found.unread
-    assert [(row.message, row.in_place, row.seconds) for row in found.rows] == [
-        (row.message, row.in_place, pytest.approx(row.seconds, abs=1e-12)) for row in run.rows
-    ]
-    assert [row.busbw for row in found.rows] == pytest.approx([row.busbw for row in run.rows], abs=1e3)
-    assert (found.collective, found.ranks, found.boxes, found.mixed) == (run.collective, run.ranks, None, "")
-
-
-@pytest.mark.parametrize("form", ["csv", "json"])
-def test_a_file_of_rccl_tests_tells_wrong_values_and_what_cannot_be_read(form):
-    run = logs.run(100e9, sizes=[2**20, 2**30])
-    rows = tuple(dataclasses.replace(row, wrong="3" if row.in_place else "N/A") for row in run.rows)
-    text = logs.recorded(dataclasses.replace(run, rows=rows), form)
-    (found,) = read(text)
-    assert [row.failed for row in found.rows] == [False, True] * 2
-    (other,) = read(text.replace(f"{rows[2].seconds * 1e6:f}", "0.000000"))  # in place and out of place
-    assert [mark.line for mark in other.unread] == [4, 5]
-    (small, large) = read(text.replace('"float"', '"half"', 2))
-    assert [len(small.rows), len(large.rows)] == [2, 2]
-    with pytest.raises(ValueError, match="no row of a benchmark table"):
-        read(text.replace("inplace", "in").replace("inPlace", "in"))
-
-
 @pytest.mark.parametrize(
     "text", ["{}", '{"results": 5}', "[1, 2]", "[" * 10**5, "7", "null", '{"config": {"devices": 1}}']
 )
