@@ -107,8 +107,7 @@ class _Table:
     streams: list[str] = field(default_factory=list)  # the process that printed a row
     kind: str = ""  # of the rows: a program may run one type after the other
     places: list[str] = field(default_factory=list)  # the type of each row, in Markdown its column
-    devices: dict[int, tuple[str, int, str]] = field(default_factory=dict)
-    firsts: set[str] = field(default_factory=set)  # hosts that say that they have rank 0: one of each job
+    devices: list[tuple[int, str, int, str]] = field(default_factory=list)  # rank, host, its number there, its name
     unread: list[Unread] = field(default_factory=list)
     collective: str | None = None
     other: bool = False  # a program whose rates mean something else
@@ -189,7 +188,6 @@ def read(text: str) -> tuple[Run, ...]:
     for before, table in pairwise(whole):  # it speaks for the next one where that says nothing itself
         table.facts = table.facts or before.facts
         table.devices = table.devices or before.devices
-        table.firsts = table.firsts or before.firsts
     return tuple(run for table in whole for run in _runs(table))
 
 
@@ -254,18 +252,15 @@ def _take(tables: list[_Table], line: _Line) -> None:
     if columns:
         table.dialect, table.columns = columns[0], columns[1:]
     units = set(_UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
-    if columns == _OSU_RATES:
-        units -= {"MB/s"}
     if columns and columns[0] != "markdown":
         units |= set(_SIZES_IN.findall(text))
-    if foreign := units - {"us", "µs", "GB/s", "GBps"}:
+    if foreign := units - {"us", "µs", "GB/s", "GBps", "MB/s" if columns == _OSU_RATES else ""}:
         table.refuse(f"unit {min(foreign)}: times are in us, rates in GB/s, sizes in bytes")
         table.dialect, table.columns = "nccl-tests", ("refused",)
     if columns or foreign:
         return
     if rank:
-        table.devices[int(rank[1])] = (rank[2], int(rank[3]), rank[4].strip())
-        table.firsts |= {rank[2]} if int(rank[1]) == 0 else set()
+        table.devices.append((int(rank[1]), rank[2], int(rank[3]), rank[4].strip()))
     elif _END.search(text):
         table.ended = True
     elif text.startswith("|"):
@@ -479,13 +474,14 @@ def _quantity(cell: str, size: bool) -> float | None:
 
 def _runs(table: _Table) -> Iterator[Run]:
     """The run or, for a table with a column for each number of nodes or with several types, the runs."""
-    devices = table.devices.values()
-    hosts = Counter(host for host, _, _ in devices)
-    printed = table.ranks or max(table.devices, default=-1) + 1 or int(table.facts.get("nranks", 0)) or None
+    devices = {rank: line for line in table.devices for rank in line[:1]}
+    hosts = Counter(host for _, host, _, _ in devices.values())
+    jobs = {host for rank, host, _, _ in table.devices if rank == 0}
+    printed = table.ranks or max(devices, default=-1) + 1 or int(table.facts.get("nranks", 0)) or None
     shown = int(table.facts.get("ranks of a box", 0)) or None
     boxes, per_box = table.hosts or len(hosts) or None, max(hosts.values(), default=shown)
     if printed and len(devices) < printed:  # some lines were cut out
-        boxes, per_box = table.hosts, max((device + 1 for _, device, _ in devices), default=shown)
+        boxes, per_box = table.hosts, max((device + 1 for _, _, device, _ in devices.values()), default=shown)
     collective, ranks = _deduced(table, printed)
     if len(devices) == 1 and ranks != 1:  # the line of one rank says nothing of the others
         boxes, per_box = table.hosts, shown
@@ -493,9 +489,9 @@ def _runs(table: _Table) -> Iterator[Run]:
         boxes = ranks // per_box
     elif ranks != printed:
         boxes, per_box = None, None if ranks else per_box
-    gpu = next((name for _, _, name in devices), "")
+    gpu = next((name for *_, name in devices.values()), "")
     counts = Counter(table.streams)  # a process that printed a row or two of many was mislabeled
-    streams = max(sum(count >= max(1, len(table.rows) / 10) for count in counts.values()), len(table.firsts))
+    streams = max(sum(count >= max(1, len(table.rows) / 10) for count in counts.values()), len(jobs))
     known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, streams)
     made, places = Run(*known, table.facts, tuple(table.unread)), dict.fromkeys(table.places)
     if len(places) == 1:
