@@ -1,7 +1,5 @@
 """The commands `colllib step` and `colllib experts`."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from math import fsum
@@ -35,15 +33,13 @@ def read_plan(text: str) -> Plan:
     >>> read_plan("tp=8,pp=2,dp=8").gpus
     128
     """
-    found: dict[str, Any] = {}
+    found, named = dict[str, Any](), units.shortened(text)
     for part in text.split(","):
         name, _, value = part.partition("=")
         if name not in AXES:
-            raise ValueError(
-                f"plan {units.shortened(text)!r}: write axes among {', '.join(AXES)}, as in tp=8,pp=2,dp=8"
-            )
+            raise ValueError(f"plan {named!r}: write axes among {', '.join(AXES)}, as in tp=8,pp=2,dp=8")
         if name in found:
-            raise ValueError(f"plan {units.shortened(text)!r}: {name} is given twice")
+            raise ValueError(f"plan {named!r}: {name} is given twice")
         found[name] = units.whole(f"plan: {name}", value, f"{name}=2")
     return Plan(**found)
 

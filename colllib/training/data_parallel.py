@@ -1,19 +1,20 @@
 """Data parallelism as a timeline: gradients in buckets, or everything sharded layer by layer."""
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from colllib.primitives import is_whole
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 NETWORK, OUTSIDE = "network", "network between boxes"
 Time = Callable[[float], float]  # from bytes to seconds
+Gathers = Mapping[int, Op]  # by the place of the pass that needs it
+Leaving = Mapping[int, Sequence[Op]]  # by the place of the pass after which they follow, one after the other
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(NamedTuple):
     """A layer of a model on one rank: seconds forward and backward, and bytes of its parameters or gradient."""
 
     forward: float
@@ -25,9 +26,6 @@ def buckets(sizes: Iterable[float], capacity: float) -> list[list[int]]:
     """Gradients of so many bytes, in their order, in buckets that close at their capacity or at the last gradient.
 
     This is the rule of PyTorch's DDP (Li and others, 2020): a bucket is full once it holds at least its bytes.
-
-    Raises:
-        ValueError: for a capacity that is not above 0, or a negative size.
 
     >>> buckets([4, 4, 4, 4, 4], 8)
     [[0, 1], [2, 3], [4]]
@@ -63,9 +61,7 @@ def bucketed(layers: Sequence[Layer], bucket: float, all_reduce: Time) -> Step:
     for closed in buckets(sizes, bucket):
         seconds = all_reduce(sum(sizes[i] for i in closed))
         sums[len(layers) + closed[-1]] = [Op("all-reduce", NETWORK, seconds, kind="all-reduce")]
-    ops: list[Op] = []
-    place_passes(ops, _passes(layers), {}, sums)
-    return run(ops)
+    return _placed(layers, {}, sums)
 
 
 def sharded(
@@ -92,9 +88,6 @@ def sharded(
             boxes, of what the ranks of a box have of a layer's gradients; it has a stream of its own, and the ranks
             gather and scatter through other links (default: the shards of all ranks are one model).
 
-    Raises:
-        ValueError: for a negative prefetch.
-
     Source: Zhao et al. (2023), section 3.3.2, for the stream and its order.
 
     >>> step = sharded([Layer(1.0, 2.0, 10)] * 4, lambda size: 1.0, lambda size: 1.0)
@@ -109,22 +102,23 @@ def sharded(
         leaving[back] = [Op(f"reduce-scatter {k}", NETWORK, scatter(layer.size), kind="reduce-scatter")]
         if outside is not None:
             leaving[back].append(Op(f"all-reduce {k}", OUTSIDE, outside(layer.size), kind="all-reduce"))
-    ops: list[Op] = []
-    place_passes(ops, _passes(layers), gathers, leaving, prefetch)
-    return run(ops)
+    return _placed(layers, gathers, leaving, prefetch)
 
 
-def _passes(layers: Sequence[Layer]) -> list[list[Op]]:
+def _placed(layers: Sequence[Layer], gathers: Gathers, leaving: Leaving, prefetch: int = 1) -> Step:
+    """The step of a forward and a backward pass of each layer."""
     forward = [[Op(f"forward {k}", COMPUTE, layer.forward, kind="forward")] for k, layer in enumerate(layers)]
     backward = [[Op(f"backward {k}", COMPUTE, layer.backward, kind="backward")] for k, layer in enumerate(layers)]
-    return [*forward, *reversed(backward)]
+    ops: list[Op] = []
+    place_passes(ops, [*forward, *reversed(backward)], gathers, leaving, prefetch)
+    return run(ops)
 
 
 def place_passes(
     ops: list[Op],
     passes: Sequence[Sequence[Op]],
-    gathers: Mapping[int, Op],
-    leaving: Mapping[int, Sequence[Op]],
+    gathers: Gathers,
+    leaving: Leaving,
     prefetch: int = 1,
     anew: Container[int] = (),
 ) -> list[tuple[int, int]]:
@@ -132,40 +126,34 @@ def place_passes(
 
     Args:
         passes: each the operations of one stream, at least one.
-        gathers: by the place of the pass that needs it; it is asked for when the pass `prefetch` + 1 before is done.
-        leaving: by the place of the pass after which they follow, one after the other.
+        prefetch: what a pass needs is asked for when the one so many + 1 before it is done.
         anew: places of passes that begin when all before has left, and before which nothing later is asked for.
 
     Returns:
         the indices of the first and the last operation of each pass.
-
-    Raises:
-        ValueError: for a negative prefetch.
     """
     if not is_whole(prefetch) or prefetch < 0:
         raise ValueError(f"prefetch {prefetch}: must be a whole number of layers, at least 0")
-    asks: dict[int, list[int]] = {}  # by the place of a pass, what is asked for when it is done
+    asks: dict[int, list[int]] = defaultdict(list)  # by the place of a pass, what is asked for when it is done
     begun = 0
     for place in range(len(passes)):
         begun = place if place in anew else begun
         if place in gathers:
-            asks.setdefault(max(begun, place - prefetch) - 1, []).append(place)
-    asked: dict[int, int] = {}
+            asks[max(begun, place - prefetch) - 1].append(place)
+    came: dict[int, tuple[int, ...]] = {}
     spans: list[tuple[int, int]] = []
-    last: tuple[int, ...] = ()
+    done: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
     for place in range(-1, len(passes)):
-        done: tuple[int, ...] = ()
         if place >= 0:
             first, *rest = passes[place]
             spans.append((len(ops), len(ops) + len(rest)))
-            came = (asked[place],) if place in asked else ()
-            ops += [replace(first, after=came + last if place in anew else came), *rest]
-            done = spans[-1][1:]
-        last = done
+            ops += [replace(first, after=came.get(place, ()) + (left if place in anew else ())), *rest]
+            done = left = spans[-1][1:]
         for op in leaving.get(place, ()):
-            ops.append(replace(op, after=last))
-            last = (len(ops) - 1,)
-        for ahead in asks.get(place, ()):
-            asked[ahead] = len(ops)
+            ops.append(replace(op, after=left))
+            left = (len(ops) - 1,)
+        for ahead in asks[place]:
+            came[ahead] = (len(ops),)
             ops.append(replace(gathers[ahead], after=done))
     return spans

@@ -3,8 +3,6 @@
 `order` says it for one stage; `pipeline` makes the timeline, whose idle time is the bubble.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate
@@ -46,9 +44,6 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
     Args:
         schedule: its name in `SCHEDULES`.
         chunks: parts of the model on each stage; above 1 only where stages are interleaved.
-
-    Raises:
-        ValueError: for an unknown name, or numbers that do not fit.
 
     >>> "".join(work.kind for work in order("1f1b", 4, 1, 4))
     'FFFBFBBB'
@@ -105,9 +100,6 @@ def pipeline(
         weights: how much of `backward` those gradients take (default: half), which ZB-H1 can delay.
         send: seconds between two stages, which can hide.
 
-    Raises:
-        ValueError: for a negative time, or a schedule that does not exist or fit.
-
     >>> step = pipeline("1f1b", 4, 12)
     >>> step.seconds, step.idle("compute 0") / step.seconds
     (45.0, 0.2)
@@ -130,17 +122,15 @@ def pipeline(
 
 
 Spans = dict[Work, tuple[int, int]]  # the first operation of a pass and its last
+Send = Callable[[int, int], tuple[float, tuple[str, ...]]]  # seconds from one stage to another, and what it uses
 
 
-def send_on(
-    ops: list[Op], spans: Spans, stages: int, send: Callable[[int, int], tuple[float, tuple[str, ...]]]
-) -> None:
+def send_on(ops: list[Op], spans: Spans, stages: int, send: Send) -> None:
     """Append what stages send each other, and let each pass wait for what it needs.
 
     Args:
         ops: of all stages; the first operations of passes are replaced by ones that wait.
         spans: of each stage in the order in which it works, which is that of its messages to another one.
-        send: seconds of a message from one stage to another, and what it uses.
     """
     last = max(work.part for work in spans)
     for (kind, microbatch, part), (_, needs) in spans.items():

@@ -1,7 +1,5 @@
 """What a collective of a training step takes on a machine, by where the ranks of its group stand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from math import inf
@@ -27,9 +25,6 @@ class Way(NamedTuple):
 def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
     """Boxes that a group reaches, and its ranks in each, if a machine is filled with groups of ranks `apart` apart.
 
-    Raises:
-        ValueError: if one of the groups stands otherwise than another, or unevenly.
-
     >>> group(8, 1, 8), group(128, 8, 8), group(16, 2, 8)
     ((1, 8), (128, 1), (4, 4))
     """
@@ -38,10 +33,10 @@ def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
         return ranks, 1
     if box % span == 0:
         return 1, ranks
-    if span % box or box % apart:
-        unevenly = f"groups of {ranks} ranks, {apart} apart, stand unevenly in boxes of {box}"
-        raise ValueError(f"{unevenly}: each must fill whole boxes, or all divide one")
-    return span // box, box // apart
+    if span % box == 0 == box % apart:
+        return span // box, box // apart
+    unevenly = f"groups of {ranks} ranks, {apart} apart, stand unevenly in boxes of {box}"
+    raise ValueError(f"{unevenly}: each must fill whole boxes, or all divide one")
 
 
 @cache
@@ -54,12 +49,9 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     these put on the links. Between boxes there is full bisection.
 
     Args:
-        machine: of boxes with speeds, such as "dgx-h100:16".
+        machine: of boxes with speeds, such as "dgx-h100:16", each rank with a port in its box and a card.
         apart: from one rank of the group to the next.
         message: M in bytes.
-
-    Raises:
-        ValueError: for a machine without boxes or speeds, or too small.
 
     >>> found = price("all-reduce", "dgx-h100:16", 16, 8, 1e9)  # one rank in each box
     >>> found.entry.algorithm.label, round(found.seconds * 1e3, 1)
@@ -69,32 +61,28 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     check_counts(ranks=ranks, apart=apart)
     if (ranks - 1) * apart >= where.ranks:
         raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {where.ranks}")
-    box, alpha, bandwidth = tiers(machine)
-    boxes, inside = group(ranks, apart, box)
+    boxes, inside = group(ranks, apart, tiers(machine)[0])
     if boxes == 1 or inside == 1:
         return on_tier(primitive, machine, boxes > 1, ranks, message)
     ways = [
-        (entry, replace(traffic, lasting=message * traffic.lasting))
-        for entry, traffic in _over_tiers(primitive, boxes, inside, alpha, bandwidth)
+        (entry, replace(of_a_byte, lasting=message * of_a_byte.lasting))
+        for entry, of_a_byte in _over_tiers(primitive, machine, boxes, inside)
     ]
-    best: Way | None = None
-    for bound, entry, traffic in sorted(((way[1].least(), *way) for way in ways), key=lambda way: way[0]):
-        if best and bound > best.seconds:
+    found, least = list[Way](), inf
+    for entry, traffic in sorted(ways, key=lambda way: way[1].least()):
+        if traffic.least() > least:
             break  # no number of segments makes it as fast
-        most, below = MOST_SEGMENTS if entry.algorithm.segmented else 1, best.seconds if best else inf
-        seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=below)
-        if best is None or seconds < best.seconds:
-            best = Way(entry, segments, seconds)
-    assert best
-    return best
+        most = MOST_SEGMENTS if entry.algorithm.segmented else 1
+        seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=least)
+        found.append(Way(entry, segments, seconds))
+        least = min(least, seconds)
+    return min(found, key=lambda way: way.seconds)
 
 
 @cache
-def _over_tiers(
-    primitive: str, boxes: int, inside: int, alpha: tuple[float, float], bandwidth: tuple[float, float]
-) -> list[tuple[Entry, Traffic]]:
+def _over_tiers(primitive: str, machine: str, boxes: int, inside: int) -> list[tuple[Entry, Traffic]]:
     """What can head a ladder over boxes, with what one byte does to the links."""
-    where = topology(f"boxes:{boxes}x{inside}")
+    where, (_, alpha, bandwidth) = topology(f"boxes:{boxes}x{inside}"), tiers(machine)
     unit: dict[str, Any] = {"message": 1.0, "alpha": alpha, "bandwidth": bandwidth}
     found = list(in_every_way(find(primitive, "hierarchical"), where, unit))
     if primitive == "all-reduce":
@@ -117,12 +105,7 @@ def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: fl
 
 @cache
 def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
-    """Ranks of a box, and latencies and bandwidths of a port in it and of a card.
-
-    Raises:
-        ValueError: for a machine without boxes or speeds, whose ranks share cards, whose boxes have no switch, or
-            whose network is oversubscribed.
-    """
+    """Ranks of a box, and latencies and bandwidths of a port in it and of a card."""
     where = topology(machine)
     if not where.in_box or where.speeds is None:
         raise ValueError(f"{machine}: a step is priced on boxes with speeds, such as dgx-h100:16")

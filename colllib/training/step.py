@@ -21,8 +21,6 @@ FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`). For where a m
 `_fsdp_state.py` at commit 01c9f4f, `_root_pre_forward` and `_root_post_backward_final_callback`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +29,7 @@ from math import isfinite
 
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.parallelism import BF16, FP32, Call, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
+from colllib.parallelism import BF16, FP32, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
@@ -39,34 +37,23 @@ from colllib.training.prices import on_tier, price, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
+Group = tuple[float, int, int]  # M in bytes or parameters, ranks, and how far apart these are
 
 
 @dataclass(frozen=True)
 class Training:
-    """What a step does.
+    """What a step does."""
 
-    Args:
-        model: its layers are cut into stages.
-        plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
-        machine: of boxes with speeds, such as "dgx-h100:16".
-        tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
-        rate: operations per second that a rank sustains.
-        schedule, chunks: as for `colllib.training.pipelines.order`.
-        bucket: bytes of gradients, in whole layers, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
-            ZeRO each layer's leave alone.
-
-    Raises:
-        ValueError: for a plan that is not the machine's size, or a number that cannot be.
-    """
-
-    model: Model
-    plan: Plan
-    machine: str
-    tokens: int = 8192
-    microbatches: int = 1
-    rate: float = 400e12
-    schedule: str = "1f1b"
+    model: Model  # its layers are cut into stages
+    plan: Plan  # dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead
+    machine: str  # of boxes with speeds, such as "dgx-h100:16"
+    tokens: int = 8192  # of a microbatch
+    microbatches: int = 1  # of a replica's step
+    rate: float = 400e12  # operations per second that a rank sustains
+    schedule: str = "1f1b"  # as for `colllib.training.pipelines.order`, and so are the chunks
     chunks: int = 1
+    #: Bytes of gradients, in whole layers, that leave together up to ZeRO-1 (default: `BUCKET`); with more of ZeRO each
+    #: layer's leave alone.
     bucket: float | None = None
 
     def __post_init__(self) -> None:
@@ -86,9 +73,8 @@ class Training:
             if not (number > 0 and isfinite(number)):
                 raise ValueError(f"{name} {number!r}: must be a finite number above 0")
         if self.model.layers < plan.pp * self.chunks:
-            raise ValueError(
-                f"{self.model.layers} layers in {plan.pp} stages of {self.chunks} chunks: one each at least"
-            )
+            stages = f"{plan.pp} stages of {self.chunks} chunks"
+            raise ValueError(f"{self.model.layers} layers in {stages}: one each at least")
         check_fits(self.model, plan)
 
     def layers(self, at: int) -> range:
@@ -104,7 +90,7 @@ class Training:
         """Whether a layer, from 0, has experts: those at the bottom of a model may be dense."""
         return bool(self.model.experts) and layer >= self.model.dense_layers
 
-    def held(self, layers: Iterable[int]) -> list[tuple[float, int, int]]:
+    def held(self, layers: Iterable[int]) -> list[Group]:
         """Parameters of some layers on a rank, as `held_alike` has them."""
         model, alike = self.model, Counter(map(self.has_experts, layers))
         beside = sum(count * model.beside_experts(experts) for experts, count in alike.items())
@@ -128,10 +114,8 @@ class Training:
         met = model.beside_experts(experts) + experts * model.top_k * model.expert
         return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
-    def collective(
-        self, stage: int, stream: str, primitive: str, groups: Sequence[tuple[float, int, int]], name: str = ""
-    ) -> Op:
-        """A collective of each of some groups of a stage's ranks, by M in bytes, ranks, and how far apart these are."""
+    def collective(self, stage: int, stream: str, primitive: str, groups: Sequence[Group], name: str = "") -> Op:
+        """A collective of each of some groups of a stage's ranks."""
         seconds = sum(price(primitive, self.machine, ranks, apart, message).seconds for message, ranks, apart in groups)
         leaves = any(ranks * apart > tiers(self.machine)[0] for _, ranks, apart in groups)
         return Op(name or primitive, f"{stream} {stage}", seconds, (), _wires(leaves, stage, stage), primitive)
@@ -146,14 +130,6 @@ class Training:
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
             seconds += price("all-gather", self.machine, plan.tp, 1, activations).seconds
         return seconds, _wires(leaves, src, dst)
-
-    def calls(self, kind: str, layer: int) -> list[Call]:
-        """Collectives of TP, CP and EP in a layer's pass, which compute waits for."""
-        model, tokens, backward = self.model, self.tokens // self.plan.cp, kind == "B"
-        calls = in_layer(model, self.plan, tokens, backward=backward) if kind != "W" else []
-        if calls and self.has_experts(layer):
-            calls += of_experts(model, self.plan, tokens, backward=backward)
-        return [call for call in calls if call.ranks > 1]
 
 
 def _wires(leaves: bool, src: int, dst: int) -> tuple[str, str]:
@@ -194,12 +170,16 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
 
 
 def _layer(training: Training, work: Work, layer: int, stage: int, split: bool) -> list[Op]:
-    seconds = (2 if work.kind == "B" and not split else 1) * training.forward(layer)
-    calls, apart = training.calls(work.kind, layer), {"TP": 1, "SP": 1, "CP": training.plan.tp, "EP": training.plan.tp}
+    """A layer's pass, in parts before the collectives of TP, CP and EP, which compute waits for."""
+    plan, tokens, backward = training.plan, training.tokens // training.plan.cp, work.kind == "B"
+    parts = [in_layer, of_experts][: 1 + training.has_experts(layer)] if work.kind != "W" else []
+    issued = chain.from_iterable(part(training.model, plan, tokens, backward=backward) for part in parts)
+    calls = [call for call in issued if call.ranks > 1]
+    seconds = (2 if backward and not split else 1) * training.forward(layer)
     own = Op(f"{work.kind}{work.microbatch}", compute(stage), seconds / max(1, len(calls)), kind=work.kind)
     ops = []
     for call in calls:
-        group = call.message, call.ranks, apart[call.axis]
+        group = call.message, call.ranks, 1 if call.axis in ("TP", "SP") else plan.tp
         name = f"{call.axis} {call.primitive} of {own.name}"
         ops += [own, training.collective(stage, COMPUTE, call.primitive, [group], name)]
     return ops or [own]
@@ -215,7 +195,7 @@ def _network(
     ZeRO-1 does: `torch/distributed/pipelining/stage.py`, `backward_maybe_with_nosync`). The sums of several
     copies follow when they are final (the two hops of MiCS, Zhang and others, 2022).
     """
-    plan = training.plan
+    plan, last = training.plan, training.microbatches - 1
     if plan.replicas == 1:
         return {}, {}
 
@@ -228,30 +208,25 @@ def _network(
         groups = [(part, plan.replicate, plan.tp * plan.shards)]
         return [training.collective(stage, "copies", "all-reduce", groups)] if plan.replicate > 1 else []
 
-    last = training.microbatches - 1
-    ends = {
-        k: layer
-        for k, (work, layer) in enumerate(passes)
-        if work.kind == final and (plan.zero > 1 or work.microbatch == last)
-    }
-    leaving = {}
+    ends = {place: layer for place, (work, layer) in enumerate(passes) if work.kind == final}
+    finals = {place: layer for place, layer in ends.items() if passes[place][0].microbatch == last}
     if plan.zero > 1:
-        for end, layer in ends.items():
-            copies = between(layer) if passes[end][0].microbatch == last else []
-            leaving[end] = [op("reduce-scatter", FP32, layer), *copies]
+        leaving = {place: [op("reduce-scatter", FP32, layer)] for place, layer in ends.items()}
+        for place, layer in finals.items():
+            leaving[place] += between(layer)
         before = "FB" if plan.zero == 3 else ""
         gathers = {
-            k: op("all-gather", BF16, layer)
-            for k, (work, layer) in enumerate(passes)
+            place: op("all-gather", BF16, layer)
+            for place, (work, layer) in enumerate(passes)
             if work.kind in before or (work.kind, work.microbatch) == ("F", 0)
         }
         return gathers, leaving
-    places, final_layers = list(ends), list(ends.values())
-    gradients = [sum(n for n, *_ in training.held([layer])) * FP32 for layer in final_layers]
+    places, layers, leaving = list(finals), list(finals.values()), {}
+    gradients = [sum(n for n, *_ in training.held([layer])) * FP32 for layer in layers]
     for closed in buckets(gradients, training.bucket or BUCKET):
-        together = [final_layers[k] for k in closed]
+        together = [layers[k] for k in closed]
         first = op("reduce-scatter" if plan.zero else "all-reduce", FP32, *together)
         leaving[places[closed[-1]]] = [first, *between(*together)]
     if plan.zero:
-        leaving[places[-1]].append(op("all-gather", BF16, *final_layers))
+        leaving[places[-1]].append(op("all-gather", BF16, *layers))
     return {}, leaving

@@ -7,8 +7,6 @@ times as long while they meet. Data-parallel ranks that do the same at the same 
 simulated.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,23 +22,14 @@ COMPUTE = "compute"
 
 @dataclass(frozen=True)
 class Op:
-    """An operation.
+    """An operation."""
 
-    Args:
-        name: for errors.
-        stream: where it is queued, such as "compute 0".
-        seconds: how long it takes alone, at least 0.
-        after: indices of operations in the list that must be done first.
-        uses: what it shares with operations of other streams, such as "card 0"; the most crowded slows it down.
-        kind: what it is, such as "forward" or "all-reduce".
-    """
-
-    name: str
-    stream: str
-    seconds: float
-    after: tuple[int, ...] = ()
-    uses: tuple[str, ...] = ()
-    kind: str = ""
+    name: str  # for errors
+    stream: str  # where it is queued, such as "compute 0"
+    seconds: float  # how long it takes alone, at least 0
+    after: tuple[int, ...] = ()  # indices of operations in the list that must be done first
+    uses: tuple[str, ...] = ()  # shared with other streams, such as "card 0"; the most crowded slows it down
+    kind: str = ""  # what it is, such as "forward" or "all-reduce"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,38 +73,35 @@ def run(ops: Sequence[Op]) -> Step:
     [4.0, 2.0]
     """
     waits, readers = _dependencies(ops)
-    ready, start, end = [0.0] * len(ops), [nan] * len(ops), [nan] * len(ops)
-    running: dict[str, set[int]] = {}  # by what they use
+    start, end, due = ([nan] * len(ops) for _ in range(3))
     left, since, pace = [op.seconds for op in ops], [0.0] * len(ops), [inf] * len(ops)  # how much from when, how fast
-    due = [inf] * len(ops)
+    running: dict[str, set[int]] = {thing: set() for op in ops for thing in op.uses}
     queue = [(0.0, i) for i, count in enumerate(waits) if count == 0]
     while queue:
         now, i = heapq.heappop(queue)
-        touched = set()
+        changed = set()
         if isnan(start[i]):
-            start[i] = since[i] = now
-            touched.add(i)
+            start[i] = now
+            changed.add(i)
             for thing in ops[i].uses:
-                running.setdefault(thing, set()).add(i)
+                running[thing].add(i)
         elif due[i] == now and isnan(end[i]):
             end[i] = now
             for thing in ops[i].uses:
                 running[thing].remove(i)
             for reader in readers[i]:
-                ready[reader] = max(ready[reader], now)
                 waits[reader] -= 1
                 if waits[reader] == 0:
-                    heapq.heappush(queue, (ready[reader], reader))
+                    heapq.heappush(queue, (now, reader))
         else:  # it has met others meanwhile, or was left alone
             continue
-        for j in touched.union(*(running[thing] for thing in ops[i].uses)):
+        for j in changed.union(*(running[thing] for thing in ops[i].uses)):
             crowd = max((len(running[thing]) for thing in ops[j].uses), default=1)
             if crowd != pace[j]:
                 left[j] = max(0.0, left[j] - (now - since[j]) / pace[j])
                 since[j], pace[j], due[j] = now, crowd, now + left[j] * crowd
                 heapq.heappush(queue, (due[j], j))
-    if any(map(isnan, end)):
-        stuck = [op.name for op, count in zip(ops, waits, strict=True) if count]
+    if stuck := [op.name for op, count in zip(ops, waits, strict=True) if count]:
         raise ValueError(f"{len(stuck)} operations wait for each other: {shortened(', '.join(stuck))}")
     step = Step(tuple(ops), np.array(start), np.array(end))
     if not isfinite(step.seconds):
@@ -125,15 +111,15 @@ def run(ops: Sequence[Op]) -> Step:
 
 def _dependencies(ops: Sequence[Op]) -> tuple[list[int], list[list[int]]]:
     """How many operations each one waits for, its predecessor on the stream among them, and who waits for it."""
-    waits, readers = [0] * len(ops), [[] for _ in ops]  # type: tuple[list[int], list[list[int]]]
-    last: dict[str, int] = {}
+    waits, readers = [0] * len(ops), list[list[int]]([] for _ in ops)
+    last: dict[str, tuple[int, ...]] = {}
     for i, op in enumerate(ops):
         if not (isfinite(op.seconds) and op.seconds >= 0):
             raise ValueError(f"{op.name} takes {op.seconds} s: must be a finite time of at least 0")
-        for other in {*op.after, *([last[op.stream]] if op.stream in last else [])}:
+        for other in {*op.after, *last.get(op.stream, ())}:
             if not 0 <= other < len(ops):
                 raise ValueError(f"{op.name} comes after operation {other}, and there are {len(ops)}")
             readers[other].append(i)
             waits[i] += 1
-        last[op.stream] = i
+        last[op.stream] = (i,)
     return waits, readers
