@@ -5,13 +5,11 @@ packets through schedules, in one of several ways, and counts every byte where i
 is for `colllib.training.problems` to say.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +25,7 @@ Floats = NDArray[np.float64]
 FULL = 4  # bytes of an FP32 number, and of an index or a scale
 
 
-@dataclass(frozen=True, eq=False)
-class Packet:
+class Packet(NamedTuple):
     """What a compressor puts on the wire: the values as the receiver reads them, and the bytes that they take."""
 
     values: Floats
@@ -50,9 +47,6 @@ def full(vector: Floats, seed: int = 0) -> Packet:
 def int8(block: int | None = None) -> Compressor:
     """Whole numbers from -127 to 127 times the largest value / 127, of all values or of each block of so many.
 
-    Raises:
-        ValueError: for a block below 1.
-
     >>> int8()(np.array([127.0, 1.4, 0.3]), 0).values, int8(2)(np.zeros(5), 0).bytes
     (array([127.,   1.,   0.]), 17)
     """
@@ -72,9 +66,6 @@ def int8(block: int | None = None) -> Compressor:
 def top_k(share: float) -> Compressor:
     """A share of the values, at least one, the largest by magnitude, each with its index; the others are zero.
 
-    Raises:
-        ValueError: for a share that is not above 0 and at most 1.
-
     >>> top_k(0.5)(np.array([1.0, -5.0, 3.0, 0.0]), 0).values
     array([ 0., -5.,  3.,  0.])
     """
@@ -84,24 +75,12 @@ def top_k(share: float) -> Compressor:
 def random_k(share: float, *, unbiased: bool = True) -> Compressor:
     """A share of the values, at places that all ranks draw from the same seed, so that no index travels.
 
-    Args:
-        share: as in `top_k`.
-        unbiased: divide by the share, so that the mean over all draws is the vector.
+    They are divided by the share if this is to be `unbiased`, so that the mean over all draws is the vector.
 
     >>> random_k(0.5)(np.ones(4), 1).values.tolist()
     [2.0, 2.0, 0.0, 0.0]
     """
     return _sparse(share, lambda vector, seed: np.random.default_rng(seed).permutation(len(vector)), FULL, unbiased)
-
-
-def sign(vector: Floats, seed: int = 0) -> Packet:
-    """One bit for each value, and one scale: the mean magnitude.
-
-    >>> sign(np.array([3.0, -1.0])).values, sign(np.zeros(64)).bytes
-    (array([ 2., -2.]), 12)
-    """
-    mean = np.abs(vector).sum() / max(1, len(vector))  # a vector of fewer values than ranks has parts without any
-    return Packet(np.where(vector < 0, -mean, mean), -(-len(vector) // 8) + FULL)
 
 
 def _sparse(
@@ -120,6 +99,16 @@ def _sparse(
     return compress
 
 
+def sign(vector: Floats, seed: int = 0) -> Packet:
+    """One bit for each value, and one scale: the mean magnitude.
+
+    >>> sign(np.array([3.0, -1.0])).values, sign(np.zeros(64)).bytes
+    (array([ 2., -2.]), 12)
+    """
+    mean = np.abs(vector).sum() / max(1, len(vector))  # a vector of fewer values than ranks has parts without any
+    return Packet(np.where(vector < 0, -mean, mean), -(-len(vector) // 8) + FULL)
+
+
 # -- averages ------------------------------------------------------------------------------------
 
 WAYS = ("every hop", "two phases", "gather", "merge")
@@ -134,14 +123,13 @@ def _built(build: Callable[[int], Schedule], ranks: int) -> Schedule:
 
 @dataclass(eq=False)
 class Average:
-    """The mean of the workers' vectors, step after step, compressed on its way, with or without error feedback.
-
-    At every hop: a ring, which compresses each partial sum anew before it travels. Two phases: an all-to-all of
-    packets to owners of parts, who add in full precision, and an all-gather of their packets. Gather: everybody gets
-    everybody's packet, round a ring. Merge: recursive doubling with sparse packets, whose places grow as they meet.
+    """The mean of the workers' vectors, step after step, compressed on its way.
 
     Args:
-        way: one of WAYS.
+        way: "every hop" is a ring, which compresses each partial sum anew before it travels; "two phases" are an
+            all-to-all of packets to owners of parts, who add in full precision, and an all-gather of their packets;
+            "gather" takes everybody's packet round a ring; "merge" is recursive doubling with sparse packets, whose
+            places grow as they meet.
         feedback: whether all who make a packet add what their packets for this place have left out so far.
 
     Attributes:
@@ -164,9 +152,6 @@ class Average:
     compress: Compressor = full
     way: str = "two phases"
     feedback: bool = False
-    bytes: NDArray[np.intp] = field(init=False)
-    largest: dict[int, int] = field(default_factory=dict, init=False)
-    left: dict[tuple[Any, ...], Floats] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         check_counts(workers=self.workers)
@@ -174,6 +159,8 @@ class Average:
         if self.way not in WAYS:
             raise ValueError(f"way {self.way!r}: must be one of {', '.join(WAYS)}")
         self.bytes = np.zeros(self.workers, dtype=np.intp)
+        self.largest = dict[int, int]()
+        self.left = dict[tuple[Any, ...], Floats]()
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
         """The mean as the first worker ends with it; `step` seeds what is random."""
@@ -230,9 +217,9 @@ class Average:
 
     def _merged(self, packets: Sequence[Packet]) -> list[Floats]:
         def add(mine: Packet, other: Packet) -> Packet:
-            values = mine.values + other.values
-            places = np.count_nonzero((mine.values != 0) | (other.values != 0))
-            return Packet(values, min(2 * FULL * int(places), FULL * len(values)))  # never more than a dense vector
+            places = int(np.count_nonzero((mine.values != 0) | (other.values != 0)))
+            size = FULL * min(2 * places, len(mine.values))  # never more than a dense vector
+            return Packet(mine.values + other.values, size)
 
         schedule = _built(allreduce.recursive_doubling, self.workers)
         held = final_values(schedule, [[packet] for packet in packets], add, self._sent)
@@ -253,13 +240,12 @@ class LowRank:
 
     workers: int
     rank: int = 1
-    left: list[Floats] = field(default_factory=list, init=False)
-    right: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         check_counts(rank=self.rank)
         self.ring = Average(self.workers, full, "every hop")
-        self.bytes = self.ring.bytes
+        self.bytes, self.left = self.ring.bytes, [np.zeros(1)] * self.workers
+        self.right = np.zeros((0, 0))
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
         """The mean as every worker ends with it: of the vectors as matrices that are as square as can be."""
@@ -269,10 +255,9 @@ class LowRank:
         columns = -(-size // rows)
         if self.rank > columns:
             raise ValueError(f"rank {self.rank}: {size} numbers make a matrix of {rows} x {columns}, which has less")
-        padding, before = (0, rows * columns - size), self.left or [np.zeros(size)] * self.workers
-        held = [np.pad(vector + left, padding) for vector, left in zip(vectors, before, strict=True)]
-        matrices = [vector.reshape(rows, columns) for vector in held]
-        if self.right is None:
+        whole = [vector + left for vector, left in zip(vectors, self.left, strict=True)]
+        matrices = [np.pad(vector, (0, rows * columns - size)).reshape(rows, columns) for vector in whole]
+        if not self.right.size:
             self.right = np.random.default_rng(0).normal(size=(columns, self.rank))
         left = np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0]
         right = self._mean([m.T @ left for m in matrices])
@@ -292,9 +277,6 @@ class Adam:
     Args:
         warm_up: steps in full precision, after which it is 1-bit Adam (default: all there can be, plain Adam).
 
-    Raises:
-        ValueError: for fewer than one worker or step of warm-up.
-
     Source: Kingma & Ba (2015); Tang et al. (2021).
     """
 
@@ -309,14 +291,13 @@ class Adam:
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
         """The direction as every worker ends with it; steps count from 0."""
-        exact = min(step + 1, self.warm_up)
-        if step < exact:
+        if step < self.warm_up:
             mean = self.exact(vectors, step)
             self.momentum = 0.9 * self.momentum + 0.1 * mean
             self.variance = 0.99 * self.variance + 0.01 * mean**2
         else:
             self.momentum = self.signs([0.9 * self.momentum + 0.1 * vector for vector in vectors], step)
-        variance = self.variance / (1 - 0.99**exact)
+        variance = self.variance / (1 - 0.99 ** min(step + 1, self.warm_up))
         return np.asarray(self.momentum / (1 - 0.9 ** (step + 1)) / (np.sqrt(variance) + 1e-8))
 
 

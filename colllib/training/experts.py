@@ -5,8 +5,6 @@ which ranks each expert lives. `dispatch` makes of both a schedule that `execute
 its reverse in time is the combine: the experts' outputs, weighted, are added on their way home.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,10 +70,7 @@ def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, st
     Args:
         gate: the matrix W of the scores x W, shape (width, experts).
         tokens: x, shape (ranks, tokens, width).
-        weight: of the auxiliary loss; 0 leaves the gate as it is.
-
-    Raises:
-        ValueError: for tokens of another width, a weight that is negative or infinite, or too many steps.
+        weight: of the auxiliary loss, finite; 0 leaves the gate as it is.
 
     Source: Fedus, Zoph & Shazeer (2022), section 2.2, for the loss.
     """
@@ -177,9 +172,6 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
 def with_capacity(routing: Routing, factor: float | Fraction) -> Routing:
     """Drop what exceeds an expert's capacity, ceil(factor x choices / experts): first choices stay first.
 
-    Raises:
-        ValueError: for a factor that is not finite and above 0.
-
     >>> two = route(np.zeros((1, 4, 2)), top_k=1)  # four tokens, all to expert 0
     >>> with_capacity(two, 1).chosen.ravel()
     array([ 0,  0, -1, -1])
@@ -210,11 +202,8 @@ def contiguous(experts: int, ranks: int) -> Placement:
 def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Placement:
     """Equally many experts on every rank, those of the largest load first and each where there is the least to do.
 
-    Each of some further copies, so many in all, goes to the expert with the most tokens per copy.
-
-    Raises:
-        ValueError: if experts and copies together cannot be divided among the ranks, or there are more than
-            N copies of all.
+    Each of some further copies, so many in all, goes to the expert with the most tokens per copy. Experts and copies
+    together must be a multiple of the ranks, and no more than a copy of each expert on each.
 
     Source: the greedy balancer of DeepSeek's EPLB, in one tier.
 
@@ -225,10 +214,8 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
     """
     load = whole_numbers("load", load)
     slots = _held(len(load) + copies, ranks)
-    if copies < 0 or copies > len(load) * (ranks - 1):
-        raise ValueError(
-            f"copies = {copies}: {len(load)} experts on {ranks} ranks have room for 0 to {len(load) * (ranks - 1)}"
-        )
+    if not 0 <= copies <= (most := len(load) * (ranks - 1)):
+        raise ValueError(f"copies = {copies}: {len(load)} experts on {ranks} ranks have room for 0 to {most}")
     if min(load) < 0:
         raise ValueError(f"load {min(load)}: an expert cannot have fewer than 0 tokens")
     times = [1] * len(load)
@@ -249,9 +236,8 @@ def _held(experts: int, ranks: int) -> int:
     check_counts(experts=experts, ranks=ranks)
     check_size("a placement", experts, MOST_SCORES, "experts")
     if experts % ranks:
-        raise ValueError(
-            f"{experts} experts on {ranks} ranks: each must hold equally many, so take {ranks} or a multiple"
-        )
+        more = f"each must hold equally many, so take {ranks} or a multiple"
+        raise ValueError(f"{experts} experts on {ranks} ranks: {more}")
     return experts // ranks
 
 
@@ -274,27 +260,20 @@ COPIES = ("per expert", "per rank", "per box")
 def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Schedule:
     """The uneven all-to-all that takes tokens to their experts' ranks; M is all that a rank's tokens chose.
 
-    Per expert or per rank, everything is sent at once, straight to its rank. Per box, a token crosses to
-    the rank with its own number in the other box once, and is copied there: two steps, as in DeepSeek-V3.
-
     Args:
-        topology: where; per box, with its ranks in boxes.
         goes: the rank that each choice goes to, -1 for none, shape (ranks, tokens, k).
-        copies: of a token: "per expert", "per rank" or "per box".
+        copies: of a token. "per expert" or "per rank", everything is sent at once, straight to its rank. "per box", a
+            token crosses to the rank with its own number in the other box once, and is copied there: two steps, as in
+            DeepSeek-V3.
 
     Raises:
         ValueError: for other copies, or a topology that does not fit.
 
-    >>> from colllib import execute
-    >>> from colllib.metrics import crossings
-    >>> from colllib.topology import boxes
-    >>> goes = np.full((4, 1, 2), 2)
-    >>> goes[..., 1] = 3  # one token on each rank; both its experts live in the second box
-    >>> for way in COPIES:
-    ...     print(way, crossings(execute(dispatch(boxes((2, 2)), goes, way), boxes((2, 2))))["card"].most)
-    per expert 1
-    per rank 1
-    per box 1/2
+    >>> from colllib import execute, metrics, topology
+    >>> where = topology.boxes((2, 2))
+    >>> goes = np.array([[[2, 3]]] * 4)  # one token on each rank; both its experts live in the second box
+    >>> [str(metrics.crossings(execute(dispatch(where, goes, way), where))["card"].most) for way in COPIES]
+    ['1', '1', '1/2']
     """
     goes = whole_numbers("destination", goes)
     ranks, tokens, top_k = goes.shape

@@ -5,11 +5,8 @@ A schedule knows what every rank does; here each rank goes its own way. `Flip` d
 done or nobody can move. Late ranks and slow links are the event clock's (`colllib.events.event_clock`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,35 +45,25 @@ PHASES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Flip:
-    """A ring all-reduce in FP32 in which one bit was flipped, and who can tell.
+class Flip(NamedTuple):
+    """A ring all-reduce in FP32 in which one bit was flipped, and whether each of three checks notices."""
 
-    Attributes:
-        results: what each rank ended with.
-        wrong: the ranks whose result is not the right one.
-        link: whether a checksum on each link notices.
-        hash: whether ranks that compare hashes of their results notice.
-        total: whether the sum of a rank's result differs from that of all gradients by more than rounding.
-    """
-
-    results: list[Singles]
-    wrong: list[int]
-    link: bool
-    hash: bool
-    total: bool
+    results: list[Singles]  # what each rank ended with
+    wrong: list[int]  # the ranks whose result is not the right one
+    link: bool  # a checksum on each link
+    hash: bool  # ranks that compare hashes of their results
+    total: bool  # a result's sum, which differs from that of all gradients by more than rounding
 
 
 def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 26) -> Flip:
-    """Run a ring all-reduce on the gradients and flip one bit.
+    """Run a ring all-reduce on the gradients, one vector per rank, and flip one bit.
 
     Args:
-        gradients: one vector per rank, cut into as many chunks.
         phase: one of PHASES.
         rank: which flips it, or sends what is flipped.
 
     Raises:
-        ValueError: for gradients that are not cut so, or another phase, rank or bit.
+        ValueError: for vectors of several lengths, fewer than three or shorter than ranks; another phase, rank or bit.
 
     >>> data = [np.ones(4, dtype=np.float32)] * 4
     >>> [flip(data, phase).wrong for phase in ("gradient", "all-gather wire", "last hop")]
@@ -163,19 +150,18 @@ def first_difference(right: Schedule, other: Schedule) -> str:
         due, sent = (set(zip(*(c.tolist() for c in s.step(t)[:3]), strict=True)) for s in (right, other))
         if due != sent:
             rank = min(due ^ sent)[0]
-            reason = [
-                ", ".join(f"block {block} to {dst}" for src, dst, block in sorted(some) if src == rank) or "nothing"
-                for some in (due, sent)
-            ]
-            return f"step {t + 1} of {right.num_steps}: rank {rank} should send {reason[0]}, and sends {reason[1]}"
+            own = (
+                [f"block {block} to {dst}" for src, dst, block in sorted(some) if src == rank] for some in (due, sent)
+            )
+            wanted, found = (", ".join(some) or "nothing" for some in own)
+            return f"step {t + 1} of {right.num_steps}: rank {rank} should send {wanted}, and sends {found}"
     return ""
 
 
 # -- programs that do not match ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
+class Call(NamedTuple):
     """A collective as a rank calls it: by which name, the schedule that it follows, and its own vector."""
 
     label: str
@@ -183,33 +169,25 @@ class Call:
     vector: NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What became of a set of programs.
+class Outcome(NamedTuple):
+    """What became of a set of programs."""
 
-    Attributes:
-        results: results[rank][call], the rank's receive buffer, of the calls that it finished.
-        waits: if nobody can go on, which ranks each rank waits for.
-        reason: the reason in one line, "" if all finished.
-    """
-
-    results: list[list[NDArray[Any]]]
-    waits: dict[int, list[int]]
-    reason: str
+    results: list[list[NDArray[Any]]]  # results[rank][call], the rank's receive buffer, of the calls that it finished
+    waits: dict[int, list[int]]  # if nobody can go on, which ranks each rank waits for
+    reason: str  # in one line, "" if all finished
 
     @property
     def cycle(self) -> list[int]:
         """Ranks that wait for one another in a circle, if there are any, from the lowest."""
         import networkx as nx
 
-        waits = nx.DiGraph([(rank, other) for rank in sorted(self.waits) for other in self.waits[rank]])
+        waits = nx.DiGraph([(rank, other) for rank, others in self.waits.items() for other in others])
         ranks = next(nx.simple_cycles(waits), [])
         lowest = ranks.index(min(ranks)) if ranks else 0
         return ranks[lowest:] + ranks[:lowest]
 
 
-@dataclass(eq=False)
-class _Turn:
+class _Turn(NamedTuple):
     """A rank in a step of a call: what it still has to send, how many numbers it still expects, and what has come."""
 
     label: str
@@ -250,9 +228,6 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
 
     Nothing checks that ranks mean the same call, as nothing in a network does: a message is taken for
     what its receiver expects. So programs may finish with wrong results, stop over sizes, or wait for ever.
-
-    Raises:
-        ValueError: for a call for another number of ranks.
 
     >>> one = Call("A", allreduce.ring(3), np.arange(3.0))
     >>> run_programs([[one], [one], [one]]).results[0][0]
@@ -307,10 +282,7 @@ SUMS: dict[str, tuple[Callable[[Singles], Singles], Callable[[Singles], Singles]
 
 
 def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "FP32") -> list[Singles]:
-    """What an all-reduce makes of each rank's FP32 vector, rounded on its way as SUMS says.
-
-    Raises:
-        ValueError: for another precision, or vectors of several lengths.
+    """What an all-reduce makes of each rank's FP32 vector, all of one length, rounded on its way as SUMS says.
 
     >>> small = [np.full(2, x, dtype=np.float32) for x in (256, 1, 1, 1)]
     >>> for precision in SUMS:  # what each rank ends with

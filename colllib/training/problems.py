@@ -1,9 +1,8 @@
 """Small problems that workers with different data minimize together, and descent on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +12,13 @@ from colllib.primitives import check_counts
 from colllib.training.compression import Adam, Average, Floats, LowRank
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Something to minimize, shared among workers whose data differ.
+class Problem(NamedTuple):
+    """Something to minimize, shared among workers whose data differ."""
 
-    Args:
-        start: where descent begins, shape (d,).
-        gradients: of each worker's own loss at x in some step, a list of vectors of shape (d,).
-        loss: the mean over the workers' data, less the least there is where that is known.
-        rate: of plain descent, where it converges well.
-    """
-
-    start: Floats
-    gradients: Callable[[Floats, int], list[Floats]]
-    loss: Callable[[Floats], float]
-    rate: float
+    start: Floats  # where descent begins, shape (d,)
+    gradients: Callable[[Floats, int], list[Floats]]  # of each worker's own loss at x in some step, of shape (d,)
+    loss: Callable[[Floats], float]  # the mean over the workers' data, less the least there is where that is known
+    rate: float  # of plain descent, where it converges well
 
 
 MOST_NUMBERS = 2**24
@@ -54,12 +45,10 @@ def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Proble
         drawn = ((a[r], y[r]) for a, y, r in zip(inputs, outputs, rows, strict=True))
         return [a.T @ (a @ x - y) / dimension for a, y in drawn]
 
-    return Problem(
-        start=np.zeros(dimension),
-        gradients=gradients,
-        loss=lambda x: float(((together @ (x - best)) ** 2).mean() / 2),
-        rate=0.1,
-    )
+    def loss(x: Floats) -> float:
+        return float(((together @ (x - best)) ** 2).mean() / 2)
+
+    return Problem(np.zeros(dimension), gradients, loss, rate=0.1)
 
 
 def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
@@ -77,12 +66,10 @@ def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
         weight = -labels / (1 + np.exp(labels * (inputs @ x)))
         return [w @ a / len(a) + 1e-3 * x for w, a in zip(weight, inputs, strict=True)]
 
-    return Problem(
-        start=np.zeros(dimension),
-        gradients=gradients,
-        loss=lambda x: float(np.logaddexp(0, -labels * (inputs @ x)).mean() + 5e-4 * x @ x),
-        rate=8.0,
-    )
+    def loss(x: Floats) -> float:
+        return float(np.logaddexp(0, -labels * (inputs @ x)).mean() + 5e-4 * x @ x)
+
+    return Problem(np.zeros(dimension), gradients, loss, rate=8.0)
 
 
 def terrain(workers: int, *, seed: int = 0) -> Problem:
@@ -138,7 +125,7 @@ def cancelling() -> Problem:
     >>> here.gradients(here.start, 0)[0], np.mean(here.gradients(here.start, 0), axis=0).round(3)
     (array([-5.5,  4.5,  4.5]), array([1.167, 1.167, 1.167]))
     """
-    rows = np.array([[-3.0, 2.0, 2.0], [2.0, -3.0, 2.0], [2.0, 2.0, -3.0]])
+    rows = 2 - 5 * np.eye(3)
     return Problem(
         start=np.ones(3),
         gradients=lambda x, step: [2 * (row @ x) * row + x / 2 for row in rows],
@@ -155,15 +142,10 @@ MOST_STEPS = 2**15  # of the problems here, about a minute
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a training run did; it ends where the loss is LOST times what it was.
+    """What a training run did; it ends where the loss is LOST times what it was."""
 
-    Attributes:
-        loss: before each step and at the end, shape (steps + 1,).
-        bytes: that the busiest worker had sent by then, shape (steps + 1,).
-    """
-
-    loss: Floats
-    bytes: NDArray[np.intp]
+    loss: Floats  # before each step and at the end, shape (steps + 1,)
+    bytes: NDArray[np.intp]  # that the busiest worker had sent by then, shape (steps + 1,)
 
     @property
     def diverged(self) -> bool:
@@ -176,10 +158,8 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
 
     Args:
         average: a new one, since it goes on counting and remembering.
-        rate: of learning (default: the problem's own).
-
-    Raises:
-        ValueError: for no step or more than MOST_STEPS, or a rate that is not above 0 and finite.
+        steps: up to MOST_STEPS.
+        rate: of learning, above 0 (default: the problem's own).
 
     >>> run = descend(cancelling(), Average(3), 50)
     >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])
