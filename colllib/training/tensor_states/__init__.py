@@ -10,18 +10,3 @@ from colllib.training.tensor_states.graph import Graph, Node, mlp_step, training
 from colllib.training.tensor_states.plans import Machine, Plan, cheapest
 from colllib.training.tensor_states.shards import run, unsharded
 from colllib.training.tensor_states.states import collective, ways
-
-__all__ = [
-    "Graph",
-    "Machine",
-    "Node",
-    "Plan",
-    "cheapest",
-    "collective",
-    "mlp_step",
-    "run",
-    "training_step",
-    "transformer_block",
-    "unsharded",
-    "ways",
-]

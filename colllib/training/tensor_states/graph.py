@@ -1,9 +1,8 @@
 """Graphs of einsums, and the training step that a graph's backward pass makes of it."""
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
@@ -17,37 +16,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Node:
-    """A tensor, and the operation that makes it.
-
-    Args:
-        name: what it is called.
-        letters: its dimensions, small letters.
-        inputs: the tensors that it is made of; none for an input of the graph.
-        kind: "input"; "einsum"; "add" of equal shapes; a name in FUNCTIONS; "rename", which gives dimensions other
-            letters, or the same: then its users share what a change of state costs.
-        along: the dimension that a function needs all of at once (softmax, normalization); it maps value by value
-            without one.
-        keep: an input that stays on its ranks between steps, as parameters do, and takes memory.
-        backward: whether it is made in the backward pass.
-
-    Raises:
-        ValueError: for an unknown kind, dimensions that are not told apart, or a function that needs all of a dimension
-            without one.
-    """
+    """A tensor, and the operation that makes it."""
 
     name: str
-    letters: str
-    inputs: tuple[str, ...] = ()
+    letters: str  # its dimensions, small letters
+    inputs: tuple[str, ...] = ()  # the tensors that it is made of; none for an input of the graph
+    #: "input"; "einsum"; "add" of equal shapes; a name in FUNCTIONS; "rename", which gives dimensions other letters, or
+    #: the same: then its users share what a change of state costs.
     kind: str = "input"
-    along: str = ""
-    keep: bool = False
-    backward: bool = False
+    along: str = ""  # the dimension that softmax and norm need all of at once; others map value by value
+    keep: bool = False  # an input that stays on its ranks between steps, as parameters do, and takes memory
+    backward: bool = False  # whether it is made in the backward pass
 
     def __post_init__(self) -> None:
         if self.kind not in (known := ("input", "einsum", "add", "rename", *FUNCTIONS)):
             raise ValueError(f"{self.name} is a {self.kind!r}: must be one of {', '.join(known)}")
-        along = self.letters if self.kind.removesuffix(" back") in ("softmax", "norm") else ("",)
-        if self.along not in tuple(along):
+        along = tuple(self.letters) if self.kind.removesuffix(" back") in ("softmax", "norm") else ("",)
+        if self.along not in along:
             offered = ", ".join(map(repr, along))
             raise ValueError(f"{self.name} [{self.letters}] along {self.along!r}: must be one of {offered}")
         if len(set(self.letters)) < len(self.letters):
@@ -83,20 +68,11 @@ FUNCTIONS: dict[str, Callable[..., Floats]] = {
 
 @dataclass(frozen=True)
 class Graph:
-    """Tensors in the order in which they are made, and how long their dimensions are.
-
-    Args:
-        nodes: the tensors.
-        sizes: of the letters.
-        same: tensors that must be made in the state of another, as new parameters in that of the old.
-
-    Raises:
-        ValueError: for a letter without a size, an input that is not made before, or shapes that do not fit.
-    """
+    """Tensors in the order in which they are made, and how long their dimensions are."""
 
     nodes: tuple[Node, ...]
-    sizes: Mapping[str, int]
-    same: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int]  # of the letters
+    same: Mapping[str, str] = field(default_factory=dict)  # a tensor -> the one in whose state it must be made
 
     def __post_init__(self) -> None:
         check_counts(**{f"size of {letter}": size for letter, size in self.sizes.items()})
@@ -158,7 +134,7 @@ def training_step(graph: Graph) -> Graph:
         raise ValueError("a training step needs an input that is no parameter")
     last = graph.nodes[-1]
     made = [Node(f"d{last.name}", last.letters, backward=True)]
-    parts: dict[str, list[str]] = {last.name: [made[0].name]}
+    parts = defaultdict(list, {last.name: [made[0].name]})
     for node in reversed(graph.nodes):
         if node.name not in parts:
             continue
@@ -168,13 +144,12 @@ def training_step(graph: Graph) -> Graph:
             made.append(Node(gradient, node.letters, tuple(parts[node.name]), kind, backward=True))
         for place, name in enumerate(node.inputs):
             if node.kind == "add":  # each input's gradient is the sum's
-                parts.setdefault(name, []).append(gradient)
+                parts[name].append(gradient)
                 continue
             alone = sum(other.inputs.count(name) for other in graph.nodes) == 1 and not graph.by_name[name].given
             times = f" {place + 1}" if node.inputs.count(name) > 1 else ""
-            own = f"d{name}" if alone else f"d{name} by {node.name}{times}"
-            made.append(replace(_back(graph, node, place, gradient), name=own, backward=True))
-            parts.setdefault(name, []).append(own)
+            made.append(_back(graph, node, place, gradient, f"d{name}" + ("" if alone else f" by {node.name}{times}")))
+            parts[name].append(made[-1].name)
     same = {f"new {node.name}": node.name for node in graph.nodes if node.keep and node.name in parts}
     for new, old in same.items():
         made.append(Node(new, graph.by_name[old].letters, (old, *parts[old]), "add", backward=True))
@@ -182,16 +157,16 @@ def training_step(graph: Graph) -> Graph:
     return Graph((*graph.nodes, *made), graph.sizes, same)
 
 
-def _back(graph: Graph, node: Node, place: int, gradient: str) -> Node:
+def _back(graph: Graph, node: Node, place: int, gradient: str, called: str) -> Node:
     """The gradient of one input from that of the output."""
-    name = node.inputs[place]
-    letters = graph.by_name[name].letters
-    if node.kind == "einsum":
-        return Node("", letters, (gradient, *node.inputs[:place], *node.inputs[place + 1 :]), "einsum")
-    if node.kind == "rename":
-        return Node("", letters, (gradient,), "rename")
-    of = name if node.kind == "norm" else node.name
-    return Node("", letters, (of, gradient), f"{node.kind} back", node.along)
+    name, kind = node.inputs[place], node.kind
+    if kind == "einsum":
+        inputs = (gradient, *node.inputs[:place], *node.inputs[place + 1 :])
+    elif kind == "rename":
+        inputs = (gradient,)
+    else:
+        inputs, kind = (name if kind == "norm" else node.name, gradient), f"{kind} back"
+    return Node(called, graph.by_name[name].letters, inputs, kind, node.along, backward=True)
 
 
 # -- examples ------------------------------------------------------------------------------------

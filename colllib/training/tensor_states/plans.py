@@ -1,7 +1,5 @@
 """Plans: a way for every operation, what a machine takes for them, and the cheapest by an integer program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -14,42 +12,29 @@ from colllib.primitives import check_counts, is_whole
 from colllib.training.tensor_states.graph import Graph, Node
 from colllib.training.tensor_states.states import AGAIN, KEPT, Change, State, Way, changes, check_state, stage, ways
 
+Ways = Mapping[str, Way]  # by the name of the node
+States = Mapping[str, State]  # by the name of the tensor
+Offers = Mapping[str, list[Way]]
+
 
 @dataclass(frozen=True)
 class Machine:
-    """What a plan is priced on.
+    """What a plan is priced on."""
 
-    Args:
-        mesh: ranks on each axis.
-        bandwidth: of a port on each axis, bytes per second.
-        flops: of a device, per second, for einsums.
-        touch: bytes per second that a device reads and writes in its memory, for everything else.
-        width: bytes of a number.
-        memory: numbers that a device can keep of what stays between steps (default: no limit).
-        activations: numbers that a device can keep from the forward pass for the backward pass (default: no limit).
-        stages: the axis whose ranks are the stages of a pipeline (default: none).
-        microbatches: that a batch is cut into for the pipeline, which runs as 1F1B does.
-
-    Raises:
-        ValueError: for an axis below 1 or one that is not there, a bandwidth for another number of axes, or what is
-            not positive.
-    """
-
-    mesh: tuple[int, ...]
-    bandwidth: tuple[float, ...]
-    flops: float = 400e12
-    touch: float = 3.35e12
-    width: int = 2
-    memory: float = inf
-    activations: float = inf
-    stages: int | None = None
-    microbatches: int = 1
+    mesh: tuple[int, ...]  # ranks on each axis
+    bandwidth: tuple[float, ...]  # of a port on each axis, bytes per second
+    flops: float = 400e12  # of a device, per second, for einsums
+    touch: float = 3.35e12  # bytes per second that a device reads and writes in its memory, for everything else
+    width: int = 2  # bytes of a number
+    memory: float = inf  # numbers that a device can keep of what stays between steps
+    activations: float = inf  # numbers that a device can keep from the forward pass for the backward pass
+    stages: int | None = None  # the axis whose ranks are the stages of a pipeline
+    microbatches: int = 1  # that a batch is cut into for the pipeline, which runs as 1F1B does
 
     def __post_init__(self) -> None:
         if not self.mesh or len(self.bandwidth) != len(self.mesh) or not all(is_whole(n) and n > 0 for n in self.mesh):
-            raise ValueError(
-                f"mesh {self.mesh} with bandwidths {self.bandwidth}: each axis needs ranks and a bandwidth"
-            )
+            speeds = f"bandwidths {self.bandwidth}"
+            raise ValueError(f"mesh {self.mesh} with {speeds}: each axis needs ranks and a bandwidth")
         if self.stages is not None and not 0 <= self.stages < len(self.mesh):
             raise ValueError(f"stages on axis {self.stages}: the mesh {self.mesh} has {len(self.mesh)} axes, from 0")
         check_counts(microbatches=self.microbatches)
@@ -63,11 +48,7 @@ class Machine:
         return 1 if self.stages is None else self.mesh[self.stages]
 
     def change(self, graph: Graph, letters: str, before: State, after: State) -> tuple[float, tuple[Change, ...]]:
-        """Seconds of a change of state, its collectives' lower bounds without latency; and these collectives.
-
-        Raises:
-            ValueError: for a state that the tensor cannot come to.
-        """
+        """Seconds of a change of state, its collectives' lower bounds without latency; and these collectives."""
         sizes = tuple((letter, graph.sizes[letter]) for letter in letters)
         reached = changes(sizes, before, tuple(self.mesh), tuple(self.bandwidth))
         if after not in reached:
@@ -104,8 +85,8 @@ class Plan:
 
     graph: Graph
     machine: Machine
-    ways: Mapping[str, Way]
-    final: Mapping[str, State]
+    ways: Ways
+    final: States
 
     @property
     def states(self) -> dict[str, State]:
@@ -215,8 +196,8 @@ def cheapest(
     graph: Graph,
     machine: Machine,
     *,
-    given: Mapping[str, State] | None = None,
-    final: Mapping[str, State] | None = None,
+    given: States | None = None,
+    final: States | None = None,
     trying_all: bool = False,
 ) -> Plan:
     """The plan with the least seconds, by an integer program: a way for each node, a pair of states for each edge.
@@ -234,7 +215,7 @@ def cheapest(
     given, final = given or {}, final or {}
     for name, state in (*given.items(), *final.items()):
         check_state(graph, name, state, machine.mesh, machine.stages)
-    offered = {node.name: _offers(graph, node, machine, given) for node in graph.nodes}
+    offered = {node.name: _offers(graph, node, machine, given.get(node.name)) for node in graph.nodes}
     chosen = (_by_trial if trying_all else _by_program)(graph, machine, offered, final)
     if chosen is None:
         limits = {"": machine.memory, " of activations": machine.activations}
@@ -243,28 +224,87 @@ def cheapest(
     return Plan(graph, machine, chosen, final)
 
 
-def _offers(graph: Graph, node: Node, machine: Machine, given: Mapping[str, State]) -> list[Way]:
+def _offers(graph: Graph, node: Node, machine: Machine, given: State | None) -> list[Way]:
     """The ways of a node; an input may be in any state unless one is given."""
+    fates = [""]
+    if machine.activations < inf and not (node.keep or node.backward):
+        needed = any(node.name in user.inputs and user.backward for user in graph.nodes)
+        fates = [KEPT, *([] if node.kind == "input" else [AGAIN]), *([] if needed else [""])]
     offered = ways(graph, node, machine.mesh, machine.stages)
-    if machine.activations == inf or node.keep or node.backward:
-        fates = [""]
-    else:
-        fates = [KEPT, AGAIN][: 1 + (node.kind != "input")]
-        if not any(node.name in user.inputs and user.backward for user in graph.nodes):
-            fates.append("")
-    wanted = given.get(node.name)
-    return [replace(way, later=fate) for way in offered if wanted in (None, way.output) for fate in fates]
+    return [replace(way, later=fate) for way in offered if given in (None, way.output) for fate in fates]
 
 
-def _by_trial(
-    graph: Graph, machine: Machine, offered: Mapping[str, list[Way]], final: Mapping[str, State]
-) -> Mapping[str, Way] | None:
-    plans = (Plan(graph, machine, dict(zip(offered, ways, strict=True)), final) for ways in product(*offered.values()))
+def _by_trial(graph: Graph, machine: Machine, offered: Offers, final: States) -> Ways | None:
+    every = (dict(zip(offered, chosen, strict=True)) for chosen in product(*offered.values()))
+    plans = (Plan(graph, machine, chosen, final) for chosen in every)
     best = min((plan for plan in plans if plan.runs), key=lambda plan: plan.seconds, default=None)
     return None if best is None else best.ways
 
 
 Row = tuple[list[tuple[int, float]], float, float]  # a sum of columns times numbers, and its two limits
+Columns = Mapping[str, list[tuple[int, Way]]]  # those of each node's ways
+
+
+def _by_program(graph: Graph, machine: Machine, offered: Offers, final: States) -> Ways | None:
+    rows, columns = list[Row](), dict[str, list[tuple[int, Way]]]()
+    costs, at = list[float](), list[tuple[int, ...]]()  # seconds, and the stages that spend them
+    for node in graph.nodes:
+        columns[node.name] = list(enumerate(offered[node.name], len(costs)))
+        costs += [machine.compute(graph, node, way) for way in offered[node.name]]
+        at += [(stage(way.output),) for way in offered[node.name]]
+        rows.append(([(k, 1.0) for k, _ in columns[node.name]], 1, 1))
+    whole = len(costs)
+    # a tensor, its user, and the columns of the ways that want it in a state and so often
+    edges: list[tuple[str, Node | None, dict[Any, list[int]]]] = [
+        (name, node, _grouped(((way.inputs[place], 1 + (way.later == AGAIN)), k) for k, way in columns[node.name]))
+        for node in graph.nodes
+        for place, name in enumerate(node.inputs)
+    ]
+    edges += [(name, None, {(state, 1): []}) for name, state in final.items()]
+    for name, user, wanted in edges:
+        start, made = len(costs), _grouped((way.output, k) for k, way in columns[name])
+        for before, (after, times) in product(made, wanted):
+            costs.append(times * _moving(graph, machine, name, user, before, after))
+            at.append((stage(before), stage(after)))
+        pairs = np.arange(start, len(costs)).reshape(len(made), len(wanted))
+        for sums, users in ((pairs, made.values()), (pairs.T, wanted.values())):
+            for added, takers in zip(sums.tolist(), users, strict=True):
+                total = 0 if takers else 1
+                rows.append(([*((k, 1.0) for k in added), *((k, -1.0) for k in takers)], total, total))
+    rows += _alike(graph, columns)
+    rows += _limits(graph, machine, columns)
+    loads = [[k in spending for spending in at] for k in range(machine.depth)]
+    found = _solved(rows, costs, whole, loads, machine.microbatches)
+    if found is None:
+        return None
+    return {name: max(own, key=lambda column: found[column[0]])[1] for name, own in columns.items()}
+
+
+def _alike(graph: Graph, columns: Columns) -> Iterator[Row]:
+    """What is made in the state of another: the old one is made in just one of them."""
+    for pair in graph.same.items():
+        new, old = (_grouped((_elsewhere(way.output), k) for k, way in columns[name]) for name in pair)
+        for state, made in old.items():
+            yield [*((k, 1.0) for k in new.get(state, [])), *((k, -1.0) for k in made)], 0, 0
+
+
+def _limits(graph: Graph, machine: Machine, columns: Columns) -> Iterator[Row]:
+    """What fits the memory; and what is computed again finds its inputs."""
+    for which, limit in enumerate((machine.memory, machine.activations)):
+        for k in range(machine.depth) if limit < inf else ():
+            terms = [
+                (column, machine.keeps(graph, node, way)[which])
+                for node in graph.nodes
+                for column, way in columns[node.name]
+                if stage(way.output) == k
+            ]
+            yield [term for term in terms if term[1]], -inf, limit
+    for node in graph.nodes:
+        again = [(k, 1.0) for k, way in columns[node.name] if way.later == AGAIN]
+        for name in node.inputs:
+            gone = [(k, 1.0) for k, way in columns[name] if _dropped(graph.by_name[name], way)]
+            if again and gone:
+                yield [*again, *gone], -inf, 1
 
 
 def _solved(
@@ -285,75 +325,16 @@ def _solved(
         here = [(k, float(price[k])) for k, counts in enumerate(load) if counts and price[k]]
         rows.append(([*here, (most, -1.0)], -inf, 0))
     entries = [(row, *term) for row, (terms, _, _) in enumerate(rows) for term in terms]
-    row, column, value = (np.array(part) for part in zip(*entries, strict=True))
-    low, high = (np.array(limits) for limits in list(zip(*rows, strict=True))[1:])
+    row, column, value = map(np.array, zip(*entries, strict=True))
+    _, low, high = zip(*rows, strict=True)
     found = milp(
         np.append(price, microbatches - 1),
         integrality=(np.arange(most + 1) < whole).astype(int),
         bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), inf)),
-        constraints=LinearConstraint(coo_array((value, (row, column)), shape=(len(rows), most + 1)).tocsr(), low, high),
+        constraints=LinearConstraint(coo_array((value, (row, column))).tocsr(), np.array(low), np.array(high)),
         options={"mip_rel_gap": 0},
     )
     return None if found.x is None else np.asarray(found.x)
-
-
-def _by_program(
-    graph: Graph, machine: Machine, offered: Mapping[str, list[Way]], final: Mapping[str, State]
-) -> Mapping[str, Way] | None:
-    rows, columns = list[Row](), dict[str, list[tuple[int, Way]]]()
-    costs, loads = list[float](), list[tuple[int, ...]]()
-    for node in graph.nodes:
-        columns[node.name] = list(enumerate(offered[node.name], len(costs)))
-        costs += [machine.compute(graph, node, way) for way in offered[node.name]]
-        loads += [(stage(way.output),) for way in offered[node.name]]
-        rows.append(([(k, 1.0) for k, _ in columns[node.name]], 1, 1))
-    whole = len(costs)
-    # a tensor, its user, and the columns of the ways that want it in a state and so often
-    edges: list[tuple[str, Node | None, dict[Any, list[int]]]] = [
-        (name, node, _grouped(((way.inputs[place], 1 + (way.later == AGAIN)), k) for k, way in columns[node.name]))
-        for node in graph.nodes
-        for place, name in enumerate(node.inputs)
-    ]
-    edges += [(name, None, {(state, 1): []}) for name, state in final.items()]
-    for name, user, wanted in edges:
-        start, made = len(costs), _grouped((way.output, k) for k, way in columns[name])
-        for before, (after, times) in product(made, wanted):
-            costs.append(times * _moving(graph, machine, name, user, before, after))
-            loads.append((stage(before), stage(after)))
-        pairs = np.arange(start, len(costs)).reshape(len(made), len(wanted))
-        for sums, users in ((pairs, made.values()), (pairs.T, wanted.values())):
-            for added, takers in zip(sums.tolist(), users, strict=True):
-                total = 0 if takers else 1
-                rows.append(([*((k, 1.0) for k in added), *((k, -1.0) for k in takers)], total, total))
-    for new, old in graph.same.items():
-        ends = [_grouped((_elsewhere(way.output), k) for k, way in columns[name]) for name in (new, old)]
-        for state in ends[1]:  # the old one is made in just one of them
-            signs = zip(ends, (1.0, -1.0), strict=True)
-            rows.append(([(k, sign) for end, sign in signs for k in end.get(state, [])], 0, 0))
-    rows += _limits(graph, machine, columns)
-    found = _solved(rows, costs, whole, [[k in on for on in loads] for k in range(machine.depth)], machine.microbatches)
-    if found is None:
-        return None
-    return {name: max(own, key=lambda column: found[column[0]])[1] for name, own in columns.items()}
-
-
-def _limits(graph: Graph, machine: Machine, columns: Mapping[str, list[tuple[int, Way]]]) -> Iterator[Row]:
-    """What fits the memory; and what is computed again finds its inputs."""
-    for which, limit in enumerate((machine.memory, machine.activations)):
-        for k in range(machine.depth) if limit < inf else ():
-            terms = [
-                (column, machine.keeps(graph, node, way)[which])
-                for node in graph.nodes
-                for column, way in columns[node.name]
-                if stage(way.output) == k
-            ]
-            yield [term for term in terms if term[1]], -inf, limit
-    for node in graph.nodes:
-        again = [(k, 1.0) for k, way in columns[node.name] if way.later == AGAIN]
-        for name in node.inputs:
-            gone = [(k, 1.0) for k, way in columns[name] if _dropped(graph.by_name[name], way)]
-            if again and gone:
-                yield [*again, *gone], -inf, 1
 
 
 def _grouped(columns: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:

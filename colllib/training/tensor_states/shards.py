@@ -1,16 +1,14 @@
 """Plans executed on numpy shards: every change of state runs through a schedule of this library."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from math import prod
+from collections.abc import Mapping
+from math import inf, prod
 
 import numpy as np
 
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
 from colllib.training.tensor_states.graph import FUNCTIONS, Floats, Graph, Node
-from colllib.training.tensor_states.plans import Plan
-from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State
+from colllib.training.tensor_states.plans import Machine, Plan
+from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State, stage
 from colllib.values import run_on
 
 Shards = dict[int, Floats]  # by rank; in a pipeline of one stage's ranks
@@ -29,18 +27,29 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
     for place, node in enumerate(graph.nodes):
         if node.backward and not graph.nodes[place - 1].backward:
             _turn(plan, shards)
+        state, final = plan.states[node.name], plan.final.get(node.name)
         if node.kind == "input":
             _check_value(graph, node, values)
-            shards[node.name] = _cut(values[node.name], node.letters, plan.states[node.name], plan.machine.mesh)
+            whole = _given(values[node.name], plan.machine, state)
+            shards[node.name] = _changed(whole, plan, node.name, _everywhere(state), state)
         else:
             shards[node.name] = _made(plan, node, shards)
-        if node.name in plan.final:
-            state = plan.final[node.name]
-            everywhere = tuple(here if here.isdigit() else REPLICATED for here in state)
-            parts = _changed(shards[node.name], plan, node.name, plan.states[node.name], state)
-            found[node.name], *others = _changed(parts, plan, node.name, state, everywhere).values()
+        if final is not None:
+            parts = _changed(shards[node.name], plan, node.name, state, final)
+            found[node.name], *others = _changed(parts, plan, node.name, final, _everywhere(final)).values()
             assert all(np.array_equal(found[node.name], other) for other in others)
     return found
+
+
+def _everywhere(state: State) -> State:
+    """That of the whole tensor on each rank of the stage."""
+    return tuple(here if here.isdigit() else REPLICATED for here in state)
+
+
+def _given(value: Floats, machine: Machine, state: State) -> Shards:
+    """The whole tensor on each rank of its stage."""
+    places, axis = enumerate(np.ndindex(*machine.mesh)), machine.stages
+    return {rank: value for rank, place in places if axis is None or place[axis] == stage(state)}
 
 
 def _check_value(graph: Graph, node: Node, values: Mapping[str, Floats]) -> None:
@@ -52,7 +61,7 @@ def _check_value(graph: Graph, node: Node, values: Mapping[str, Floats]) -> None
 
 def _turn(plan: Plan, shards: dict[str, Shards]) -> None:
     """What the backward pass begins with, if not all was kept: the rest is dropped, and some of it made again."""
-    if plan.machine.activations < float("inf"):
+    if plan.machine.activations < inf:
         for node in plan.graph.nodes:
             if not node.keep and plan.ways[node.name].later != KEPT:
                 shards.pop(node.name, None)
@@ -91,33 +100,17 @@ def _local(graph: Graph, node: Node, parts: list[Floats]) -> Floats:
     return np.asarray(np.moveaxis(FUNCTIONS[node.kind](*last), -1, axis))
 
 
-def _lines(mesh: Sequence[int], axis: int) -> list[list[int]]:
-    """The groups of ranks along an axis."""
-    lines: list[list[int]] = np.moveaxis(np.arange(prod(mesh)).reshape(mesh), axis, -1).reshape(-1, mesh[axis]).tolist()
-    return lines
-
-
-def _cut(value: Floats, letters: str, state: State, mesh: Sequence[int]) -> Shards:
-    found = {}
-    for rank, place in enumerate(np.ndindex(*mesh)):
-        part = value
-        for here, size, own in zip(state, mesh, place, strict=True):
-            if here.islower():
-                part = np.split(part, size, axis=letters.index(here))[own]
-        if all(not here.isdigit() or int(here) == own for here, own in zip(state, place, strict=True)):
-            found[rank] = part
-    return found
-
-
 def _changed(shards: Shards, plan: Plan, name: str, now: State, after: State) -> Shards:
+    """A tensor's shards in another state, by collectives along the lines of ranks on their axes."""
     letters, mesh, found = plan.graph.by_name[name].letters, plan.machine.mesh, dict(shards)
+    ranks = np.arange(prod(mesh)).reshape(mesh)
     for axis, primitive, _, reached in plan.machine.change(plan.graph, letters, now, after)[1]:
-        for line in (line for line in _lines(mesh, axis) if found.keys() & set(line)):
+        for line in np.moveaxis(ranks, axis, -1).reshape(-1, mesh[axis]).tolist():
             if primitive == "point-to-point":
-                found[line[int(after[axis])]] = found.pop(line[int(now[axis])])
-                continue
-            moved = _moved(primitive, [found[rank] for rank in line], letters, now[axis], reached[axis])
-            found.update(zip(line, moved, strict=True))
+                found[line[int(reached[axis])]] = found.pop(line[int(now[axis])])
+            elif line[0] in found:  # and so all of them
+                moved = _moved(primitive, [found[rank] for rank in line], letters, now[axis], reached[axis])
+                found.update(zip(line, moved, strict=True))
         now = reached
     return found
 
@@ -131,12 +124,10 @@ def _moved(primitive: str, parts: list[Floats], letters: str, before: str, after
         schedule = (allgather if primitive == "all-gather" else reducescatter).ring(ranks)
         return [np.moveaxis(rows, 0, axis) for rows in run_on(schedule, [np.moveaxis(part, axis, 0) for part in parts])]
     if primitive == "all-to-all":
-        pieces = [np.stack(np.split(part, ranks, axis=axis)) for part in parts]
-        return [
-            np.concatenate(list(row), axis=letters.index(before)) for row in run_on(alltoall.pairwise(ranks), pieces)
-        ]
+        received = run_on(alltoall.pairwise(ranks), [np.stack(np.split(part, ranks, axis)) for part in parts])
+        return [np.concatenate(list(row), axis=letters.index(before)) for row in received]
     if after != PARTIAL:
-        return [np.split(part, ranks, axis=axis)[own] for own, part in enumerate(parts)]
+        return [np.split(part, ranks, axis)[own] for own, part in enumerate(parts)]
     nothing = np.zeros_like(parts[0])  # terms of a sum: the tensor itself and zeros, or each shard with zeros around it
     if before == REPLICATED:
         return [parts[0]] + [nothing] * (ranks - 1)

@@ -1,8 +1,6 @@
 """States of tensors: in which ones an operation runs without communication, and the collectives between them."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -20,14 +18,11 @@ KEPT, AGAIN = "kept", "again"
 
 @dataclass(frozen=True)
 class Way:
-    """How an operation runs: in which states of its inputs and of its output.
-
-    Later the backward pass finds its tensor KEPT, or computes it AGAIN; "" where all is kept or nothing is needed.
-    """
+    """How an operation runs: in which states of its inputs and of its output."""
 
     inputs: tuple[State, ...]
     output: State
-    later: str = ""
+    later: str = ""  # the backward pass finds its tensor KEPT, or computes it AGAIN; "" if all is kept, or not needed
 
 
 def stage(state: State) -> int:
@@ -56,12 +51,8 @@ def ways(graph: Graph, node: Node, mesh: Sequence[int], stages: int | None = Non
         [(str(k),) * (len(node.inputs) + 1) for k in range(size)] if axis == stages else _on_axis(graph, node, size)
         for axis, size in enumerate(mesh)
     ]
-    found = []
-    for columns in product(*each):
-        *inputs, output = zip(*columns, strict=True)
-        if not any(_cut_twice(state) for state in (*inputs, output)):
-            found.append(Way(tuple(inputs), output))
-    return found
+    states = (tuple(zip(*columns, strict=True)) for columns in product(*each))  # of the inputs, and of the output
+    return [Way(found[:-1], found[-1]) for found in states if not any(map(_cut_twice, found))]
 
 
 def _on_axis(graph: Graph, node: Node, size: int) -> list[State]:
@@ -75,12 +66,12 @@ def _on_axis(graph: Graph, node: Node, size: int) -> list[State]:
         if letter != node.along and graph.sizes[letter] % size == 0:
             inputs = (letter if letter in shape else REPLICATED for shape in shapes)
             found.append((*inputs, letter if letter in node.letters else PARTIAL))
-    if node.kind == "einsum":  # linear in each of its inputs
+    if node.kind == "add":
+        found.append((PARTIAL,) * (len(shapes) + 1))
+    elif node.kind == "einsum":  # linear in each of its inputs
         for place in range(len(shapes)):
             inputs = (PARTIAL if other == place else REPLICATED for other in range(len(shapes)))
             found.append((*inputs, PARTIAL))
-    elif node.kind == "add":
-        found.append((PARTIAL,) * (len(shapes) + 1))
     return found
 
 
@@ -89,24 +80,25 @@ def _cut_twice(state: State) -> bool:
     return len(set(letters)) < len(letters)
 
 
-def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int], stages: int | None = None) -> None:
-    """Refuse a state that a tensor cannot be in.
+def _offered(sizes: Mapping[str, int], size: int, staged: bool) -> list[str]:
+    """What a tensor of such dimensions can be on an axis of so many ranks."""
+    if staged:
+        return [str(k) for k in range(size)]
+    return [REPLICATED, PARTIAL, *(letter for letter, length in sizes.items() if length % size == 0)]
 
-    Raises:
-        ValueError: naming the tensor, the axis and what it can be there.
-    """
+
+def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int], stages: int | None = None) -> None:
+    """Refuse a state that a tensor cannot be in, naming the tensor, the axis and what it can be there."""
     if name not in graph.by_name:
         raise ValueError(f"no tensor {name!r}: there are {', '.join(graph.by_name)}")
     if len(state) != len(mesh):
         raise ValueError(f"state {state} of {name}: the mesh has {len(mesh)} axes")
-    letters = graph.by_name[name].letters
+    sizes = {letter: graph.sizes[letter] for letter in graph.by_name[name].letters}
     for axis, (here, size) in enumerate(zip(state, mesh, strict=True)):
-        cut = [letter for letter in letters if graph.sizes[letter] % size == 0]
-        offered = [str(k) for k in range(size)] if axis == stages else [REPLICATED, PARTIAL, *cut]
-        if here not in offered:
-            shape = ", ".join(f"{letter} = {graph.sizes[letter]}" for letter in letters)
+        if here not in (offered := _offered(sizes, size, axis == stages)):
+            tensor = f"{name} ({', '.join(f'{letter} = {length}' for letter, length in sizes.items())})"
             raise ValueError(
-                f"{name} ({shape}) cannot be {here!r} on axis {axis} of {size} ranks: it can be {', '.join(offered)}"
+                f"{tensor} cannot be {here!r} on axis {axis} of {size} ranks: it can be {', '.join(offered)}"
             )
     if _cut_twice(state):
         raise ValueError(f"state {state} of {name}: a letter is cut on one axis at most")
@@ -143,9 +135,7 @@ def changes(
 
     Args:
         sizes: the tensor's letters, and how long each dimension is.
-        before: the state from which.
-        mesh: ranks on each axis.
-        bandwidth: of a port on each axis, bytes per second.
+        mesh, bandwidth: ranks on each axis, and bytes per second of a port.
 
     Returns:
         by state the seconds for a number of one byte, each collective at its lower bound, and the fewest changes
@@ -176,11 +166,11 @@ def _one_change(sizes: tuple[tuple[str, int], ...], now: State, mesh: tuple[int,
     """The changes on one axis; a letter is free before another axis takes it."""
     for axis, here in enumerate(now):
         others = now[:axis] + now[axis + 1 :]
-        cut = [letter for letter, size in sizes if size % mesh[axis] == 0 and letter not in others]
-        for goal in [str(k) for k in range(mesh[axis])] if here.isdigit() else [REPLICATED, PARTIAL, *cut]:
-            if name := collective(here, goal):
-                held = prod(n for own, n in enumerate(mesh) if own != axis and now[own].islower())
-                numbers = prod(size for _, size in sizes) // held
+        held = prod(n for own, n in enumerate(mesh) if own != axis and now[own].islower())
+        numbers = prod(size for _, size in sizes) // held
+        for goal in _offered(dict(sizes), mesh[axis], here.isdigit()):
+            name = collective(here, goal)
+            if name and not (goal.islower() and goal in others):
                 # in an all-to-all M is what one rank has
                 share = numbers // mesh[axis] if name == "all-to-all" else numbers
                 yield axis, name, share, (*now[:axis], goal, *now[axis + 1 :])
