@@ -27,15 +27,9 @@ class Work(NamedTuple):
     part: int
 
 
-#: How many passes a stage begins with before its first backward, of so many, with so many stages after it: GPipe
-#: (Huang and others, 2019), 1F1B (Narayanan and others, 2019), its interleaved form (Narayanan and others, 2021), and
-#: ZB-H1 (Qi and others, 2024), which delays the gradients of stage s's weights by s microbatches.
-SCHEDULES: dict[str, Callable[[int, int, int, int], int]] = {
-    "gpipe": lambda passes, after, stages, chunks: passes,
-    "1f1b": lambda passes, after, stages, chunks: after,
-    "interleaved": lambda passes, after, stages, chunks: 2 * after + (chunks - 1) * stages,
-    "zb-h1": lambda passes, after, stages, chunks: after,
-}
+#: GPipe (Huang and others, 2019), 1F1B (Narayanan and others, 2019), its interleaved form (Narayanan and others, 2021),
+#: and ZB-H1 (Qi and others, 2024), which delays the gradients of stage s's weights by s microbatches.
+SCHEDULES = ("gpipe", "1f1b", "interleaved", "zb-h1")
 
 
 def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int = 1) -> list[Work]:
@@ -65,14 +59,14 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
         chunk = place // stages if kind == "F" else chunks - 1 - place // stages
         return Work(kind, turn * stages + k % stages, chunk * stages + stage)
 
-    passes = microbatches * chunks
-    warm = min(SCHEDULES[schedule](passes, stages - 1 - stage, stages, chunks), passes)
-    found = [at("F", k) for k in range(warm)]
+    passes, after = microbatches * chunks, stages - 1 - stage
+    warm = {"gpipe": passes, "interleaved": 2 * after + (chunks - 1) * stages}.get(schedule, after)
+    forward, backward = ([at(kind, k) for k in range(passes)] for kind in "FB")
+    weights = [Work("W", k, stage) for k in range(passes)] if schedule == "zb-h1" else []
+    found = forward[:warm]
     for k in range(passes):  # one forward and one backward in turn, then what is left backward
-        found += [*([at("F", warm + k)] if warm + k < passes else []), at("B", k)]
-        if schedule == "zb-h1" and k >= stage:
-            found.append(Work("W", k - stage, stage))
-    return found + [Work("W", k, stage) for k in range(max(0, passes - stage), passes) if schedule == "zb-h1"]
+        found += [*forward[warm + k : warm + k + 1], backward[k], *weights[max(0, k - stage) : max(0, k - stage + 1)]]
+    return found + weights[max(0, passes - stage) :]
 
 
 def compute(stage: int) -> str:
