@@ -15,7 +15,7 @@ from colllib.algorithms import allreduce
 from colllib.mpi import inputs, outputs
 from colllib.primitives import check_rank, is_whole
 from colllib.schedule import Schedule, Step
-from colllib.values import Message, final_values
+from colllib.values import Message, Wire, final_values
 
 Singles = NDArray[np.float32]
 
@@ -101,10 +101,7 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
 
 
 def _summed(
-    schedule: Schedule,
-    gradients: Sequence[Singles],
-    wire: Callable[[Singles, Message], Singles] | None = None,
-    add: Callable[[Singles, Singles], Singles] = np.add,
+    schedule: Schedule, gradients: Sequence[Singles], wire: Wire | None = None, add: Callable[..., Singles] = np.add
 ) -> list[Singles]:
     parts = [np.array_split(np.asarray(g, dtype=np.float32), len(schedule.blocks)) for g in gradients]
     return [np.concatenate(row) for row in final_values(schedule, parts, add, wire)]
@@ -273,8 +270,10 @@ def bf16(values: Singles) -> Singles:
     return np.where(np.isnan(single), single, rounded.view(np.float32))
 
 
+Rounding = Callable[[Singles], Singles]
+
 #: What is rounded on the wire, and after each addition.
-SUMS: dict[str, tuple[Callable[[Singles], Singles], Callable[[Singles], Singles]]] = {
+SUMS: dict[str, tuple[Rounding, Rounding]] = {
     "FP32": (np.asarray, np.asarray),
     "BF16 on the wire": (bf16, np.asarray),
     "BF16 sums": (bf16, bf16),
