@@ -14,7 +14,6 @@ from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.metrics import crossings
 from colllib.parallelism import MODELS, Plan
-from colllib.primitives import check_counts
 from colllib.topology.presets import PRESETS
 from colllib.training import experts as routing
 from colllib.training.pipelines import compute
@@ -121,7 +120,6 @@ def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: st
     where = topology(on)
     if gate not in GATES:
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
-    check_counts(experts=experts, tokens=tokens)
     check_size("tokens for every expert", where.ranks, MOST_RANKS, "ranks")
     place = routing.contiguous(experts, where.ranks)
     chosen = routing.route(routing.zipf_scores(where.ranks, tokens, experts, GATES[gate]), top_k)
