@@ -243,15 +243,14 @@ def _by_trial(graph: Graph, machine: Machine, offered: Offers, final: States) ->
 
 Row = tuple[list[tuple[int, float]], float, float]  # a sum of columns times numbers, and its two limits
 Columns = Mapping[str, list[tuple[int, Way]]]  # those of each node's ways
+Cost = tuple[float, set[int]]  # the seconds of a column, and the stages that spend them
 
 
 def _by_program(graph: Graph, machine: Machine, offered: Offers, final: States) -> Ways | None:
-    rows, columns = list[Row](), dict[str, list[tuple[int, Way]]]()
-    costs, at = list[float](), list[tuple[int, ...]]()  # seconds, and the stages that spend them
+    rows, columns, costs = list[Row](), dict[str, list[tuple[int, Way]]](), list[Cost]()
     for node in graph.nodes:
         columns[node.name] = list(enumerate(offered[node.name], len(costs)))
-        costs += [machine.compute(graph, node, way) for way in offered[node.name]]
-        at += [(stage(way.output),) for way in offered[node.name]]
+        costs += [(machine.compute(graph, node, way), {stage(way.output)}) for way in offered[node.name]]
         rows.append(([(k, 1.0) for k, _ in columns[node.name]], 1, 1))
     whole = len(costs)
     # a tensor, its user, and the columns of the ways that want it in a state and so often
@@ -264,8 +263,8 @@ def _by_program(graph: Graph, machine: Machine, offered: Offers, final: States) 
     for name, user, wanted in edges:
         start, made = len(costs), _grouped((way.output, k) for k, way in columns[name])
         for before, (after, times) in product(made, wanted):
-            costs.append(times * _moving(graph, machine, name, user, before, after))
-            at.append((stage(before), stage(after)))
+            seconds = times * _moving(graph, machine, name, user, before, after)
+            costs.append((seconds, {stage(before), stage(after)}))
         pairs = np.arange(start, len(costs)).reshape(len(made), len(wanted))
         for sums, users in ((pairs, made.values()), (pairs.T, wanted.values())):
             for added, takers in zip(sums.tolist(), users, strict=True):
@@ -273,8 +272,7 @@ def _by_program(graph: Graph, machine: Machine, offered: Offers, final: States) 
                 rows.append(([*((k, 1.0) for k in added), *((k, -1.0) for k in takers)], total, total))
     rows += _alike(graph, columns)
     rows += _limits(graph, machine, columns)
-    loads = [[k in spending for spending in at] for k in range(machine.depth)]
-    found = _solved(rows, costs, whole, loads, machine.microbatches)
+    found = _solved(rows, costs, whole, machine)
     if found is None:
         return None
     return {name: max(own, key=lambda column: found[column[0]])[1] for name, own in columns.items()}
@@ -307,9 +305,7 @@ def _limits(graph: Graph, machine: Machine, columns: Columns) -> Iterator[Row]:
                 yield [*again, *gone], -inf, 1
 
 
-def _solved(
-    rows: list[Row], costs: list[float], whole: int, loads: list[list[bool]], microbatches: int
-) -> np.ndarray | None:
+def _solved(rows: list[Row], costs: list[Cost], whole: int, machine: Machine) -> np.ndarray | None:
     """The columns between 0 and 1, the first `whole` of them integers, with the least time; or None.
 
     The time is that of all costs, and of the largest load for each further microbatch.
@@ -317,18 +313,18 @@ def _solved(
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
-    price = np.array(costs)
+    price = np.array([seconds for seconds, _ in costs])
     possible = np.isfinite(price)
     price = np.where(possible, price, 0.0) / (price[possible].max(initial=0) or 1.0)
     most = len(price)  # the column of the largest load
-    for load in loads:
-        here = [(k, float(price[k])) for k, counts in enumerate(load) if counts and price[k]]
+    for own in range(machine.depth):
+        here = [(k, float(price[k])) for k, (_, where) in enumerate(costs) if own in where and price[k]]
         rows.append(([*here, (most, -1.0)], -inf, 0))
     entries = [(row, *term) for row, (terms, _, _) in enumerate(rows) for term in terms]
     row, column, value = map(np.array, zip(*entries, strict=True))
     _, low, high = zip(*rows, strict=True)
     found = milp(
-        np.append(price, microbatches - 1),
+        np.append(price, machine.microbatches - 1),
         integrality=(np.arange(most + 1) < whole).astype(int),
         bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), inf)),
         constraints=LinearConstraint(coo_array((value, (row, column))).tocsr(), np.array(low), np.array(high)),

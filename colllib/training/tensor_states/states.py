@@ -38,14 +38,8 @@ def ways(graph: Graph, node: Node, mesh: Sequence[int], stages: int | None = Non
 
     >>> nodes = (Node("x", "ab"), Node("w", "bc"), Node("y", "ac", ("x", "w"), "einsum"))
     >>> graph = Graph(nodes, {"a": 4, "b": 4, "c": 4})
-    >>> for way in ways(graph, graph.nodes[2], (2,)):
-    ...     print(way.inputs, way.output)
-    (('R',), ('R',)) ('R',)
-    (('a',), ('R',)) ('a',)
-    (('b',), ('b',)) ('P',)
-    (('R',), ('c',)) ('c',)
-    (('P',), ('R',)) ('P',)
-    (('R',), ('P',)) ('P',)
+    >>> [(*way.inputs[0], *way.inputs[1], *way.output) for way in ways(graph, graph.nodes[2], (2,))]
+    [('R', 'R', 'R'), ('a', 'R', 'a'), ('b', 'b', 'P'), ('R', 'c', 'c'), ('P', 'R', 'P'), ('R', 'P', 'P')]
     """
     each = [
         [(str(k),) * (len(node.inputs) + 1) for k in range(size)] if axis == stages else _on_axis(graph, node, size)
