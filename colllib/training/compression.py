@@ -132,11 +132,6 @@ class Average:
             places grow as they meet.
         feedback: whether all who make a packet add what their packets for this place have left out so far.
 
-    Attributes:
-        bytes: that each worker has sent so far, shape (workers,).
-        largest: the largest packet so far in each step of the collective.
-        left: what the packets for each place have left out; a place ends with the number of the part.
-
     Raises:
         ValueError: for another way or fewer than one worker; when called, for vectors that do not fit.
 
@@ -158,9 +153,9 @@ class Average:
         check_size("a count of bytes for each worker", self.workers, MOST_NODES, "workers")
         if self.way not in WAYS:
             raise ValueError(f"way {self.way!r}: must be one of {', '.join(WAYS)}")
-        self.bytes = np.zeros(self.workers, dtype=np.intp)
-        self.largest = dict[int, int]()
-        self.left = dict[tuple[Any, ...], Floats]()
+        self.bytes = np.zeros(self.workers, dtype=np.intp)  # that each worker has sent so far
+        self.largest = dict[int, int]()  # packet so far in each step of the collective
+        self.left = dict[tuple[Any, ...], Floats]()  # by packets for each place, which ends with the number of the part
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
         """The mean as the first worker ends with it; `step` seeds what is random."""

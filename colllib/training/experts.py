@@ -13,16 +13,14 @@ from itertools import groupby
 from math import ceil, isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
 from colllib.exact import Fractions, IntArray
 from colllib.limits import check_size
 from colllib.primitives import Blocks, check_counts, is_whole, whole_numbers
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology
-from colllib.training.tensor_states.graph import softmax
+from colllib.training.tensor_states.graph import Floats, softmax
 
-Floats = NDArray[np.float64]
 Placement = tuple[tuple[int, ...], ...]
 
 DROPPED = -1
@@ -32,12 +30,10 @@ MOST_SCORES = 2**20
 
 
 def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *, seed: int = 0) -> Floats:
-    """Scores whose best k are k different experts, drawn with the popularity of a Zipf law.
+    """Scores of each rank's tokens whose best k are k different experts, drawn with the popularity of a Zipf law.
 
-    Args:
-        ranks, tokens: N ranks with so many tokens each.
-        experts: E; which of them is the most popular is drawn too.
-        exponent: the k-th most popular is drawn k^-exponent times as often as the first; 0 is uniform.
+    The k-th most popular is drawn k^-exponent times as often as the first, so that 0 is uniform; which is the most
+    popular is drawn too.
 
     >>> zipf_scores(2, 3, 8).shape
     (2, 3, 8)
