@@ -329,6 +329,13 @@ def test_of_two_axes_that_swap_their_letters_one_gives_way_first():
     assert np.array_equal(found["y"], values["x"])
 
 
+def test_an_input_that_is_partial_is_the_sum_of_what_its_ranks_hold():
+    graph = Graph((Node("x", "ab"), Node("y", "ab", ("x",), "rename")), {"a": 4, "b": 4})
+    chosen, values = {"x": Way((), ("P",)), "y": Way((("P",),), ("P",))}, inputs(graph)
+    found = ts.run(ts.Plan(graph, Machine((2,), (1.0,)), chosen, {"y": ("R",)}), values)
+    assert np.array_equal(found["y"], values["x"])
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
