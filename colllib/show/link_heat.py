@@ -4,11 +4,13 @@ All that is drawn is counted by executing a schedule: the loads are the ledger's
 those whose messages crossed the link.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from itertools import accumulate
+from math import ceil
 from typing import Any
 
 from colllib.algorithms import relay
@@ -19,13 +21,13 @@ from colllib.show.control import Control, Part, counted
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, legend_row
+from colllib.show.geometry import Point
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row
-from colllib.show.theme import escape, letter
+from colllib.show.theme import escape, letter, listed
 from colllib.show.views import Rows, Told
 from colllib.topology import Lattice, Topology, mesh, torus
-from colllib.topology.paths import routed
 from colllib.topology.routes import alternating_torus
 
 DIMS = {
@@ -51,41 +53,48 @@ RULES: dict[str, dict[str, How]] = {
 
 
 def rules(shape: str) -> tuple[str, ...]:
-    """The rules that are offered for a shape.
-
-    >>> rules("mesh 4 × 4")
-    ('X first', 'half X first, half Y first')
-    """
+    """The rules that are offered for a shape."""
     return tuple(RULES[SHAPES[shape][0]])
 
 
 @dataclass(frozen=True, eq=False)
 class Heat:
-    """What an execution left on the links.
+    """What some steps of an execution put on the links.
 
     Attributes:
         run: the execution.
-        loads: of every directed link, in units of M.
         crossings: per link, how often each block's messages crossed it.
         most: the load that is drawn hottest; None for that of the busiest link.
         names: what to write beside each link in place of its load, or nothing.
     """
 
     run: Execution
-    loads: tuple[Fraction, ...]
-    crossings: tuple[Mapping[int, int], ...]
+    crossings: tuple[Counter[int], ...]
     most: Fraction | None = None
     names: tuple[str, ...] = ()
+
+    @cached_property
+    def loads(self) -> tuple[Fraction, ...]:
+        """What every directed link carries, in units of M."""
+        share = self.run.schedule.blocks.share
+        return tuple(
+            Fraction(sum(int(share.numerators[block]) * times for block, times in found.items()), share.denominator)
+            for found in self.crossings
+        )
 
     @property
     def hottest(self) -> int:
         """The first of the busiest links."""
-        return max(range(len(self.loads)), key=lambda link: (self.loads[link], -link))
+        return self.loads.index(max(self.loads))
 
     @property
     def unit(self) -> Fraction:
         """M/N: what the numbers on the map count."""
         return Fraction(1, self.run.topology.ranks)
+
+    def level(self, load: Fraction) -> int:
+        """The color of a load: 0 for an idle link, else 1 (quietest) to 5 (busiest)."""
+        return ceil(_LEVELS * load / (self.most or max(self.loads)))
 
 
 @cache
@@ -114,38 +123,20 @@ def _run(how: How, axes: Lattice) -> Execution:
 
 
 def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> Heat:
-    """What some steps of an execution put on the links.
-
-    Args:
-        run: the execution.
-        steps: which of its steps, from 0.
-        sender: count only the blocks that begin at this rank; None for all.
-
-    >>> from colllib.topology import ring
-    >>> run = execute(relay.relay_one_by_one(ring(4)), ring(4))
-    >>> [str(sum(heat_of(run, [t]).loads)) for t in range(3)]  # in each step, of the 8 links
-    ['2', '1', '1']
-    """
+    """What some steps of an execution put on the links; only of blocks that begin at the sender, if one is given."""
     schedule, topology = run.schedule, run.topology
-    share = schedule.blocks.share
     crossed: list[Counter[int]] = [Counter() for _ in range(topology.num_links)]
-    route = routed(topology, schedule.paths)
-    for t in steps:
-        step = schedule.step(t)
-        message, link = route(step.src, step.dst, step.block)
+    for step in map(schedule.step, steps):
+        message, link = topology.router(step.src, step.dst)
         for block, wire in zip(step.block[message].tolist(), link.tolist(), strict=True):
             if sender is None or schedule.blocks.source[block] == sender:
                 crossed[wire][block] += 1
-    total = [
-        Fraction(sum(int(share.numerators[b]) * times for b, times in found.items()), share.denominator)
-        for found in crossed
-    ]
-    return Heat(run, tuple(total), tuple(crossed))
+    return Heat(run, tuple(crossed))
 
 
 def link_label(topology: Topology, link: int) -> str:
     """A link as "b→c"."""
-    return f"{letter(int(topology.link_src[link]))}→{letter(int(topology.link_dst[link]))}"
+    return "→".join(letter(int(ends[link])) for ends in (topology.link_src, topology.link_dst))
 
 
 def amount(value: Fraction) -> str:
@@ -159,42 +150,21 @@ def amount(value: Fraction) -> str:
 
 def carried(found: Heat, link: int) -> str:
     """What a link carried, block by block, in words."""
-    blocks, share = found.run.schedule.blocks, found.run.schedule.blocks.share
-    whole = found.unit
-    pairs: dict[str, Fraction] = {}
-    ends = ((int(blocks.source[block]), int(blocks.target[block]), block) for block in found.crossings[link])
-    for source, target, block in sorted(ends):
-        name = f"{letter(source)}→{letter(target)}"
-        pairs[name] = pairs.get(name, Fraction(0)) + share[block] * found.crossings[link][block]
-    if not pairs:
-        return "nothing"
-    rest = len(pairs) - _MOST_NAMES
-    pairs = dict(list(pairs.items())[:_MOST_NAMES])
-    described = [name if size == whole else f"{name} ({amount(size / whole)})" for name, size in pairs.items()]
-    return ", ".join(described) + (f" and {rest} more" if rest > 0 else "")
+    blocks = found.run.schedule.blocks
+    pairs: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    for block, times in found.crossings[link].items():
+        pairs[int(blocks.source[block]), int(blocks.target[block])] += blocks.share[block] * times
+    described = [
+        f"{letter(a)}→{letter(b)}" + ("" if size == found.unit else f" ({amount(size / found.unit)})")
+        for (a, b), size in sorted(pairs.items())
+    ]
+    rest = len(described) - _MOST_NAMES
+    return (listed(described[:_MOST_NAMES]) or "nothing") + (f" and {rest} more" if rest > 0 else "")
 
 
 # -- drawing -------------------------------------------------------------------------------------
 
 _LEVELS = 5
-
-
-def _place(topology: Topology) -> tuple[dict[int, tuple[float, float]], float, float, float]:
-    """Where ranks stand, and width, height and gap of the picture."""
-    assert topology.lattice is not None
-    width, height = topology.lattice.dims
-    gap = 74.0 if max(width, height) <= 4 else 62.0 if max(width, height) <= 6 else 54.0
-    edge = 46.0 if topology.lattice.wraps else 22.0
-    at = {
-        rank: (edge + gap * (rank % width), edge + gap * (height - 1 - rank // width)) for rank in range(topology.ranks)
-    }
-    return at, 2 * edge + gap * (width - 1), 2 * edge + gap * (height - 1), gap
-
-
-def _level(load: Fraction, most: Fraction) -> int:
-    """0 for an idle link, else 1 (quietest) to 5 (busiest)."""
-    return int(-(-_LEVELS * load // most)) if load else 0
-
 
 #: Line colors as CSS variables, from the book's blue to its orange; color-mix serves both themes.
 _COLORS = "--h0:var(--cl-line,#c3c9d0);" + ";".join(
@@ -209,19 +179,16 @@ def _arrow(x: float, y: float, dx: int, dy: int, length: float, level: int) -> s
     head, half = 4.5 + width / 2, 1.4 + width / 1.5
     shaft = length - head
     dash = ' stroke-dasharray="2 3"' if level == 0 else ""
-    ink = f"var(--h{level})"
-    left = (-dx * head - dy * half, -dy * head + dx * half)
     return (
-        f'<path d="M{x:.4g} {y:.4g}l{dx * shaft:.4g} {dy * shaft:.4g}" style="stroke:{ink}" '
-        f'stroke-width="{width:.2g}"{dash}/>'
-        f'<path d="M{x + dx * length:.4g} {y + dy * length:.4g}l{left[0]:.4g} {left[1]:.4g}'
-        f'l{2 * dy * half:.4g} {-2 * dx * half:.4g}z" style="fill:{ink}"/>'
+        f'<path d="M{x:.4g} {y:.4g}l{dx * shaft:.4g} {dy * shaft:.4g}" style="stroke:var(--h{level})" '
+        f'stroke-width="{width:.2g}"{dash}/><path d="M{x + dx * length:.4g} {y + dy * length:.4g}'
+        f"l{-dx * head - dy * half:.4g} {-dy * head + dx * half:.4g}l{2 * dy * half:.4g} {-2 * dx * half:.4g}z"
+        f'" style="fill:var(--h{level})"/>'
     )
 
 
-def _links(found: Heat) -> str:
+def _links(found: Heat, at: Sequence[Point], gap: float) -> str:
     topology, axes = found.run.topology, found.run.topology.lattice
-    at, _, _, gap = _place(topology)
     assert axes is not None
     most = found.most or max(found.loads)
     arrows, numbers = [], []
@@ -234,7 +201,7 @@ def _links(found: Heat) -> str:
         sx, sy = -5 * dy, 5 * dx
         x, y = at[src]
         room = 26.0 if wraps else gap - 24
-        level = _level(load, most)
+        level = found.level(load)
         arrows.append(_arrow(x + 12 * dx + sx, y + 12 * dy + sy, dx, dy, room, level))
         if wraps:  # and where it comes in again
             u, v = at[dst]
@@ -249,12 +216,11 @@ def _links(found: Heat) -> str:
     return f'<g fill="none" style="{_COLORS}">{"".join(arrows)}</g><g {halo}>{"".join(numbers)}</g>'
 
 
-def _ranks(topology: Topology, sender: int | None) -> str:
-    at, _, _, _ = _place(topology)
+def _ranks(at: Sequence[Point], sender: int | None) -> str:
     out = []
-    for rank, (x, y) in at.items():
-        fill = "var(--cl-s1,#0b5cad)" if rank == sender else "var(--cl-soft,#f3f5f7)"
-        ink = "var(--cl-bg,#fff)" if rank == sender else "currentColor"
+    for rank, (x, y) in enumerate(at):
+        filled = "var(--cl-s1,#0b5cad)", "var(--cl-bg,#fff)"
+        fill, ink = filled if rank == sender else ("var(--cl-soft,#f3f5f7)", "currentColor")
         out.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="10.5" style="fill:{fill};stroke:var(--cl-edge,#77808a)"/>'
             f'<text x="{x:g}" y="{y + 4:g}" style="fill:{ink}">{letter(rank)}</text>'
@@ -264,10 +230,9 @@ def _ranks(topology: Topology, sender: int | None) -> str:
 
 def _legend(found: Heat) -> str:
     """For every color on the map, the loads that have it."""
-    most = found.most or max(found.loads)
-    at: dict[int, list[str]] = {}
+    at: dict[int, list[str]] = defaultdict(list)
     for load in sorted(set(found.loads)):
-        at.setdefault(_level(load, most), []).append(amount(load / found.unit))
+        at[found.level(load)].append(amount(load / found.unit))
     keys = []
     for level, loads in at.items():
         said = "idle" if level == 0 else ", ".join(loads) if len(loads) < 3 else f"{loads[0]} to {loads[-1]}"
@@ -300,12 +265,17 @@ def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
     >>> heat_map(heat("torus 2 × 2", "X first, ties balanced"))
     torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b. ...
     """
-    topology = found.run.topology
-    _, width, height, _ = _place(topology)
+    axes = found.run.topology.lattice
+    assert axes is not None
+    columns, rows = axes.dims
+    gap = next(gap for most, gap in ((4, 74.0), (6, 62.0), (99, 54.0)) if max(axes.dims) <= most)
+    edge = 46.0 if axes.wraps else 22.0
+    at = [(edge + gap * x, edge + gap * (rows - 1 - y)) for y in range(rows) for x in range(columns)]
+    width, height = (2 * edge + gap * (size - 1) for size in axes.dims)
     body = (
         f'{_legend(found)}<svg viewBox="0 0 {width:g} {height:g}" font-size="11" aria-hidden="true" '
-        f'style="min-width:{width:.0f}px;max-width:{1.45 * width:.0f}px">{_links(found)}'
-        f"{_ranks(topology, sender)}</svg>"
+        f'style="min-width:{width:.0f}px;max-width:{1.45 * width:.0f}px">{_links(found, at, gap)}'
+        f"{_ranks(at, sender)}</svg>"
     )
     return Chart(body, describe(found), title)
 
@@ -344,7 +314,7 @@ def link_heat_explorer() -> Explorer:
 
 def _facts(shape: str, rule: str, sender: int | None) -> str:
     found, whole = heat(shape, rule, sender), heat(shape, rule)
-    topology, link, cost = found.run.topology, found.hottest, whole.run.cost
+    topology, link, cost = found.run.topology, found.hottest, found.run.cost
     least = floor("all-to-all", topology).n_beta
     rows = [
         f"Hottest link{_whose(sender)}: <b>{link_label(topology, link)}</b> with "
@@ -369,12 +339,11 @@ def _priced(shape: str, rule: str, name: str, way: str = "") -> Row:
 def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
     """The rule; its way says which link is hottest."""
     found = heat(shape, rule, sender)
-    most = amount(found.loads[found.hottest] / found.unit)
-    count, label = found.loads.count(max(found.loads)), link_label(found.run.topology, found.hottest)
-    links = f"link{_whose(sender)} is {label} with"
-    if count > 1:
-        links = f"links{_whose(sender)} are {label} and {count - 1} more, each with"
-    return [_priced(shape, rule, "chosen", f"the hottest {links} {most} of M/N")]
+    most, more = amount(max(found.loads) / found.unit), found.loads.count(max(found.loads)) - 1
+    verb, others = ("are", f" and {more} more, each") if more else ("is", "")
+    label = link_label(found.run.topology, found.hottest)
+    way = f"the hottest link{'s' * bool(more)}{_whose(sender)} {verb} {label}{others} with {most} of M/N"
+    return [_priced(shape, rule, "chosen", way)]
 
 
 # -- step by step --------------------------------------------------------------------------------
@@ -394,13 +363,7 @@ WAYS: dict[str, How] = {
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """One way to run it.
-
-    Attributes:
-        run: the execution.
-        heats: what every step put on the links.
-        arrived: after every step, the blocks that have reached their destination.
-    """
+    """One way to run it: what every step put on the links, and after each the blocks that have arrived."""
 
     run: Execution
     heats: tuple[Heat, ...]
@@ -414,14 +377,7 @@ class Progress:
 
 @cache
 def progress(way: str) -> Progress:
-    """Execute one of `WAYS` and look at every step.
-
-    >>> found = progress("one block on a link: axes in turn")
-    >>> len(found.heats), {sum(load > 0 for load in heat.loads) for heat in found.heats}  # busy links
-    (8, {64})
-    >>> str(found.arrived[-1])
-    '240'
-    """
+    """Execute one of `WAYS` and look at every step."""
     run = _run(WAYS[way], Lattice(STEPPED))
     schedule = run.schedule
     heats = [heat_of(run, [t]) for t in range(schedule.num_steps)]
@@ -431,12 +387,8 @@ def progress(way: str) -> Progress:
         most = max(max(found.loads) for found in heats)
         heats = [replace(found, most=most) for found in heats]
     share, target = schedule.blocks.share, schedule.blocks.target
-    there, arrived = Fraction(0), []
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
-        home = step.block[step.dst == target[step.block]]
-        there += share.taken(home).total()
-        arrived.append(there * schedule.ranks)
+    home = (step.block[step.dst == target[step.block]] for step in map(schedule.step, range(schedule.num_steps)))
+    arrived = accumulate(share.taken(blocks).total() * schedule.ranks for blocks in home)
     return Progress(run, tuple(heats), tuple(arrived))
 
 
@@ -475,11 +427,9 @@ def _so_far(way: str, step: int) -> str:
     done = progress(way)
     run = done.run
     beta = run.cost_of(range(step)).n_beta
-    names, numbers = (
-        "<b>ak</b> beside a link is the block from a to k.",
-        "Numbers on links count M/N = M/16, ties split.",
-    )
-    reading = names if callable(WAYS[way]) else numbers
+    reading = "Numbers on links count M/N = M/16, ties split."
+    if callable(WAYS[way]):
+        reading = "<b>ak</b> beside a link is the block from a to k."
     return (
         f"<p>So far <i>n</i><sub>α</sub> = {step} of {run.cost.n_alpha}, "
         f"<i>n</i><sub>β</sub> = {beta} of {run.cost.n_beta} (lock-step); "
