@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, product
@@ -12,8 +11,6 @@ import numpy as np
 
 from colllib.algorithms.trees import depths
 from colllib.execution import Execution, trace
-from colllib.primitives import Blocks
-from colllib.schedule import Schedule
 from colllib.show.pen import ARRIVED, FEW, FINAL, SPENT
 
 MOST_CELLS = 16  # of a rank; more blocks are put together
@@ -53,7 +50,6 @@ def amount(share: Fraction) -> str:
     return "0" if not share else above if share.denominator == 1 else f"{above}/{share.denominator}"
 
 
-@dataclass(frozen=True, eq=False)
 class Film:
     """An execution under the name that the reader knows, looked at step by step.
 
@@ -69,43 +65,29 @@ class Film:
     ('blocks', 6, 3, (0,))
     """
 
-    name: str
-    run: Execution
-
-    @property
-    def schedule(self) -> Schedule:
-        """What is played."""
-        return self.run.schedule
-
-    @property
-    def blocks(self) -> Blocks:
-        """The schedule's blocks."""
-        return self.schedule.blocks
-
-    @property
-    def steps(self) -> int:
-        """How many there are."""
-        return self.schedule.num_steps
+    def __init__(self, name: str, run: Execution) -> None:
+        self.name, self.run, self.schedule = name, run, run.schedule
+        self.blocks, self.steps = run.schedule.blocks, run.schedule.num_steps
+        sources, targets = self.blocks.source.tolist(), self.blocks.target.tolist()
+        self._ends = list(zip(sources, targets, strict=True))
+        #: For each block the ranks that have it, or contribute to it, before the first step, in order.
+        self.sources = [sorted(self.blocks.holders(who).tolist()) for who in sources]
+        #: For each block the ranks that must have it in the end.
+        self.targets = [self.blocks.holders(who).tolist() for who in targets]
 
     @cached_property
     def kind(self) -> Literal["blocks", "contributions", "destinations", "groups"]:
         """What the cells of a rank stand for."""
-        ends = zip(self.blocks.source.tolist(), self.blocks.target.tolist(), strict=True)
-        if list(ends) == list(product(range(self.schedule.ranks), repeat=2)):
+        if self._ends == list(product(range(self.schedule.ranks), repeat=2)):
             return "destinations"  # a block for each pair of ranks, in order
         if len(self.blocks) == 1 and 1 < self.need(0) <= FEW:
             return "contributions"
         return "blocks" if len(self.blocks) <= MOST_CELLS else "groups"
 
     @cached_property
-    def sources(self) -> list[list[int]]:
-        """For each block the ranks that have it, or contribute to it, before the first step, in order."""
-        return [sorted(self.blocks.holders(who).tolist()) for who in self.blocks.source.tolist()]
-
-    @cached_property
-    def targets(self) -> list[list[int]]:
-        """For each block the ranks that must have it in the end."""
-        return [self.blocks.holders(who).tolist() for who in self.blocks.target.tolist()]
+    def _wanted(self) -> list[tuple[int, int]]:
+        """The (rank, block) that must be there in the end."""
+        return [(rank, block) for block, ranks in enumerate(self.targets) for rank in ranks]
 
     def need(self, block: int) -> int:
         """How many contributions make a block whole."""
@@ -114,13 +96,13 @@ class Film:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """What each rank has a place for."""
-        blocks, ranks = self.blocks, self.schedule.ranks
+        ranks = self.schedule.ranks
         if self.kind == "contributions":
             return tuple(Cell(rank, (0,), 1) for rank in range(ranks))
         if self.kind == "destinations":
             return tuple(Cell(d, tuple(s * ranks + d for s in range(ranks)), ranks) for d in range(ranks))
         groups: dict[tuple[int, int, int], list[int]] = {}
-        for block, ends in enumerate(zip(blocks.source.tolist(), blocks.target.tolist(), strict=True)):
+        for block, ends in enumerate(self._ends):
             groups.setdefault((*ends, block if self.kind == "blocks" else 0), []).append(block)
         return tuple(Cell(k, tuple(some), self.need(some[0])) for k, some in enumerate(groups.values()))
 
@@ -129,21 +111,20 @@ class Film:
     @cached_property
     def states(self) -> tuple[State, ...]:
         """Before the first step and after every one, whose contributions each (node, block) holds."""
-        found = tuple(trace(self.schedule))
-        return tuple(map(self._whereabouts, range(self.steps + 1))) if self.kind == "destinations" else found
-
-    def _whereabouts(self, t: int) -> State:
-        """Each block of an all-to-all at the rank that received it last."""
-        place = self.blocks.source.tolist()
-        for sent in self._sent[: t + 1]:
+        if self.kind != "destinations":
+            return tuple(trace(self.schedule))
+        source, found = [source for source, _ in self._ends], []
+        place = list(source)  # of each block: the rank that received it last
+        for sent in self._sent:
             for _, dst, block, _ in sent:
                 place[block] = dst
-        return {(node, block): Counter([int(self.blocks.source[block])]) for block, node in enumerate(place)}
+            found.append({(node, block): Counter([source[block]]) for block, node in enumerate(place)})
+        return tuple(found)
 
     @cached_property
     def useful(self) -> tuple[frozenset[tuple[int, int]], ...]:
         """For every state the (node, block) whose value is still sent, or must be there in the end."""
-        last = {(rank, block) for block, ranks in enumerate(self.targets) for rank in ranks}
+        last = set(self._wanted)
         found = [frozenset(last)]
         for sent in reversed(self._sent[1:]):
             last = last - {(dst, block) for _, dst, block, add in sent if not add}
@@ -160,12 +141,11 @@ class Film:
         state = self.states[t]
         if self.kind == "contributions":
             return int(cell in state.get((node, 0), ()))
-        held = [state.get((node, block), ()) for block in blocks]
         if self.kind == "groups":
-            counts = [
-                len(who) for block, who in zip(blocks, held, strict=True) if who and (node, block) in self.useful[t]
-            ]
+            useful = [(node, block) for block in blocks if (node, block) in self.useful[t]]
+            counts = [len(state[place]) for place in useful if state.get(place)]
             return len(counts) * (slots + 1) + max(counts, default=0)
+        held = [state.get((node, block), ()) for block in blocks]
         if slots > FEW or slots == 1:
             return sum(map(len, held))
         if self.kind == "destinations":
@@ -181,10 +161,9 @@ class Film:
         blocks = self.cells[cell].blocks
         if not self.value(t, node, cell):
             return 0
-        final = FINAL * (self.wanted(node, cell) and all(self.whole(t, node, block) for block in blocks))
-        useful = any((node, block) in self.useful[t] for block in blocks)
-        spent = SPENT * (not useful and self.kind != "destinations")
-        return final + ARRIVED * self._arrived(t, node, cell) + spent
+        final = self.wanted(node, cell) and all(self.whole(t, node, block) for block in blocks)
+        spent = self.kind != "destinations" and not any((node, block) in self.useful[t] for block in blocks)
+        return FINAL * final + ARRIVED * self._arrived(t, node, cell) + SPENT * spent
 
     def _arrived(self, t: int, node: int, cell: int) -> bool:
         if self.kind == "contributions":
@@ -200,12 +179,7 @@ class Film:
 
     def done(self, t: int) -> tuple[int, int]:
         """Places that have their final value after t steps, and places that need one."""
-        ready = wanted = 0
-        for block, ranks in enumerate(self.targets):
-            for rank in ranks:
-                wanted += 1
-                ready += self.whole(t, rank, block)
-        return ready, wanted
+        return sum(self.whole(t, *place) for place in self._wanted), len(self._wanted)
 
     # -- what moves -------------------------------------------------------------------------------
 
@@ -231,12 +205,8 @@ class Film:
         if self.kind == "contributions":
             return tuple(sorted(self.states[t - 1][src, 0]))
         if self.kind == "groups" or max(len(blocks), self.schedule.ranks) > FEW:
-            return self.amount(blocks)
+            return amount(self.share(blocks))
         return tuple(block % self.schedule.ranks for block in blocks) if self.kind == "destinations" else tuple(blocks)
-
-    def amount(self, blocks: Sequence[int]) -> str:
-        """How much of the message some blocks are, in symbols."""
-        return amount(self.share(blocks))
 
     def share(self, blocks: Sequence[int]) -> Fraction:
         """How much of the message some blocks are."""
@@ -245,23 +215,15 @@ class Film:
     @cached_property
     def part(self) -> list[int]:
         """For each block in which of two trees it moves; 0 where there are not two."""
-        found = [0] * len(self.blocks)
-        for tree, (_, blocks) in enumerate(self.trees if len(self.trees) == 2 else []):
-            for block in blocks:
-                found[block] = tree
-        return found
+        trees = self.trees if len(self.trees) == 2 else []
+        found = {block: tree for tree, (_, blocks) in enumerate(trees) for block in blocks}
+        return [found.get(block, 0) for block in range(len(self.blocks))]
 
     # -- its shape --------------------------------------------------------------------------------
 
     @cached_property
     def trees(self) -> list[tuple[list[int], list[int]]]:
-        """The trees along which blocks move, as arrays of parents, each with its blocks; none where it is no tree.
-
-        >>> from colllib import execute
-        >>> from colllib.algorithms import broadcast
-        >>> Film("", execute(broadcast.binomial_tree(4))).trees
-        [([-1, 0, 0, 1], [0])]
-        """
+        """The trees along which blocks move, as arrays of parents, each with its blocks; none where it is no tree."""
         if self.run.topology.lattice is not None or self.schedule.switches:
             return []  # their places are given
         edges: list[set[tuple[int, int]]] = [set() for _ in range(len(self.blocks))]

@@ -1,6 +1,7 @@
 """Where things stand in a picture: circles, rows, trees, lattices, boxes and switches, for boxes of any size."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import cos, pi, prod, sin
 
 import numpy as np
@@ -115,12 +116,7 @@ def direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:
 
 
 def boxes(dims: Sequence[int], size: Size, width: float) -> tuple[list[Point], list[tuple[Box, int]]]:
-    """Ranks in columns inside boxes, boxes beside one another or in rows, boxes of boxes alike.
-
-    Args:
-        dims: innermost first, as in a topology's lattice.
-        size: of a rank.
-        width: of the picture.
+    """Ranks in columns inside boxes, boxes beside one another or in rows, boxes of boxes alike; dims innermost first.
 
     Returns:
         the ranks' places, and the frames with their tier, the outermost first.
@@ -130,21 +126,18 @@ def boxes(dims: Sequence[int], size: Size, width: float) -> tuple[list[Point], l
     (4, [0, 0])
     """
     places: list[Point] = [(0.0, k * (size[1] + 40)) for k in range(dims[0])]
-    frames: list[tuple[Box, int]] = [(_around(places, size, 12.0), 0)]
+    frames = [(_around([Box(x, y, *size) for x, y in places], 12.0), 0)]
     for tier, count in enumerate(dims[1:], 1):
-        last = tier == len(dims) - 1
-        unit = frames[0][0]
-        room = width - 24.0 * (len(dims) - 1 - tier)
+        outside = len(dims) - 1 - tier  # tiers
+        unit, room = frames[0][0], width - 24.0 * outside
         columns = max(1, min(count, int((room + 34.0) // (unit.width + 34.0))))
         columns = -(-count // -(-count // columns))
         apart = min(80.0, (room - columns * unit.width) / max(1, columns - 1)) if columns > 1 else 34.0
         moved = [((k % columns) * (unit.width + apart), (k // columns) * (unit.height + apart)) for k in range(count)]
-        all_places = [(x + dx, y + dy) for dx, dy in moved for x, y in places]
-        inner = [
-            (Box(box.x + dx, box.y + dy, box.width, box.height), which) for dx, dy in moved for box, which in frames
-        ]
-        places = all_places
-        frames = inner if last else [(_around([], size, 12.0, [box for box, _ in inner]), tier), *inner]
+        places = [(x + dx, y + dy) for dx, dy in moved for x, y in places]
+        frames = [(replace(box, x=box.x + dx, y=box.y + dy), which) for dx, dy in moved for box, which in frames]
+        if outside:
+            frames.insert(0, (_around([box for box, _ in frames], 12.0), tier))
     return places, frames
 
 
@@ -165,13 +158,13 @@ def boxes_in_a_row(
     places = [(pitch * rank + 16 * (rank // dims[0]), 0.0) for rank in range(count)]
     frames = []
     for first in range(0, count, dims[0]):
-        inside = places[first : first + dims[0]]
-        frames.append((_around([*inside, (inside[0][0], -(size[1] + APART))] if switches else inside, size, 6.0), 0))
+        inside = [Box(x, y, *size) for x, y in places[first : first + dims[0]]]
+        above = [replace(inside[0], y=-(size[1] + APART))] * switches
+        frames.append((_around([*inside, *above], 6.0), 0))
     return places, frames
 
 
-def _around(places: Sequence[Point], size: Size, margin: float, frames: Sequence[Box] = ()) -> Box:
-    parts = [Box(x, y, *size) for x, y in places] + list(frames)
+def _around(parts: Sequence[Box], margin: float) -> Box:
     left, right, top, bottom = ends(parts)
     top -= 14  # a line for the name
     return Box((left + right) / 2, (top + bottom) / 2, right - left + 2 * margin, bottom - top + 2 * margin)

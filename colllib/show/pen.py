@@ -18,11 +18,7 @@ RADIUS = 5.0  # of a dot
 
 
 def hue(index: int) -> str:
-    """The class that colors a mark by a block, a rank or an axis; the palette is that of all figures.
-
-    >>> hue(0), hue(9)
-    ('h0', 'h1')
-    """
+    """The class that colors a mark by a block, a rank or an axis; the palette is that of all figures."""
     return f"h{index % len(SERIES)}"
 
 
@@ -39,15 +35,8 @@ FEW = 8  # contributions that a cell can tell apart
 
 @dataclass(frozen=True)
 class Look:
-    """How a block is drawn.
-
-    Attributes:
-        width: of its frame.
-        height: of its frame.
-        slots: how many contributions make it whole.
-        labeled: whether it shows its number.
-        many: where it stands for several blocks, how many.
-    """
+    """How a block is drawn: its frame, how many contributions make it whole, whether it shows its number; and where it
+    stands for several blocks, how many."""
 
     width: float
     height: float
@@ -77,8 +66,7 @@ def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int 
     """A block: a frame in its color, its number, and a strip with a slot for each contribution.
 
     Args:
-        x: its left edge.
-        y: its upper edge.
+        x, y: its upper left corner.
         look: its size and its slots.
         index: its number, which it shows and which colors it.
         value: the contributions in it, as bits from rank 0 on, or their count where there are many.
@@ -132,9 +120,7 @@ CHIP = Look(13, 15)
 def token(content: Sequence[int] | str, kind: int = 0) -> tuple[str, float, float]:
     """What moves along an arrow, around the origin, with its width and height.
 
-    Args:
-        content: numbers of blocks, an amount, or "" for a dot.
-        kind: the color of an amount or a dot.
+    The content is numbers of blocks, or in the color `kind` an amount, or "" for a dot.
     """
     if content == "":
         return f'<g class="c p f {hue(kind)}"><rect x="-5" y="-5" width="10" height="10" class="round"/></g>', 10, 10
@@ -196,13 +182,8 @@ class Pen:
 
     def tag(self, x: float, y: float, said: object) -> None:
         """A short text on a patch of background, for the middle of a line."""
-        width = extent(str(said), 11) + 6
-        box = Box(x, y, width, 16)
-        self.put(
-            f'<g class="g "><rect x="{num(x - width / 2)}" y="{num(y - 8)}" width="{num(width)}" height="16" '
-            f'rx="8"/><text x="{num(x)}" y="{num(y + 4)}">{escape(said)}</text></g>',
-            box,
-        )
+        box = Box(x, y, extent(str(said), 11) + 6, 16)
+        self.put(f'<g class="g ">{_frame(box, 8)}<text x="{num(x)}" y="{num(y + 4)}">{escape(said)}</text></g>', box)
 
     def disk(self, box: Box, name: object, kind: str = "", index: int = -1) -> None:
         """A rank as a disk; kind "i" is filled, in a color of the palette if an index is given."""
@@ -265,12 +246,10 @@ class Drawing(Chart):
 
 def both_widths(draw: Callable[[Pen], None]) -> str:
     """The picture for a page and the one for a phone."""
-    found = []
-    for width in (WIDE, NARROW):
-        pen = Pen(width)
+    pens = [Pen(width) for width in (WIDE, NARROW)]
+    for pen in pens:
         draw(pen)
-        found.append(pen.svg())
-    return "".join(found)
+    return "".join(pen.svg() for pen in pens)
 
 
 def drawing(draw: Callable[[Pen], None], *, title: str, alt: str, legend: Iterable[tuple[str, str]] = ()) -> Drawing:
@@ -293,18 +272,23 @@ def legend_of(items: Iterable[tuple[str, str]]) -> str:
     return legend_row((swatch(name), said) for name, said in items)
 
 
-_SLOTS = Look(21, 26, 4)
-_ARROW = arrows([bow((1, 8), (27, 8))], "{}")
-_LINE = '<path class="l {}" d="M1 8H27"/>'
-_DISK = '<g class="n {}"><circle cx="8" cy="8" r="6.5"/></g>'
-_PATCH = '<g class="c p f {}"><rect x="2" y="2" width="12" height="12"/></g>'
-#: Name of a swatch, without its last word -> its width, and its markup with a place for that word.
-_SWATCHES = {"arrow": (28, _ARROW), "line": (28, _LINE), "disk": (16, _DISK), "patch": (16, _PATCH)}
-_STATES = {
-    "partial": (0b0101, HELD),
-    "final": (0b1111, FINAL),
-    "new": (0b0101, ARRIVED),
-    "spent": (0b0101, SPENT),
+#: Name of a swatch -> its width and height, and its markup with a place for a class, which follows the name.
+_SWATCHES = {
+    "arrow": (28, 16, arrows([bow((1, 8), (27, 8))], "{}")),
+    "line": (28, 16, '<path class="l {}" d="M1 8H27"/>'),
+    "disk": (16, 16, '<g class="n {}"><circle cx="8" cy="8" r="6.5"/></g>'),
+    "patch": (16, 16, '<g class="c p f {}"><rect x="2" y="2" width="12" height="12"/></g>'),
+    "dot": (12, 16, '<circle class="dot {}" cx="6" cy="8" r="5"/>'),
+    "port": (12, 16, '<circle class="port" cx="6" cy="8" r="5"/>'),
+    **{
+        f"block {state}": (23, 28, cell(1, 1, Look(21, 26, 4), 2, value, marks))
+        for state, value, marks in (
+            ("partial", 0b0101, HELD),
+            ("final", 0b1111, FINAL),
+            ("new", 0b0101, ARRIVED),
+            ("spent", 0b0101, SPENT),
+        )
+    },
 }
 
 
@@ -319,15 +303,8 @@ def swatch(name: str) -> str:
     '<b>×</b>'
     """
     mark, _, kind = name.partition(" ")
-    if mark in _SWATCHES:
-        width, markup = _SWATCHES[mark]
-        return _small(width, 16, markup.format(kind))
-    if mark == "block":
-        return _small(23, 28, cell(1, 1, _SLOTS, 2, *_STATES[kind]))
-    if mark in ("dot", "port"):
-        return _small(12, 16, f'<circle class="{name}" cx="6" cy="8" r="5"/>')
-    return f"<b>{escape(name)}</b>"
-
-
-def _small(width: int, height: int, markup: str) -> str:
-    return f'<svg class="cl-pen" width="{width}" height="{height}" aria-hidden="true">{markup}</svg>'
+    found = _SWATCHES.get(name) or _SWATCHES.get(mark)
+    if not found:
+        return f"<b>{escape(name)}</b>"
+    width, height, markup = found
+    return f'<svg class="cl-pen" width="{width}" height="{height}" aria-hidden="true">{markup.format(kind)}</svg>'

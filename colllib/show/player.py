@@ -18,9 +18,9 @@ from colllib.execution import execute
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, counted
 from colllib.show.explorer import Explorer
-from colllib.show.film import Film, amount
+from colllib.show.film import Film, Move, amount
 from colllib.show.pen import NARROW, WIDE, Drawing, legend_of
-from colllib.show.stage import Stage, node_name, pair_of
+from colllib.show.stage import AXES, Stage, node_name, pair_of
 from colllib.show.theme import asset, escape
 from colllib.topology import Topology
 
@@ -91,24 +91,17 @@ class Show:
         )
 
     def _tiers(self, t: int) -> str:
-        run = self.film.run
-        tiers = run.topology.tiers
-        load = [Fraction(0)] * len(tiers)
-        steps = [0] * len(tiers)
+        run, tiers = self.film.run, self.film.run.topology.tiers
+        load, steps = [Fraction(0)] * len(tiers), [0] * len(tiers)
         for kind in run.kinds(range(t)):
             steps[max(k for k, hops in enumerate(kind.hops) if hops)] += kind.steps
             load = [so_far + kind.steps * more for so_far, more in zip(load, kind.loads, strict=True)]
-        over = [
-            f"{count} by {tier.name}" if k else f"{count} inside"
-            for k, (tier, count) in enumerate(zip(tiers, steps, strict=True))
-            if count
-        ]
-        busiest = [f"{tier.name} <b>{amount(carried)}</b>" for tier, carried in zip(tiers, load, strict=True)]
-        return f"<b>{t} of {self.film.steps} steps</b>" + (
-            f": {', '.join(over)}. The busiest of each step, added up, have carried: {', '.join(busiest)}."
-            if t
-            else "."
-        )
+        over = [f"{count} by {tier.name}" for tier, count in zip(tiers, steps, strict=True) if count]
+        if steps[0]:
+            over[0] = f"{steps[0]} inside"
+        busiest = ", ".join(f"{tier.name} <b>{amount(most)}</b>" for tier, most in zip(tiers, load, strict=True))
+        told = f": {', '.join(over)}. The busiest of each step, added up, have carried: {busiest}." if t else "."
+        return f"<b>{t} of {self.film.steps} steps</b>{told}"
 
     def _links(self, t: int) -> str:
         """On a lattice: how many links work."""
@@ -125,19 +118,18 @@ class Show:
 
     def _listed(self, t: int) -> str:
         """The messages of a step in words; where there are many, those that are alike counted together."""
-        moves, n = self.film.moves[t], self.film.schedule.ranks
+        film, moves, n = self.film, self.film.moves[t], self.film.schedule.ranks
+
+        def told(move: Move) -> str:
+            blocks = (f"{b // n}→{b % n}" if film.kind == "destinations" else str(b) for b in move.blocks)
+            return f"{node_name(film, move.src)}→{node_name(film, move.dst)}: {' '.join(blocks)}"
+
         sentence = []
         for add, verb in ((True, "Added"), (False, "Copied")):
             some = [move for move in moves if move.add == add]
+            listed = [told(move) for move in some]
             if len(moves) > MOST_LISTED:
                 listed = [f"{count} times {size}" for size, count in Counter(move.content for move in some).items()]
-            else:
-                names = [
-                    " ".join(f"{b // n}→{b % n}" if self.film.kind == "destinations" else str(b) for b in move.blocks)
-                    for move in some
-                ]
-                ends = [f"{node_name(self.film, move.src)}→{node_name(self.film, move.dst)}" for move in some]
-                listed = [f"{pair}: {name}" for pair, name in zip(ends, names, strict=True)]
             sentence += [f"{verb}, from rank to rank: {'; '.join(listed)}."] * bool(some)
         said = " ".join(sentence) or "Nothing has moved yet."
         return f'<details class="cl-moves"><summary>Messages of step {t}</summary><p>{said}</p></details>'
@@ -167,9 +159,8 @@ class Show:
         names = {f"t{tier.level}": tier.name for tier in film.run.topology.tiers[::-1]}
         items += [(f"arrow {tint}", f"by {names[tint]}") for tint in sorted(tiers)]
         if film.run.topology.lattice is not None and not film.run.topology.switches:
-            items += [
-                (hue, f"along {axis}") for axis, hue in zip("XYZ", ("patch h0", "patch h1", "patch h3"), strict=True)
-            ][: len(film.run.topology.lattice.dims)]
+            axes = zip("XYZ", AXES, film.run.topology.lattice.dims, strict=False)
+            items += [(f"patch {hue}", f"along {axis}") for axis, hue, _ in axes]
         kind = film.run.topology.name.partition(":")[0]
         topology = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, lock-step clock"
         return f'{legend_of(items)}<p class="cl-hint">{words} Costs: {escape(topology)}.</p>'
@@ -209,11 +200,9 @@ def player(
     """A player of some entries on some topologies.
 
     Args:
-        title: its name.
-        offered: what can be played, by name.
+        offered: what can be played, by name; `few` of it at first.
         places: the topologies, by the values of the control.
         place: the control that chooses one of them, without its values.
-        few: the names that are offered at first.
         start: name and place that are shown first (default: the first of each).
         proved: whether every end state must be right.
 

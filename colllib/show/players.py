@@ -23,37 +23,33 @@ def variants(primitive: str) -> dict[str, Entry]:
     """
     found: dict[str, Entry] = {}
     for algorithm in (one for one in every(primitive) if one.compared):
-        for name, said, options in _options(algorithm):
-            text = algorithm.label[0].upper() + algorithm.label[1:] + said
-            found[name] = _entry(algorithm, text, options)
+        segments = [("P = 4", "4 segments", {"segments": 4})] * algorithm.segmented
+        more = _MORE.get(algorithm.name) or _MORE.get(f"{primitive} {algorithm.name}", ())
+        for name, said, options in (("", "", {}), *segments, *more):
+            text = ", ".join(filter(None, (algorithm.label, said)))
+            found[", ".join(filter(None, (algorithm.name, name)))] = _entry(algorithm, text, options)
     return found
+
+
+#: What is played of an algorithm besides its usual form: how it is named, what its text says of it, and its options.
+_MORE: dict[str, tuple[tuple[str, str, dict[str, Any]], ...]] = {
+    "rabenseifner": (("far", "far first", {"order": "far"}), ("fused", "middle step fused", {"fused": True})),
+    "pat": (
+        ("A = 2", "at most two blocks a message", {"cap": 2}),
+        ("A = 1", "at most one block a message", {"cap": 1}),
+    ),
+    "all-to-all bruck": (("radix 3", "radix 3", {"radix": 3}),),
+    "ring-relay": (("singly", "one block at a time", {"bundled": False}),),
+    "relay": (("axis after axis", "axis after axis", {"phased": True}),),
+}
 
 
 def _entry(algorithm: Algorithm, text: str, options: dict[str, Any]) -> Entry:
     return Entry(
-        text,
+        text[0].upper() + text[1:],
         lambda where: algorithm.build(algorithm.argument(where), **options),
         lambda where: ladder.skipped(algorithm, where) is None,
     )
-
-
-def _options(algorithm: Algorithm) -> Iterable[tuple[str, str, dict[str, Any]]]:
-    name, primitive = algorithm.name, algorithm.primitive
-    yield name, "", {}
-    if algorithm.segmented:
-        yield f"{name}, P = 4", ", 4 segments", {"segments": 4}
-    if name == "rabenseifner":
-        yield f"{name}, far", ", far first", {"order": "far"}
-        yield f"{name}, fused", ", middle step fused", {"fused": True}
-    if name == "pat":
-        yield "pat, A = 2", ", at most two blocks a message", {"cap": 2}
-        yield "pat, A = 1", ", at most one block a message", {"cap": 1}
-    if (primitive, name) == ("all-to-all", "bruck"):
-        yield "bruck, radix 3", ", radix 3", {"radix": 3}
-    if name == "ring-relay":
-        yield "ring-relay, singly", ", one block at a time", {"bundled": False}
-    if name == "relay":
-        yield "relay, axis after axis", ", axis after axis", {"phased": True}
 
 
 #: What a player shows at first; the rest is behind "all".
@@ -98,18 +94,16 @@ def trace_player(
     >>> trace_player("reduce-scatter", ranks=[4], offer=offer, topology=line)
     Explorer: Reduce-scatter, step by step (Algorithm, Ranks N, Steps done)
     """
-    if offer is None:
-        offered, few = variants(primitive), FEW[primitive]
-    else:
-        offered = {name: _given(text, build) for name, (text, build) in offer.items()}
-        few = tuple(offered)
+    offered, few = variants(primitive), FEW[primitive]
+    if offer is not None:
+        offered, few = {name: _given(*given) for name, given in offer.items()}, tuple(offer)
     places = {n: topology(n) for n in ranks}
     for name in few if start is None else ():
         fit = [n for n, where in places.items() if offered[name].fits(where)]
         if fit:
             start = name, min(fit, key=lambda n: (abs(n - 4), n))
             break
-    title = f"{primitive[0].upper()}{primitive[1:]}, step by step"
+    title = f"{primitive.capitalize()}, step by step"
     return player(title, offered, places, Control("n", "Ranks N", ranks), few, start, proved)
 
 
@@ -119,12 +113,11 @@ def _given(text: str, build: Callable[[int], Schedule]) -> Entry:
 
 def _several(entries: Iterable[tuple[str, str]]) -> dict[str, Entry]:
     """Entries of several primitives, each with its primitive's name before its own."""
-    found = {}
-    for primitive, name in entries:
-        entry = variants(primitive)[name]
-        text = f"{primitive[0].upper()}{primitive[1:]}: {entry.text[0].lower()}{entry.text[1:]}"
-        found[f"{primitive} {name}"] = replace(entry, text=text)
-    return found
+    return {
+        f"{primitive} {name}": replace(entry, text=f"{primitive.capitalize()}: {entry.text[0].lower()}{entry.text[1:]}")
+        for primitive, name in entries
+        for entry in [variants(primitive)[name]]
+    }
 
 
 TORI = ((2, 2, 2), (6,), (3, 3), (4, 3), (4, 4))
@@ -170,7 +163,7 @@ def boxes_player(
     >>> boxes_player("all-gather")
     Explorer: All-gather over boxes, step by step (Algorithms, Algorithm, Boxes, Steps done)
     """
-    title = f"{primitive[0].upper()}{primitive[1:]} over boxes, step by step"
+    title = f"{primitive.capitalize()} over boxes, step by step"
     few = [name for name in IN_BOXES if name in variants(primitive)][:2]
     return player(title, variants(primitive), {size: boxes(size) for size in sizes}, _boxes(sizes), few)
 

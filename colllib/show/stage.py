@@ -10,7 +10,7 @@ import numpy as np
 
 from colllib.algorithms.trees import depths
 from colllib.show import layouts
-from colllib.show.film import Film, Move
+from colllib.show.film import Film, Move, amount
 from colllib.show.geometry import Box, Point, Track, between, bow, ends, jump, lane, num
 from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrows, cell, token
 from colllib.show.theme import escape
@@ -44,9 +44,6 @@ class Stage:
     """The places of a film at one width.
 
     Attributes:
-        film: what is played.
-        width: that the picture may take.
-        look: how cells are drawn.
         cards: of all nodes; those of a second tree follow those of the first.
         frames: boxes with their tiers.
         tracks: the ways that messages take, by source, destination and tree.
@@ -63,6 +60,7 @@ class Stage:
 
     def __init__(self, film: Film, width: int) -> None:
         self.film, self.width, self.room = film, width, width - MARGIN
+        self._parts = max(film.part) + 1
         self.look = self._look()
         self.cards: list[Card] = []
         self.frames: list[tuple[Box, int]] = []
@@ -88,7 +86,7 @@ class Stage:
         self.tracks |= {pair: self._clear(pair) for pair in self._pairs if pair not in self.tracks}
         self.says = "all"
         for self.says in ("all", "amount", "dot"):
-            if all(free for t in range(1, film.steps + 1) for _, free in self._stops(film.moves[t])):
+            if all(free for t in range(1, film.steps + 1) for *_, free in self._stops(film.moves[t])):
                 break
 
     # -- cards ------------------------------------------------------------------------------------
@@ -120,10 +118,6 @@ class Stage:
         wide = columns * (self.look.width + self._gap) - self._gap
         high = ceil(cells / columns) * (self.look.height + self._gap) - self._gap
         return (wide + 32, high + 10) if side else (max(wide, 22.0) + 12, high + NAME + 7)
-
-    @property
-    def _parts(self) -> int:
-        return max(self.film.part) + 1
 
     def _put(self, places: Sequence[Point], columns: int, *, side: bool = False, part: int = 0) -> None:
         """Cards for all nodes, in order."""
@@ -332,19 +326,17 @@ class Stage:
 
     def tokens(self, moves: Sequence[Move]) -> list[tuple[int, tuple[int, ...] | str]]:
         """Where on its way each message stands when nothing moves, in percent, and what it says."""
-        return [(rest, self.content(move)) for move, (rest, _) in zip(moves, self._stops(moves), strict=True)]
+        return [(rest, content) for rest, content, _ in self._stops(moves)]
 
-    def content(self, move: Move) -> tuple[int, ...] | str:
-        """What a message says."""
-        return {"all": move.content, "amount": self.film.amount(move.blocks), "dot": ""}[self.says]
-
-    def _stops(self, moves: Sequence[Move]) -> list[tuple[int, bool]]:
-        """A place for each message, near its sender or in the middle, and whether it is clear of cards and others."""
+    def _stops(self, moves: Sequence[Move]) -> list[tuple[int, tuple[int, ...] | str, bool]]:
+        """For each message a place near its sender or in the middle, what it says, and whether cards and others have
+        left it free."""
         taken = [card.box for card in self.cards]
         found = []
         for move in moves:
             track = self.tracks[pair_of(move)]
-            _, width, height = token(self.content(move))
+            content = {"all": move.content, "amount": amount(self.film.share(move.blocks)), "dot": ""}[self.says]
+            _, width, height = token(content)
             best = min(50.0, 100 * NEAR / track.length)
             for rest in sorted(range(8, 93, 3), key=lambda share: abs(share - best)):
                 box = Box(*track.at(rest / 100), width, height)
@@ -353,7 +345,7 @@ class Stage:
             else:
                 rest = round(best)
             taken.append(box)
-            found.append((rest, free))
+            found.append((rest, content, free))
         return found
 
     # -- drawing ----------------------------------------------------------------------------------
@@ -369,7 +361,8 @@ class Stage:
         for move, (rest, content) in zip(moves, self.tokens(moves), strict=True):
             track, tint = self.tracks[pair_of(move)], self.tints.get(pair_of(move), "")
             marks.append(arrows([track], f"{'add' if move.add else 'copy'} {tint}"))
-            tokens.append(placed(content, self.kind(move), track.d, rest))
+            place = f"offset-path:path('{track.d}');offset-distance:{rest}%"
+            tokens.append(f'<g class="t" style="{place}">{token(content, self.kind(move))[0]}</g>')
         reach = [point for track in self.tracks.values() for point in track.points]
         pen.put(f'<g class="as" aria-hidden="true">{"".join(marks)}</g>', *reach)
         for card in self.cards:
@@ -438,11 +431,6 @@ def _across(a: Box, b: Box, bend: float) -> Track:
 def pair_of(move: Move) -> Pair:
     """The way that a message takes."""
     return move.src, move.dst, move.part
-
-
-def placed(content: Sequence[int] | str, kind: int, d: str, rest: int) -> str:
-    """A token on its way."""
-    return f'<g class="t" style="offset-path:path(\'{d}\');offset-distance:{rest}%">{token(content, kind)[0]}</g>'
 
 
 def node_name(film: Film, node: int) -> str:
