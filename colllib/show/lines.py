@@ -116,11 +116,7 @@ class Axis:
 
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:
-    """Round values between two, at most about `most` of them.
-
-    >>> linear_ticks(0, 9, 5)
-    [0.0, 2.0, 4.0, 6.0, 8.0]
-    """
+    """Round values between two, at most about `most` of them."""
     raw = (high - low) / most
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
@@ -154,12 +150,7 @@ FEW = 4  # curves whose values the alt text names one by one
 
 
 def describe(series: Mapping[str, Points], x_label: str, y_label: str, x_format: Format, y_format: Format) -> str:
-    """The alt text: the values at both ends, where a curve turns round, and from where on which is lowest.
-
-    >>> describe({"ring": ([4, 8, 16], [9, 5, 7]), "tree": ([4, 8, 16], [2, 4, 8])}, "N", "time", number, number)
-    'Line chart of time against N for ring, tree. At 4: tree 2, ring 9. At 16: ring 7, tree 8. ring is lowest at 8: 5. \
-    Lowest: from 4 tree, from 16 ring.'
-    """
+    """The alt text: the values at both ends, where a curve turns round, and from where on which is lowest."""
 
     def short(value: float) -> float:
         return value if value == round(value) else float(f"{value:.4g}")
@@ -254,25 +245,25 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     """
     order = sorted(range(len(places)), key=lambda k: (places[k], k))
     found = list(places)
-    edge = low
-    for k in order:
-        found[k] = edge = max(found[k], edge)
-        edge += gap
-    edge = high
-    for k in reversed(order):
-        found[k] = edge = min(found[k], edge)
-        edge -= gap
+    for farther, edge, step in ((max, low, gap), (min, high, -gap)):
+        for k in order:
+            found[k] = farther(found[k], edge)
+            edge = found[k] + step
+        order.reverse()
     return found
 
 
 def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None) -> str:
     """The line, dots on few points, a wide line to point at, a dot at the rule, and the label at its end."""
-    places = [f"{px(x(a))} {px(y(b))}" for a, b in zip(curve.xs, curve.ys, strict=True)]
-    hue, path = curve.look.color, "L".join(places)
-    out = f'<path d="M{path}" style="stroke:{hue}" stroke-width="2"{curve.look.dashes}/>'
+
+    def along(ys: Sequence[float]) -> list[str]:
+        return [f"{px(x(a))} {px(y(b))}" for a, b in zip(curve.xs, ys, strict=True)]
+
+    places, hue = along(curve.ys), curve.look.color
+    out = f'<path d="M{"L".join(places)}" style="stroke:{hue}" stroke-width="2"{curve.look.dashes}/>'
     if curve.band is not None:
-        edges = [[f"{px(x(a))} {px(y(b))}" for a, b in zip(curve.xs, edge, strict=True)] for edge in curve.band]
-        out = f'<path d="M{"L".join(edges[0] + edges[1][::-1])}z" style="fill:{hue}" opacity=".2"/>{out}'
+        low, high = map(along, curve.band)
+        out = f'<path d="M{"L".join(low + high[::-1])}z" style="fill:{hue}" opacity=".2"/>{out}'
     if len(places) <= 16:
         rings = "".join(f"M{place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0" for place in places)
         out += f'<path d="{rings}" style="fill:{hue}"/>'
@@ -329,11 +320,6 @@ def plot(
     )
 
 
-def _legend(labels: Sequence[str], drawn: Sequence[Look]) -> str:
-    path = '<svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{}" stroke-width="2.5"{}/></svg>'
-    return legend_row((path.format(look.color, look.dashes), name) for name, look in zip(labels, drawn, strict=True))
-
-
 def lines(
     series: Mapping[str, Points],
     *,
@@ -358,16 +344,16 @@ def lines(
     Line chart of steps against ranks N for ring, tree. At 4: tree 4, ring 6. At 8: tree 6, ring 14. \
 N = 8 is marked at 8.
     """
-    base_x, base_y = (10 if log is True else int(log) for log in (log_x, log_y))
-    for base in (base_x, base_y):
+    base_x, base_y = bases = [10 if log is True else int(log) for log in (log_x, log_y)]
+    for base in bases:
         if base < 0 or base == 1:
             raise ValueError(f"the base of a logarithmic axis must be 2 or more, not {base}")
-    _check(series, base_x, base_y)
+    _check(series, *bases)
     bands = bands or {}
     for k, edge in enumerate(("low", "high") if bands else ()):
-        _check({f"{edge} of {name}": (series[name][0], band[k]) for name, band in bands.items()}, base_x, base_y)
+        _check({f"{edge} of {name}": (series[name][0], band[k]) for name, band in bands.items()}, *bases)
     for mark in marks:
-        for axis, base, value in (("x", base_x, mark.x), ("y", base_y, mark.y)):
+        for axis, base, value in zip("xy", bases, (mark.x, mark.y), strict=True):
             if value is not None and base and value <= 0:
                 raise ValueError(
                     f"mark {mark.label!r} has {axis} = {value!r}; it must be positive on a logarithmic axis"
@@ -387,4 +373,6 @@ N = 8 is marked at 8.
     )
     places = [(mark.label, x_format(mark.x)) for mark in marks]
     alt += "".join(f" {label} is marked at {x}." if label != x else f" Marked: {x}." for label, x in places)
-    return Chart(("" if at_ends else _legend(list(series), chosen)) + body, alt, title)
+    path = '<svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{}" stroke-width="2.5"{}/></svg>'
+    keys = () if at_ends else zip((path.format(look.color, look.dashes) for look in chosen), series, strict=True)
+    return Chart(legend_row(keys) + body, alt, title)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from math import ceil, floor, inf, log2, prod, sqrt
 from typing import Any
@@ -96,13 +96,13 @@ class Form:
     @cached_property
     def _numbers(self) -> list[Any]:
         if isinstance(self.few[0], TieredCost):
-            return [list(kind) for kind in _kinds(self.few[0])]
+            return _kinds(self.few[0])
         return [count for cost in self.few for count in (cost.n_alpha, cost.n_beta)] + list(self.slope or ())
 
     @cached_property
     def counts(self) -> Any:
         """What the page gets: numbers, and text such as "511/256" for a fraction."""
-        return _each(_short, self._numbers)
+        return _each(lambda count: int(count) if Fraction(count).denominator == 1 else str(count), self._numbers)
 
     @cached_property
     def _floats(self) -> Any:
@@ -126,16 +126,7 @@ class Form:
         return [*carries, waits]
 
     def seconds(self, segments: int, alpha: float, per_byte: float) -> float:
-        """The time in so many segments, of a cost on one tier.
-
-        Args:
-            segments: P.
-            alpha: latency in seconds.
-            per_byte: M/BW in seconds.
-
-        >>> Form((Cost(1022, Fraction(511, 256)),)).seconds(1, 0.5e-6, 16e6 / 900e9)
-        0.0005464861111111111
-        """
+        """The time in so many segments, of a cost on one tier, at a latency alpha and M/BW per_byte, all in seconds."""
         counts = self._floats
         if segments <= len(self.few):
             return float(counts[2 * segments - 2] * alpha + counts[2 * segments - 1] * per_byte)
@@ -146,14 +137,9 @@ class Form:
         """Seconds, and in how many segments: the smallest best whole number of them."""
         counts = self._floats
         if isinstance(self.few[0], TieredCost):
-            return sum(
-                steps
-                * (
-                    max(h * a for h, a in zip(hops, alpha, strict=True))
-                    + max(load * message / b for load, b in zip(loads, bandwidth, strict=True))
-                )
-                for steps, hops, loads in counts
-            ), 1
+            waits = (max(h * a for h, a in zip(hops, alpha, strict=True)) for _, hops, _ in counts)
+            sends = (max(load * message / b for load, b in zip(loads, bandwidth, strict=True)) for *_, loads in counts)
+            return sum(steps * (wait + send) for (steps, *_), wait, send in zip(counts, waits, sends, strict=True)), 1
         per_byte, several = message / bandwidth[0], [*range(1, len(self.few) + 1)]
         if self.slope:
             _, a1, _, b1 = counts[-4:]
@@ -175,20 +161,15 @@ def _each(change: Callable[[Any], Any], numbers: Any) -> Any:
     return [_each(change, one) for one in numbers] if isinstance(numbers, list | tuple) else change(numbers)
 
 
-def _short(count: Fraction | int) -> int | str:
-    return int(count) if Fraction(count).denominator == 1 else str(count)
-
-
-def _kinds(cost: TieredCost) -> list[tuple[int, list[Fraction], list[Fraction]]]:
-    """The kinds of step, with what each level of alpha and BW has of them."""
-    levels = range(cost.levels)
-    here = [[t for t, tier in enumerate(cost.tiers) if tier.level == level] for level in levels]
+def _kinds(cost: TieredCost) -> list[Any]:
+    """The kinds of step: how many, and the hops and loads that each level of alpha and BW has of them."""
+    levels = [[t for t, tier in enumerate(cost.tiers) if tier.level == level] for level in range(cost.levels)]
     return [
-        (
+        [
             kind.steps,
-            [max((Fraction(kind.hops[t]) for t in tiers), default=Fraction(0)) for tiers in here],
-            [max((kind.loads[t] / cost.tiers[t].bandwidth for t in tiers), default=Fraction(0)) for tiers in here],
-        )
+            [max((Fraction(kind.hops[t]) for t in tiers), default=Fraction(0)) for tiers in levels],
+            [max((kind.loads[t] / cost.tiers[t].bandwidth for t in tiers), default=Fraction(0)) for tiers in levels],
+        ]
         for kind in cost.kinds
     ]
 
@@ -227,16 +208,20 @@ class Row:
 
     def packed(self) -> dict[str, Any]:
         """What the page gets beside the ways, without what is as usual."""
-        found: dict[str, Any] = {"n": self.name, "d": self.more}
         given: dict[str, Any] = {
+            "n": self.name,
+            "d": self.more,
             "f": self.floor and self.floor.counts,
             "m": self.message,
             "g": self.group,
             "b": int(self.bound),
+            "t": self.times > 1 and self.times,
+            "x": self.factor != 1 and str(Fraction(self.factor)),
+            "a": self.alpha,
+            "s": self.bandwidth,
+            "k": self.takes,
         }
-        given |= {"t": self.times - 1 and self.times, "x": self.factor != 1 and str(Fraction(self.factor))}
-        given |= {"a": self.alpha, "s": self.bandwidth, "k": self.takes}
-        return {key: value for key, value in (found | given).items() if value}
+        return {key: value for key, value in given.items() if value}
 
 
 @dataclass(frozen=True)
@@ -288,20 +273,19 @@ class Race:
     alpha: tuple[str, ...] = ("alpha",)
     bandwidth: tuple[str, ...] = ("bw",)
     levels: tuple[str, ...] = ()
-    _rows: dict[tuple[Any, ...], list[Row]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def depends_on(self) -> tuple[str, ...]:
         """The controls that decide the rows."""
         return reads(self.rows)
 
+    @cached_property
+    def _made(self) -> Callable[..., list[Row]]:
+        return cache(lambda **seen: list(self.rows(**seen)))
+
     def here(self, state: State) -> list[Row]:
         """The rows in a state; made once."""
-        seen = {name: state[name] for name in self.depends_on}
-        key = tuple(seen.values())
-        if key not in self._rows:
-            self._rows[key] = list(self.rows(**seen))
-        return self._rows[key]
+        return self._made(**{name: state[name] for name in self.depends_on})
 
     def standings(self, state: State) -> list[Priced]:
         """Every row, priced, in the order of the rows."""

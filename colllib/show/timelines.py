@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -118,9 +118,8 @@ def _joined(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     found: list[tuple[float, float]] = []
     for start, end in spans:
         if found and start <= found[-1][1] * (1 + 1e-12):
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((start, end))
+            start, _ = found.pop()
+        found.append((start, end))
     return found
 
 
@@ -134,14 +133,10 @@ MOST_RANKS = 16
 
 @dataclass(frozen=True)
 class Bar:
-    """One message on its sender's port.
+    """One message on its sender's port, with its blocks and three times in seconds.
 
-    Attributes:
-        row: the rank that sends.
-        start: when it starts to leave, in seconds.
-        left: when its last byte has left.
-        arrival: when the receiver has it in full; on the lock-step clock the end of the step.
-        blocks: what it carries.
+    They are when it starts to leave, when its last byte has left, and when the receiver has it in full: on the
+    lock-step clock at the end of the step.
     """
 
     row: int
@@ -151,23 +146,19 @@ class Bar:
     blocks: tuple[int, ...]
 
 
-def bars_of(schedule: Schedule, *, message: float, alpha: float, bandwidth: float, clock: Clock = "event") -> list[Bar]:
-    """Every message on a star with its times in seconds, in schedule order; arguments as of `space_time`.
+def bars_of(schedule: Schedule, clock: Clock = "event", **price: Any) -> list[Bar]:
+    """Every message on a star with its times in seconds, in schedule order; `price` as of `step_edges`.
 
     On the lock-step clock a port sends the messages of a step one after another.
-
-    >>> from colllib.algorithms import broadcast
-    >>> [bar.arrival for bar in bars_of(broadcast.chain(3), message=4, alpha=1, bandwidth=1)]
-    [5.0, 10.0]
     """
     sent = [(t, rank, blocks) for t in range(schedule.num_steps) for rank, blocks in _bundles(schedule.step(t))]
-    share, per_vector = schedule.blocks.share, message / bandwidth
+    share, per_vector = schedule.blocks.share, price["message"] / price["bandwidth"]
     takes = [float(share.taken(np.array(blocks)).total()) * per_vector for *_, blocks in sent]
     if clock == "event":
-        line = event_clock(schedule, star(schedule.ranks), message=message, alpha=alpha, bandwidth=bandwidth)
+        line = event_clock(schedule, star(schedule.ranks), **price)
         starts, ends = line.start.tolist(), line.arrival.tolist()
     else:
-        edges = step_edges(execute(schedule), message=message, alpha=alpha, bandwidth=bandwidth)
+        edges = step_edges(execute(schedule), **price)
         starts, ends = [], [edges[t + 1] for t, *_ in sent]
         free: dict[tuple[int, int], float] = {}
         for (t, rank, _), last in zip(sent, takes, strict=True):
@@ -179,17 +170,18 @@ def bars_of(schedule: Schedule, *, message: float, alpha: float, bandwidth: floa
     ]
 
 
-def step_edges(run: Execution, *, message: float, alpha: float, bandwidth: float) -> list[float]:
+def step_edges(run: Execution, **price: Any) -> list[float]:
     """When each step of the lock-step clock begins, and last when the final one ends, in seconds.
+
+    Args:
+        run: an execution on a star.
+        price: the message in bytes, alpha in seconds, and the bandwidth in bytes per second.
 
     >>> from colllib.algorithms import broadcast
     >>> step_edges(execute(broadcast.chain(3)), message=4, alpha=1, bandwidth=1)
     [0.0, 5.0, 10.0]
     """
-    lasts = [
-        run.cost_of([t]).seconds(message=message, alpha=alpha, bandwidth=bandwidth)
-        for t in range(run.schedule.num_steps)
-    ]
+    lasts = [run.cost_of([t]).seconds(**price) for t in range(run.schedule.num_steps)]
     return [0.0, *np.cumsum(lasts).tolist()]
 
 

@@ -3,11 +3,13 @@
 ``static/draw.js`` draws the same in a page, function by function; a browser test holds the two together by the letter.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
 from math import ceil, floor, inf, log10
+from operator import itemgetter
 from typing import Any, ClassVar
 
 from colllib import units
@@ -24,17 +26,13 @@ WIDE, NARROW = 640, 520  # how wide Python draws; below this, letters instead of
 LOW, HIGH = 1e2, 1e11  # the messages in bytes at both ends of a curve
 POINTS = 64  # of a curve, but for the first
 
-
-def _times(value: float) -> str:
-    return f"{number(float(f'{value:.3g}'))} ×"
-
-
+#: What the values of `measured` read like.
 _FORMATS: dict[str, Callable[[float], str]] = {
     "time": units.seconds,
     "rate": units.rate,
-    "gain": _times,
-    "slowdown": _times,
+    "gain": lambda value: f"{number(float(f'{value:.3g}'))} ×",
 }
+_FORMATS["slowdown"] = _FORMATS["gain"]
 
 
 def measured(what: str, one: Priced, message: float, standings: Sequence[Priced]) -> float:
@@ -47,7 +45,7 @@ def measured(what: str, one: Priced, message: float, standings: Sequence[Priced]
     return standings[0].seconds / one.seconds if what == "gain" else one.seconds
 
 
-def _sizes(low: float, high: float) -> list[float]:
+def _sizes(low: float = LOW, high: float = HIGH) -> list[float]:
     return [low * (high / low) ** (k / POINTS) for k in range(POINTS + 1)]
 
 
@@ -175,12 +173,8 @@ class Ways(View):
             xs, ys = (list(each) for each in zip(*race.over_segments(one, state), strict=True))
         frame = Frame(self.x_label, "time", 2, 0, number, units.seconds, True, width, 210)
         rule = Rule(state[self.at], texts[self.at]) if self.at else None
-        body = plot(
-            [Curve(one.row.name, "", xs, ys, one.look)],
-            frame,
-            marks=[Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds)],
-            rule=rule,
-        )
+        mark = Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds)
+        body = plot([Curve(one.row.name, "", xs, ys, one.look)], frame, marks=[mark], rule=rule)
         return figure(f"Time against {self.x_label}. Best: {best} with {units.seconds(one.seconds)}.", body)
 
 
@@ -281,12 +275,12 @@ class Map(View):
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         race, sizes = self.race, MESSAGES
         cell, bottom = (width - LEFT - 6) / len(sizes), ROW * len(self.over)
-        body, first, taken = [], [], []
+        body, pairs = [], []
         for k, n in enumerate(self.over):
-            row = [race.standings({**state, self.ranks: n, race.message: size}) for size in sizes]
-            first.append([fastest(each)[0] for each in row])
-            taken.append([next((one for one in each if one.row.takes), None) for each in row])
-            body.append(_map_row(k, first[k], taken[k], cell) + text(LEFT - 5, ROW * k + 12.5, "end", str(n)))
+            found = [race.standings({**state, self.ranks: n, race.message: size}) for size in sizes]
+            row = [(next((one for one in each if one.row.takes), None), fastest(each)[0]) for each in found]
+            body.append(_map_row(k, row, cell) + text(LEFT - 5, ROW * k + 12.5, "end", str(n)))
+            pairs += row
         x = Axis(sizes[0] * 10 ** (-1 / 6), sizes[-1] * 10 ** (1 / 6), 10, LEFT, width - 6)
         for size in sizes[:: 6 if width >= NARROW else 12]:
             label = units.size(size)
@@ -294,38 +288,34 @@ class Map(View):
             body.append(text(min(x(size), width - LETTER / 2 * len(label)), bottom + 17, "middle", label))
         body.append(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"))
         body.append(text(2, bottom + 32, "start", "ranks N"))
-        here = min(max(x(state[race.message]), LEFT), width - 6)
-        above = sum(n < state[self.ranks] for n in self.over)
+        here, n = min(max(x(state[race.message]), LEFT), width - 6), state[self.ranks]
+        above = sum(row < n for row in self.over)
         between = f"M{px(LEFT)} {px(ROW * above)}H{px(width - 6)}"
-        rank = _box(LEFT, above, width - 6 - LEFT) if state[self.ranks] in self.over else between
-        body.append(
-            f'<path d="{rank}M{px(here)} 0V{px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
-        )
+        rank = _box(LEFT, above, width - 6 - LEFT) if n in self.over else between
+        rule = f'd="{rank}M{px(here)} 0V{px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"'
+        body.append(f"<path {rule}/>")
         view = f'viewBox="0 0 {px(width)} {px(bottom + 36)}"'
         svg = f'<svg {view} font-size="11.5" aria-hidden="true">{"".join(body)}</svg>'
-        leads = Counter((one.row.name, one.look) for row in first for one in row).most_common()
+        leads = Counter((best.row.name, best.look) for _, best in pairs).most_common()
         shares = {name: f"{100 * times / len(sizes) / len(self.over):.0f}%" for (name, _), times in leads}
         described = "; ".join(f"{name} {share}" for name, share in shares.items())
         alt = f"Map of the fastest over N and M; share of the cells: {described}."
-        times = [
-            a.seconds / b.seconds for row in zip(taken, first, strict=True) for a, b in zip(*row, strict=True) if a
-        ]
-        legend = keys([look for look, _ in leads], [one.way for row in taken for one in row if one])
-        verdict = _verdict(times)
+        legend = keys([look for look, _ in leads], [one.way for one, _ in pairs if one])
+        verdict = _verdict([one.seconds / best.seconds for one, best in pairs if one])
         hint = f'<p class="cl-hint">{SHADED} {verdict}</p>' if verdict else ""
         return figure(f"{alt} {verdict}".rstrip(), svg + legend + hint)
 
 
-def _map_row(k: int, first: Sequence[Priced], taken: Sequence[Priced | None], cell: float) -> str:
+def _map_row(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float) -> str:
     """The cells of one number of ranks: in the color of the fastest, shaded and lettered by what is taken."""
     out = []
-    for column, length, name in runs([one.row.name for one in first]):
-        look = f'style="fill:{first[column].look.color}" fill-opacity=".25"'
+    for column, length, name in runs([best.row.name for _, best in pairs]):
+        look = f'style="fill:{pairs[column][1].look.color}" fill-opacity=".25"'
         out.append(f'<path d="{_box(LEFT + cell * column, k, cell * length)}" data-row="{escape(name)}" {look}/>')
-    for column, length, shade in runs([_shade(one, best) for one, best in zip(taken, first, strict=True)]):
+    for column, length, shade in runs([_shade(one, best) for one, best in pairs]):
         if shade:
             out.append(f'<path d="{_box(LEFT + cell * column, k, cell * length)}" fill-opacity="{SHADES[shade]}"/>')
-    for column, length, code in runs([_code(one or best, one) for one, best in zip(taken, first, strict=True)]):
+    for column, length, code in runs([_code(one, best) for one, best in pairs]):
         if cell * length > 9 * len(code):
             out.append(text(LEFT + cell * (column + length / 2), ROW * k + 12.5, "middle", code))
     return "".join(out)
@@ -344,16 +334,16 @@ def _shade(one: Priced | None, first: Priced) -> int:
     return 3 if one.seconds == inf else 1 if one.seconds <= 2 * first.seconds else 2
 
 
-def _code(one: Priced, taken: Priced | None) -> str:
-    look = known(one.way) if taken else one.look
+def _code(one: Priced | None, first: Priced) -> str:
+    look = known(one.way) if one else first.look
     return look.code if look else UNPRICED
 
 
 def _verdict(choices: Sequence[float]) -> str:
     """How often what is taken is close to the fastest, or far from it; nothing where nobody chooses."""
-    priced = [times for times in choices if times < inf]
     if not choices:
         return ""
+    priced = [times for times in choices if times < inf]
     close, slow = sum(times <= 1.1 for times in priced), sum(times > 2 for times in priced)
     return f"Within 10% in {close} of the {len(priced)} cells that can be priced, more than twice in {slow}."
 
@@ -363,18 +353,9 @@ def _box(left: float, row: int, width: float) -> str:
 
 
 def runs(values: Sequence[Any]) -> list[tuple[int, int, Any]]:
-    """Equal neighbors: where they begin, how many, and their value.
-
-    >>> runs("aab")
-    [(0, 2, 'a'), (2, 1, 'b')]
-    """
-    found: list[tuple[int, int, Any]] = []
-    start = 0
-    for value, alike in groupby(values):
-        length = len(list(alike))
-        found.append((start, length, value))
-        start += length
-    return found
+    """Equal neighbors: where they begin, how many, and their value."""
+    alike = [list(group) for _, group in groupby(enumerate(values), itemgetter(1))]
+    return [(group[0][0], len(group), group[0][1]) for group in alike]
 
 
 @dataclass(frozen=True)
@@ -478,7 +459,7 @@ class Turns(View):
     kind = "turns"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        found = turns(self.race, state, _sizes(LOW, HIGH))
+        found = turns(self.race, state, _sizes())
         described = "; ".join(f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in found)
         return f"<p>Fastest {described}.</p>"
 
@@ -498,15 +479,13 @@ class Told(View):
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         found = self.race.standings(state)
         by_name, first = {one.row.name: one for one in found}, fastest(found)[0]
-        out = []
-        for place, piece in enumerate(self.text.replace("}", "{").split("{")):
-            if place % 2 == 0:
-                out.append(piece)
-                continue
-            word, _, names = piece.partition(":")
+
+        def filled(slot: re.Match[str]) -> str:
+            word, _, names = slot[1].partition(":")
             one, other = (by_name.get(name, first) for name in f"{names}|".split("|")[:2])
-            out.append(texts[word] if word in texts else _WORDS[word](Field(found, one, other, state, self.race)))
-        described = "".join(out)
+            return texts[word] if word in texts else _WORDS[word](Field(found, one, other, state, self.race))
+
+        described = re.sub("{(.*?)}", filled, self.text)
         return escape(described[:1].upper() + described[1:])
 
 
@@ -524,10 +503,8 @@ class Field:
 def _next(field: Field) -> str:
     tied = fastest(field.all)
     rest = [one for one in field.all if not one.row.bound and one not in tied]
-    if not rest:
-        return ""
-    following = min(rest, key=lambda one: one.seconds)
-    return f"; next is {following.title} with {units.seconds(following.seconds)}"
+    following = min(rest, key=lambda one: one.seconds, default=None)
+    return f"; next is {following.title} with {units.seconds(following.seconds)}" if following else ""
 
 
 def _fastest(field: Field) -> str:
@@ -574,18 +551,14 @@ def _rate(field: Field) -> float:
     return measured("rate", field.one, field.state[field.race.message], [field.one])
 
 
-def _share(field: Field) -> str:
-    return units.percent(_rate(field) / field.state[field.race.bandwidth[0].split("*")[0]])
-
-
 def _even(field: Field) -> str:
     size = crossover(field.one.cost, field.other.cost)
     return units.size(float(size or 0) * field.state[field.race.alpha[0]] * field.state[field.race.bandwidth[0]])
 
 
-def _top(field: Field) -> tuple[str, float]:
+def _top(field: Field) -> str:
     sums = totals(field.all)
-    return max(sums.items(), key=lambda item: item[1])
+    return max(sums, key=lambda group: sums[group])
 
 
 _WORDS: dict[str, Callable[[Field], str]] = {
@@ -602,8 +575,8 @@ _WORDS: dict[str, Callable[[Field], str]] = {
     "binds": _binds,
     "gain": lambda f: units.ratio(f.all[0].seconds / f.one.seconds),
     "rate": lambda f: units.rate(_rate(f)),
-    "share": _share,
+    "share": lambda f: units.percent(_rate(f) / f.state[f.race.bandwidth[0].split("*")[0]]),
     "sum": lambda f: units.seconds(sum(totals(f.all).values())),
-    "top": lambda f: _top(f)[0],
-    "top share": lambda f: f"{100 * _top(f)[1] / sum(totals(f.all).values()):.0f}%",
+    "top": _top,
+    "top share": lambda f: f"{100 * totals(f.all)[_top(f)] / sum(totals(f.all).values()):.0f}%",
 }
