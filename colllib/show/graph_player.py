@@ -95,8 +95,8 @@ def graph_player() -> Explorer:
     >>> graph_player()
     Explorer: All-gather on a graph, step by step (Graph, Follow the shard of rank, Steps done)
     """
-    texts = {name: f"{text}: N = {gathered(name).topology.ranks}" for name, text in GRAPHS.items()}
-    texts = {name: f"{text}, d = {degree(gathered(name).topology)}" for name, text in texts.items()}
+    on = {name: gathered(name).topology for name in GRAPHS}
+    texts = {name: f"{text}: N = {on[name].ranks}, d = {degree(on[name])}" for name, text in GRAPHS.items()}
     return Explorer(
         "All-gather on a graph, step by step",
         [

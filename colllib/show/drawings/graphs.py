@@ -1,5 +1,6 @@
 """Drawings of graphs: every link round a circle of ranks, and one shard that spreads over them, row by row."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,15 +43,11 @@ class Spread:
         mine, share = blocks.source == self.owner, list(blocks.share)
         whole = sum((share[b] for b in mine.nonzero()[0].tolist()), Fraction(0))
         found = []
-        for t in range(self.schedule.num_steps):
-            step = self.schedule.step(t)
-            here: dict[Link, Fraction] = {}
-            kept = mine[step.block]
-            for src, dst, block in zip(
-                *(part[kept].tolist() for part in (step.src, step.dst, step.block)), strict=True
-            ):
-                here[src, dst] = here.get((src, dst), Fraction(0)) + share[block] / whole
-            found.append(here)
+        for step in map(self.schedule.step, range(self.schedule.num_steps)):
+            kept, here = mine[step.block], defaultdict[Link, Fraction](Fraction)
+            for src, dst, block in zip(step.src[kept], step.dst[kept], step.block[kept], strict=True):
+                here[int(src), int(dst)] += share[block] / whole
+            found.append(dict(here))
         return tuple(found)
 
     @cached_property
@@ -85,19 +82,11 @@ def around(
     disk: float = DISK,
     picks: Mapping[Link, str] | None = None,
 ) -> None:
-    """Ranks round a circle with all links.
+    """Ranks round a circle, by names or numbers, with all links.
 
-    Args:
-        pen: draws.
-        topology: ranks only.
-        middle: of the circle.
-        radius: of the circle.
-        loads: what links carry: those that carry most are thick, idle ones faint (default: all links alike, those with
-            an opposite one as lines without heads).
-        look: class and color of some ranks' disks.
-        names: of the ranks (default: their numbers).
-        disk: the size of a rank; below 15 without its name.
-        picks: links that an explorer's reader picks a value by: "control=place".
+    Where `loads` say what links carry, those that carry most are thick and idle ones faint; else all links are alike,
+    those with an opposite one as lines without heads. `look` is the class and the color of some ranks' disks, `disk`
+    their size; below 15 they have no name. By `picks`, "control=place", an explorer's reader picks a link's value.
     """
     picks = picks or {}
     turns = [2 * pi * k / topology.ranks for k in range(topology.ranks)]
@@ -137,30 +126,22 @@ def in_rows(
     names: Sequence[str] = (),
     picks: Mapping[int, str] | None = None,
 ) -> None:
-    """A shard on its way: ranks in rows by the step that completes it there, links that have carried parts of it.
+    """A shard after some steps: ranks in rows by the step that completes it there, links that have carried parts of it.
 
-    Args:
-        pen: draws.
-        spread: the shard.
-        step: how many steps are done.
-        corner: upper left.
-        width: of the panel.
-        names: of the ranks (default: their numbers).
-        picks: ranks that an explorer's reader picks a value by: "control=place".
+    The panel has a corner at its upper left, and a width; names and picks are as for `around`, picks of ranks.
     """
-    rows: list[list[int]] = [[] for _ in range(max(spread.complete) + 1)]
-    for rank, when in enumerate(spread.complete):
-        rows[when].append(rank)
     x: dict[int, float] = {}
-    for depth, row in enumerate(rows):
+
+    def wish(rank: int) -> tuple[float, int]:
+        """Below the middle of those that it comes from."""
+        above = [x[src] for src, dst in came if dst == rank and src in x]
+        return (sum(above) / len(above) if above else 0.0, rank)
+
+    for depth in range(max(spread.complete) + 1):
         came = spread.carried[depth - 1] if depth else {}
-
-        def wish(rank: int, came: Mapping[Link, Fraction] = came) -> tuple[float, int]:
-            above = [x[src] for src, dst in came if dst == rank and src in x]
-            return (sum(above) / len(above) if above else 0.0, rank)
-
+        row = sorted((rank for rank, when in enumerate(spread.complete) if when == depth), key=wish)
         pitch = min(56.0, width / max(1, len(row)))
-        for k, rank in enumerate(sorted(row, key=wish)):
+        for k, rank in enumerate(row):
             x[rank] = corner[0] + width / 2 + (k - (len(row) - 1) / 2) * pitch
     boxes = [
         Box(x[rank], corner[1] + DISK / 2 + ROW * when, DISK, DISK, round=True)

@@ -1,5 +1,6 @@
 """Drawings of what ranks hold before and after."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 
@@ -114,17 +115,18 @@ must hold the sum of block 1.'
     """
     summed = any(len(blocks.holders(who)) > 1 for who in blocks.source.tolist())
     described = []
-    for word, side in (("Before", blocks.source), ("After", blocks.target)):
-        verb = ("holds", "hold") if word == "Before" else ("must hold", "must hold")
+    for word, verbs, what, side in (
+        ("Before", ("holds", "hold"), "their contributions to ", blocks.source),
+        ("After", ("must hold", "must hold"), "the sum of ", blocks.target),
+    ):
         held = [blocks.holders(who).tolist() for who in side.tolist()]
-        groups: dict[tuple[int, ...], list[int]] = {}
+        groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for rank in range(blocks.ranks):
-            if mine := tuple(block for block, ranks in enumerate(held) if rank in ranks):
-                groups.setdefault(mine, []).append(rank)
-        what = "" if not summed else "their contributions to " if word == "Before" else "the sum of "
+            groups[tuple(block for block, ranks in enumerate(held) if rank in ranks)].append(rank)
         parts = (
-            f"{_several('rank', ranks)} {verb[len(ranks) > 1]} {what}{_several('block', owned)}"
+            f"{_several('rank', ranks)} {verbs[len(ranks) > 1]} {what * summed}{_several('block', owned)}"
             for owned, ranks in groups.items()
+            if owned
         )
         described.append(f"{word}: {'; '.join(parts)}.")
     return " ".join(described)

@@ -1,6 +1,6 @@
 """Drawings of switches: a star with its ports, boxes with cards, leaves and spines, fat-trees."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -13,6 +13,7 @@ from colllib.show.geometry import Box, Point, Track, bow, lane, num
 from colllib.show.pen import NARROW, Drawing, Pen, drawing, extent
 from colllib.show.theme import listed
 from colllib.topology import Topology
+from colllib.units import several
 
 DISK = (27.0, 27.0)
 
@@ -73,21 +74,19 @@ def _loaded(pen: Pen, track: Track, share: Fraction, *, idle: bool) -> None:
     pen.arrow(track, index=1 if share else -1)
     if share:
         (x, y), (u, v) = track.points
-        away = (0.5 * extent(amount(share)) + 6) * abs(v - y) / track.length + 13 * abs(u - x) / track.length
-        pen.text(
-            (x + u) / 2 - away * (v - y) / track.length, (y + v) / 2 + away * (u - x) / track.length, amount(share)
-        )
+        along, across = (u - x) / track.length, (v - y) / track.length
+        away = (0.5 * extent(amount(share)) + 6) * abs(across) + 13 * abs(along)
+        pen.text((x + u) / 2 - away * across, (y + v) / 2 + away * along, amount(share))
 
 
 def _port(pen: Pen, at: Point) -> None:
     """One rank and its port, larger."""
     x, y = at
-    rank, switch = Box(x - 95, y, *DISK, round=True), Box(x + 95, y, 66, 30)
     pen.arrow(bow((x - 72, y - 9), (x + 58, y - 9)))
     pen.arrow(bow((x + 58, y + 9), (x - 72, y + 9)))
     pen.put(f'<rect class="port" x="{num(x - 80)}" y="{num(y - 15)}" width="8" height="30" rx="2"/>', (x - 80, y - 15))
-    pen.disk(rank, 0)
-    pen.switch(switch.x, switch.y, width=66)
+    pen.disk(Box(x - 95, y, *DISK, round=True), 0)
+    pen.switch(x + 95, y, width=66)
     pen.text(x - 7, y - 20, "sends at BW")
     pen.text(x - 7, y + 21, "receives at BW")
     pen.text(x - 76, y + 28, "port", "b")
@@ -147,9 +146,8 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
     tiers = listed(f"{counts[k]} {tier.name}, each {tier.bandwidth} BW" for k, tier in enumerate(topology.tiers))
     levels = max(level.values())
     alt = (
-        f"{in_words(topology)}: {topology.ranks} ranks and {topology.switches} switches in {levels} "
-        f"level{'s' * (levels > 1)}. "
-        f"Links: {tiers.replace('BW, ', 'BW; ')}."
+        f"{in_words(topology)}: {topology.ranks} ranks and {topology.switches} switches in "
+        f"{several(levels, 'level')}. Links: {tiers.replace('BW, ', 'BW; ')}."
     )
     narrow = _network_places(Pen(NARROW), topology, level, below)
     short = {
@@ -168,11 +166,11 @@ def _fits(name: str, box: Box) -> bool:
 
 def _switch_levels(topology: Topology) -> tuple[dict[int, int], dict[int, list[int]]]:
     """How far above the ranks every node is (-1 for a box's switch), and the nodes below each switch."""
-    near: dict[int, set[int]] = {}
-    outermost = dict.fromkeys(range(topology.nodes), 0)
+    near: dict[int, set[int]] = defaultdict(set)
+    outermost = [0] * topology.nodes
     for a, b, tier in wires_of(topology):
         for one, other in ((a, b), (b, a)):
-            near.setdefault(one, set()).add(other)
+            near[one].add(other)
             outermost[one] = max(outermost[one], topology.tiers[tier].level)
     level = dict.fromkeys(range(topology.ranks), 0)
     ranks = set(level)

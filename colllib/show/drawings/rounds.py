@@ -26,9 +26,9 @@ apart. What rank 0 has reaches 2, 4 ranks.
     film = Film("", execute(schedule))
     n, steps = schedule.ranks, film.steps
     reached = [{0}]
-    for t in range(1, steps + 1):
-        reached.append(reached[-1] | {move.dst for move in film.moves[t] if move.src in reached[-1]})
-    sizes = [[film.share(move.blocks) for move in film.moves[t]] for t in range(1, steps + 1)]
+    for moves in film.moves[1:]:
+        reached.append(reached[-1] | {move.dst for move in moves if move.src in reached[-1]})
+    sizes = [[film.share(move.blocks) for move in moves] for moves in film.moves]
 
     def draw(pen: Pen) -> None:
         column = min(110.0, (pen.width - 60) / max(1, steps))
@@ -39,15 +39,15 @@ apart. What rank 0 has reaches 2, 4 ranks.
         for t in range(1, steps + 1):
             x = column * (t - 1)
             pen.text(x + column / 2, -32, f"step {t}" if column > 60 else t, "b")
-            pen.text(x + column / 2, -17, amount(max(sizes[t - 1], default=Fraction(0))), "q")
-            for move, size in zip(film.moves[t], sizes[t - 1], strict=True):
+            pen.text(x + column / 2, -17, amount(max(sizes[t], default=Fraction(0))), "q")
+            for move, size in zip(film.moves[t], sizes[t], strict=True):
                 kind = "l on" if move.src in reached[t - 1] else "l"
                 ends = (x + RADIUS, row * move.src), (x + column - RADIUS, row * move.dst)
                 pen.line(ends, kind, f' stroke-width="{num(1 + 3.5 * float(size))}"')
         for t, rank in product(range(steps + 1), range(n)):
             pen.dot(column * t, row * rank, "dot on" if rank in reached[t] else "dot")
 
-    said = "; ".join(_summary(film, t, sizes[t - 1]) for t in range(1, steps + 1))
+    said = "; ".join(_summary(film, t, sizes[t]) for t in range(1, steps + 1))
     alt = (
         f"Messages of {n} ranks in {steps} steps. {said[:1].upper()}{said[1:]}. What rank 0 has reaches "
         f"{listed(len(ranks) for ranks in reached[1:])} ranks."
@@ -80,13 +80,12 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
     if film.need(block) > 1:
         raise ValueError(f"block {block} is summed over {film.need(block)} ranks: a walk starts at one")
     n, owner = schedule.ranks, film.sources[block][0]
-    hops = [[(move.src, move.dst) for move in film.moves[t] if block in move.blocks] for t in range(1, film.steps + 1)]
+    hops = [[(move.src, move.dst) for move in moves if block in move.blocks] for moves in film.moves[1:]]
     up = sum((dst - owner) % n for step in hops[:1] for _, dst in step)
     down = sum((owner - dst) % n for step in hops[:1] for _, dst in step)
     way = 1 if up <= down else -1
     ways = [[(way * (a - owner) % n, way * (b - owner) % n) for a, b in step] for step in hops]
-    sizes = [max((len(move.blocks) for move in film.moves[t]), default=0) for t in range(1, film.steps + 1)]
-
+    sizes = [max((len(move.blocks) for move in moves), default=0) for moves in film.moves[1:]]
     since = {0: 0} | {b: t for t, step in reversed(list(enumerate(ways, 1))) for _, b in step}
 
     def draw(pen: Pen) -> None:

@@ -1,5 +1,6 @@
 """Drawings of the trees along which blocks move."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from colllib.algorithms.trees import depths
@@ -109,14 +110,11 @@ def _film(schedule: Schedule, trees: int) -> Film:
 def _steps_of(film: Film, part: int = 0, copies: bool = False) -> dict[tuple[int, int], list[tuple[int, int]]]:
     """For each edge from parent to child the steps in which it is used, or something is copied, with 1 for down."""
     parent = film.trees[part][0]
-    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for t in range(1, film.steps + 1):
-        for move in film.moves[t]:
-            if move.part == part and not (copies and move.add):
-                down = parent[move.dst] == move.src
-                found.setdefault((move.src, move.dst) if down else (move.dst, move.src), []).append(
-                    (t, 1 if down else -1)
-                )
+    found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for t, move in ((t, move) for t, moves in enumerate(film.moves) for move in moves if move.part == part):
+        if not (copies and move.add):
+            down = parent[move.dst] == move.src
+            found[(move.src, move.dst) if down else (move.dst, move.src)].append((t, 1 if down else -1))
     return found
 
 

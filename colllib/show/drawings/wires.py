@@ -93,7 +93,6 @@ def _look(cut: bool, load: float | None) -> tuple[str, str]:
 
 _KINDS = {
     "star": "a star",
-    "inc-star": "a star",
     "ring": "a ring",
     "line": "a line",
     "torus": "a torus of",
@@ -103,7 +102,6 @@ _KINDS = {
     "leaf-spine": "leaves and spines",
     "fat-tree": "a fat-tree",
     "switch-tree": "a tree of switches",
-    "inc-switch-tree": "a tree of switches",
 }
 
 
@@ -114,7 +112,7 @@ def in_words(topology: Topology) -> str:
     >>> [in_words(find(name)) for name in ("torus:4x3", "leaf-spine:4x4x2", "boxes:2x4,rails=4,inc=box")]
     ['A torus of 4 × 3', 'Leaves and spines', '2 boxes of 4 on 4 rails, switches in the boxes add']
     """
-    kind, _, sizes = topology.name.partition(":")
+    kind, _, sizes = topology.name.removeprefix("inc-").partition(":")
     size, *options = sizes.split(",")
     if kind == "boxes":
         chosen = dict(option.split("=") for option in options)
@@ -137,23 +135,13 @@ _ADDING = {
 
 
 def wires_of(topology: Topology) -> list[tuple[int, int, int]]:
-    """Every full-duplex link once: its ends and its tier.
-
-    >>> from colllib.topology import ring
-    >>> wires_of(ring(3))
-    [(0, 1, 0), (0, 2, 0), (1, 2, 0)]
-    """
+    """Every full-duplex link once: its ends and its tier."""
     ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.tier.tolist(), strict=True)
     return sorted({(min(a, b), max(a, b), tier) for a, b, tier in ends})
 
 
 def wiring_layout(topology: Topology, columns: int, width: int) -> tuple[dict[int, Point], Stubs]:
-    """Where nodes are, and the wires that leave the lattice at one end: pairs with the direction of the stub.
-
-    >>> from colllib.topology import ring
-    >>> len(wiring_layout(ring(6), 0, WIDE)[0])
-    6
-    """
+    """Where nodes are, and the wires that leave the lattice at one end: pairs with the direction of the stub."""
     axes = topology.lattice if not topology.switches else None
     if axes is not None and (len(axes.dims) > 1 or not axes.wraps):
         return _grid(topology, axes.dims, width)
