@@ -167,24 +167,18 @@ def _fits(name: str, box: Box) -> bool:
 def _switch_levels(topology: Topology) -> tuple[dict[int, int], dict[int, list[int]]]:
     """How far above the ranks every node is (-1 for a box's switch), and the nodes below each switch."""
     near: dict[int, set[int]] = defaultdict(set)
-    outermost = [0] * topology.nodes
+    ranks, outside = set(range(topology.ranks)), set()
     for a, b, tier in wires_of(topology):
-        for one, other in ((a, b), (b, a)):
-            near[one].add(other)
-            outermost[one] = max(outermost[one], topology.tiers[tier].level)
-    level = dict.fromkeys(range(topology.ranks), 0)
-    ranks = set(level)
-    inside = [
-        node
-        for node in near
-        if node >= topology.ranks and near[node] <= ranks and (topology.levels == 1 or not outermost[node])
-    ]
+        near[a].add(b)
+        near[b].add(a)
+        outside |= {a, b} if topology.tiers[tier].level else set()
+    level = dict.fromkeys(ranks, 0)
+    inside = [node for node in set(near) - ranks - outside if near[node] <= ranks]
     if len(inside) < topology.switches and all(len(near[rank]) > 1 for rank in ranks):
         level |= dict.fromkeys(inside, -1)
-    while len(level) < topology.nodes:
-        top = {node for node, depth in level.items() if depth == max(level.values())}
-        above = {other for node in top for other in near[node]} - set(level)
-        level |= dict.fromkeys(above, max(level.values()) + 1)
+    top = ranks
+    while top := {other for node in top for other in near[node]} - set(level):
+        level |= dict.fromkeys(top, max(level.values()) + 1)
     below = {
         node: sorted(other for other in near[node] if abs(level[other]) < abs(level[node]) or level[node] < 0)
         for node in range(topology.ranks, topology.nodes)
