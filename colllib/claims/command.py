@@ -31,7 +31,7 @@ def claims_command(name: str | None, source: str | None, verdict: str | None, ch
             raise ValueError(f"unknown {what} {value!r}: known are {', '.join(known)}")
     if verdict is not None and not any(known.startswith(verdict) for known in verdicts):
         raise ValueError(f"unknown verdict {verdict!r}: known are {', '.join(verdicts)}")
-    entries = [e for e in claims.ledger() if source in (None, e.claim.source) and chapter in (None, e.claim.chapter)]
+    entries = [e for e in claims.ledger() if source in (None, e.source) and chapter in (None, e.chapter)]
     rows = [e.row() for e in entries if verdict is None or e.verdict.startswith(verdict)]
     yield rows
     columns = ("id", "verdict", "statement", "claimed", "executed")
@@ -40,12 +40,12 @@ def claims_command(name: str | None, source: str | None, verdict: str | None, ch
     yield "\n" + ", ".join(f"{count} {name}" for name, count in Counter(row["verdict"] for row in rows).items())
 
 
-def _about_claim(entry: claims.Entry) -> Answer:
+def _about_claim(claim: claims.Claim) -> Answer:
     """One claim and the comparisons behind its verdict."""
-    row, compared = entry.row(), claims.evidence(entry.claim.id, entry.claim.value)
+    row, compared = claim.row(), claims.evidence(claim.id, claim.value)
     yield row | {"evidence": [one._asdict() for one in compared]}
     said = (
-        (row["id"], ", ".join(filter(None, (claims.SOURCES[entry.claim.source], entry.claim.where)))),
+        (row["id"], ", ".join(filter(None, (claims.SOURCES[claim.source], claim.where)))),
         ("said", row["statement"]),
         ("for", row["inputs"]),
         ("printed", row["claimed"]),
@@ -55,8 +55,8 @@ def _about_claim(entry: claims.Entry) -> Answer:
         ("because" if row["cause"] else "note", row["because"]),
         ("cause", row["cause"]),
         ("runs", row["runs"]),
-        ("how", str(entry.finding.basis)),
-        ("chapter", entry.claim.chapter),
+        ("how", str(claim.finding.basis)),
+        ("chapter", claim.chapter),
     )
     yield tabulate([line for line in said if line[1] not in ("", "-")], tablefmt="plain", maxcolwidths=[None, 100])
     if compared:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module, resources
-from operator import attrgetter
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
@@ -27,9 +26,9 @@ from colllib.claims.value import (
     Table,
     Words,
     evaluated,
-    listed,
     parsed,
     same,
+    stored,
 )
 from colllib.topology import Topology
 
@@ -113,24 +112,22 @@ def answers() -> dict[str, Rows]:
         ValueError: if a claim has two answers.
     """
     found: dict[str, Rows] = {}
-    where: dict[str, str] = {}
     for module in iter_modules([str(Path(__file__).parent)]):
         rows: Table = getattr(import_module(f"colllib.claims.{module.name}"), "TABLE", {})
         for name, cases in ((name, cases) for ids, cases in rows.items() for name in ids.split()):
             if name in found:
-                raise ValueError(f"claim {name} is answered twice, in {where[name]} and {module.name} (rows: runs.csv)")
-            found[name], where[name] = cases, module.name
+                raise ValueError(f"claim {name} is answered twice, the second time in {module.name} (rows: runs.csv)")
+            found[name] = cases
     return found
 
 
-@cache
 def cases_of(name: str) -> tuple[list[Case], Used]:
     """All cases that were tried for a claim, and what working them out used."""
     if name in answers():
         return _gathered(answers()[name])
     texts = sentence(name).found.items()
     found = {quantity: Words(said) if isinstance(said, str) else said for quantity, said in texts}
-    return [found] if found else [], Used()
+    return [found] if found else [], {}
 
 
 @cache
@@ -144,16 +141,7 @@ def _gathered(cases: Rows) -> tuple[list[Case], Used]:
 
 @dataclass(frozen=True)
 class Cause:
-    """A root that several claims share which do not hold.
-
-    Attributes:
-        key: its name.
-        title: what it is about.
-        text: a paragraph on it.
-        ids: of the claims.
-        reference: a key of the bibliography, where a primary source settles the matter.
-        see: the notebook, or the section of one, that explains it.
-    """
+    """A root that several claims share which do not hold; `because.toml` says what its fields are."""
 
     key: str
     title: str
@@ -165,14 +153,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Sentence:
-    """What is said of one claim, with the names of quantities in braces.
-
-    Attributes:
-        because: if it does not hold.
-        note: if it does.
-        reference: a key of the bibliography.
-        found: what a document says of the quantities of its value.
-    """
+    """What is said of one claim: `because` if it does not hold, `note` if it does; `because.toml` has the rest."""
 
     because: str = ""
     note: str = ""
@@ -193,15 +174,84 @@ def causes() -> dict[str, Cause]:
     'One trip through a switch, counted once and twice'
     """
     rows = _because()["causes"].items()
-    return {
-        key: Cause(key, ids=tuple(row["ids"].split()), **{k: row[k] for k in row if k != "ids"}) for key, row in rows
-    }
+    return {key: Cause(**row | {"key": key, "ids": tuple(row["ids"].split())}) for key, row in rows}
 
 
 @cache
 def sentence(name: str) -> Sentence:
     """What goes with a claim."""
     return Sentence(**_because()["claims"].get(name, {}))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a source says, a row of `claims.csv`, with its answer, which is worked out when it is asked for.
+
+    Attributes:
+        source: the source's number, a key of `SOURCES`.
+        where: the place in the source.
+        kind: definition, formula, number, count, trace or table-cell-group.
+        statement: what is said, in our words.
+        inputs: for which N, sizes or ports.
+        claimed: the value as the source prints it.
+        value: the same as statements about named quantities (`colllib.claims.value`).
+        chapter: where a reader meets the topic; empty while the claim is open.
+        answer: what decides it: "executed", "fact" for what was read in a document, the verdict where nothing is
+            compared, or nothing while the claim is open.
+    """
+
+    id: str
+    source: str
+    where: str
+    kind: str
+    statement: str
+    inputs: str
+    claimed: str
+    value: str
+    chapter: str
+    answer: str
+
+    @cached_property
+    def finding(self) -> Finding:
+        """What execution says."""
+        return finding(self.id, self.value)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The computed verdict."""
+        return self.finding.verdict
+
+    def row(self) -> dict[str, str]:
+        """All that is known of it, flat: the claim, its answer and the conditions of the answer.
+
+        >>> row = entry("E-01-013").row()
+        >>> row["verdict"], row["fabric"], row["ports"], row["clock"], row["sense"]
+        ('reproduced', 'star:2 to star:64', 'one full-duplex port per rank', 'lock-step', 'value')
+        """
+        answered = vars(self.finding)
+        texts = {key: str(answered[key]) for key in ("verdict", "executed", "because", "reference", "cause", "runs")}
+        return {**asdict(self), **texts, **vars(self.finding.basis)}
+
+
+@cache
+def _listed() -> dict[str, Claim]:
+    return {row["id"]: Claim(**row) for row in stored("claims.csv")}
+
+
+def ledger() -> tuple[Claim, ...]:
+    """Every claim, in the order of the sources; its verdict is computed as it is asked for."""
+    return tuple(_listed().values())
+
+
+def entry(name: str) -> Claim:
+    """One claim; the verdict on no other is worked out.
+
+    Raises:
+        ValueError: for an unknown id.
+    """
+    if name not in _listed():
+        raise ValueError(f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41")
+    return _listed()[name]
 
 
 # -- the verdict -----------------------------------------------------------------------------------
@@ -215,7 +265,7 @@ def finding(name: str, value: str) -> Finding:
     >>> finding("E-01-062", "n_alpha = 2 * N where N = 4").executed
     'n_alpha is 6, not 8, at N = 4'
     """
-    answer, told = listed(name).answer, sentence(name)
+    answer, told = entry(name).answer, sentence(name)
     if not answer:
         return Finding(Verdict.OPEN)
     if answer in (Verdict.DEFINITION, Verdict.NOT_CHECKABLE):
@@ -279,17 +329,18 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     first = places[0]
     about = first.about(cases)
     if len(places) > 1 and _differ(places, about):
-        described = "; ".join(
-            f"{said.place}: {_told(said)}" if said.place else f"here {_told(said)}" for said in places
-        )
-        shown = _shown([one for said in places for one in said.statements], about[-1]) if about else ""
-        return Verdict.INCONSISTENT, f"{shown} ({described})" if shown else described, about[-1] if about else {}
+        described = "; ".join((f"{said.place}: " if said.place else "here ") + _told(said) for said in places)
+        if not about:
+            return Verdict.INCONSISTENT, described, {}
+        shown = _shown([one for said in places for one in said.statements], about[-1])
+        return Verdict.INCONSISTENT, f"{shown} ({described})", about[-1]
     if not about:  # two places that agree, and nothing to compare them with
         return Verdict.NOT_CHECKABLE, "", {}
     wrong = [(case, one) for case in about for one in first.statements if not one.holds(case)]
     if wrong:
         case, failed = wrong[-1]
-        return Verdict.REFUTED, f"{_beside(failed, case)}{_at(case, ',')}", case
+        beside = "" if failed.right in ("yes", "no") else f", not {_claimed(failed, case)}"
+        return Verdict.REFUTED, f"{_quantity(failed, case)}{beside}{_at(case, ',')}", case
     exact = all(one.exact(case) for case in about for one in first.statements)
     others = f", and in {len(about) - 1} other case{'s' * (len(about) > 2)}" if len(about) > 1 else ""
     shown = f"{_shown(first.statements, about[-1], beside=True)}{_at(about[-1])}{others}"
@@ -318,13 +369,7 @@ def _shown(statements: Iterable[Statement], case: Case, beside: bool = False) ->
 
 
 #: How an operator is read.
-_READ = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "!=": "other than", "about": "about"}
-
-
-def _beside(failed: Statement, case: Case) -> str:
-    """A quantity that fails, with its claimed value."""
-    quantity = _quantity(failed, case)
-    return quantity if failed.right in ("yes", "no") else f"{quantity}, not {_claimed(failed, case)}"
+_READ = {"<": "below ", "<=": "at most ", ">": "above ", ">=": "at least ", "!=": "other than ", "about": "about "}
 
 
 def _claimed(one: Statement, case: Case) -> str:
@@ -333,26 +378,26 @@ def _claimed(one: Statement, case: Case) -> str:
     number = rounded and not re.search(r"(?<![\w.])[A-Za-z_]", one.right)
     claimed = one.right if number else _text(one.sides(case)[1])
     named = f" ({_spoken(one.right)})" if claimed != one.right and (rounded or _is_name(one.right)) else ""
-    order = f"{_READ[one.operator]} " if one.operator in _READ else ""
-    return f"{order}{claimed}{named}"
+    return f"{_READ.get(one.operator, '')}{claimed}{named}"
 
 
 def _told(said: Said) -> str:
     """What is said in one place, in words."""
     parts = []
     for one in said.statements:
-        order = f"{_READ[one.operator]} " if one.operator in _READ else ""
         words = one.right in ("yes", "no") or one.right.startswith("[")
-        parts.append(f"{_named(one.left, words, one.operator == '->')} {order}{_spoken(one.right).strip('[]')}")
+        left, right = _named(one.left, words, one.operator == "->"), _spoken(one.right).strip("[]")
+        parts.append(f"{left} {_READ.get(one.operator, '')}{right}")
     return ", ".join(parts)
 
 
 def _quantity(one: Statement, case: Case) -> str:
     """The left side, with what it is; digits where digits are compared."""
-    value, limit = evaluated(one.left, case), isinstance(evaluated(one.left, case), Limit)
-    found = value.value if limit else value
+    found = evaluated(one.left, case)
+    name = _named(one.left, isinstance(found, bool | Words), isinstance(found, Limit))
+    found = found.value if isinstance(found, Limit) else found
     found = float(found) if one.operator in ROUNDED and isinstance(found, Fraction) and found.denominator > 1 else found
-    return f"{_named(one.left, isinstance(value, bool | Words), limit)} {_text(found)}"
+    return f"{name} {_text(found)}"
 
 
 def _named(name: str, words: bool, limit: bool) -> str:
@@ -395,17 +440,19 @@ def _text(value: Any) -> str:
 
 def _basis(used: Used, value: str, any_case: bool) -> Basis:
     limit = any(one.operator == "->" for said in parsed(value) for one in said.statements)
-    ways = [way for way in ("executed", "by symmetry", "closed form", "counted") if way in used.ways]
-    how = " and ".join(way for way in ways if way != "counted" or ways == ["counted"])
-    ports = "; ".join(dict.fromkeys(topology.port_model for topology in used.topologies.values()))
-    names = (_families(used.topologies.values()), ports, " and ".join(used.clocks))
-    fabric, ports, clock = (name or "none" for name in names)
-    return Basis(how or ("computed" if any_case else "read"), fabric, ports, clock, "limit" if limit else "value")
+    ways = {use.way for use in used}
+    how = " and ".join(way for way in ("executed", "by symmetry", "closed form") if way in ways)
+    how = how or ("counted" if used else "computed" if any_case else "read")
+    ports = "; ".join(dict.fromkeys(use.topology.port_model for use in used))
+    clocks = " and ".join(dict.fromkeys(use.clock for use in used if use.clock))
+    fabric, ports, clock = (name or "none" for name in (_families(use.topology for use in used), ports, clocks))
+    return Basis(how, fabric, ports, clock, "limit" if limit else "value")
 
 
 def _ran(name: str, used: Used) -> str:
     """What a claim's row of `runs.csv` says, or else what its answer has executed."""
-    ran = (f"{what} on {_families(topologies.values())}" for what, topologies in used.runs.items())
+    whats = dict.fromkeys(use.what for use in used if use.what)
+    ran = (f"{what} on {_families(use.topology for use in used if use.what == what)}" for what in whats)
     return getattr(answers().get(name), "words", "") or "; ".join(ran)
 
 
@@ -416,8 +463,8 @@ def _families(topologies: Iterable[Topology]) -> str:
     >>> _families([star(8), star(64), star(4), torus((4, 4)), torus((16,))])
     'star:4 to star:64, torus:16 to torus:4x4'
     """
-    kinds: dict[str, list[Topology]] = {}
+    kinds: dict[str, set[tuple[int, str]]] = {}
     for topology in topologies:
-        kinds.setdefault(topology.name.split(":")[0], []).append(topology)
-    rows = ([one.name for one in sorted(kind, key=attrgetter("ranks", "name"))] for kind in kinds.values())
-    return ", ".join(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" for names in rows)
+        kinds.setdefault(topology.name.split(":")[0], set()).add((topology.ranks, topology.name))
+    ends = ((min(kind)[1], max(kind)[1]) for kind in kinds.values())
+    return ", ".join(first if first == last else f"{first} to {last}" for first, last in ends)

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from colllib import ladder
 from colllib.algorithms import CATALOGUE, find
@@ -37,8 +37,7 @@ class Run:
     """A schedule on a topology, by what builds them.
 
     Attributes:
-        build: makes the schedule from the arguments and options.
-        arguments, options: hashable.
+        arguments, options: of `build`, hashable.
         on: the topology, or its expression; "star" for a star of as many ranks.
         pieces: how many the schedule is cut into and pipelined in, beside what its own options say.
     """
@@ -61,42 +60,28 @@ class Run:
         return ladder.topology(f"star:{ranks}" if self.on == "star" else self.on)
 
 
-@dataclass(frozen=True)
-class Used:
-    """What an answer has used.
+class Use(NamedTuple):
+    """What an answer has used: where, by which clock, how a quantity came about, and what ran; links have the first."""
 
-    Attributes:
-        topologies: by name.
-        clocks: "lock-step", "event", or none where links were counted.
-        ways: how quantities came about.
-        runs: what was executed, on which topologies by name.
-    """
-
-    topologies: dict[str, Topology] = field(default_factory=dict)
-    clocks: dict[str, None] = field(default_factory=dict)
-    ways: dict[str, None] = field(default_factory=dict)
-    runs: dict[str, dict[str, Topology]] = field(default_factory=dict)
-
-    def update(self, more: Used) -> None:
-        """Add what something else has used."""
-        self.topologies.update(more.topologies)
-        self.clocks.update(more.clocks)
-        self.ways.update(more.ways)
-        for what, topologies in more.runs.items():
-            self.runs.setdefault(what, {}).update(topologies)
+    topology: Topology
+    clock: str
+    way: str
+    what: str
 
 
+#: In the order of first use.
+Used = dict[Use, None]
 #: Every run and whether it was proved, and every run on the event clock with its price, in the order of first use.
 RECORD: dict[Run, bool] = {}
 TIMED: dict[tuple[Run, float, Price, Price], None] = {}
 #: What is being collected, the innermost last; outside of all, nobody asks.
-_collecting: list[Used] = [Used()]
+_collecting: list[Used] = [{}]
 
 
 @contextmanager
 def collected(counts: bool = True) -> Iterator[Used]:
     """What is used in the meantime, which counts as used by what surrounds it, or does not."""
-    used = Used()
+    used: Used = {}
     _collecting.append(used)
     try:
         yield used
@@ -111,26 +96,18 @@ def note_again(used: Used) -> None:
     _collecting[-1].update(used)
 
 
-@cache
-def _names() -> dict[Callable[..., Schedule], str]:
-    return {one.build: f"{one.primitive} {one.name}" for one in reversed(CATALOGUE)}
+_NAMES: dict[Callable[..., Schedule], str] = {one.build: f"{one.primitive} {one.name}" for one in reversed(CATALOGUE)}
 
 
 def _name(build: Callable[..., Schedule]) -> str:
     """What a schedule is called in the catalogue, or else by what builds it."""
     build = getattr(build, "func", build)  # of a partial function
     owner = f"{type(build.__self__).__name__.lower()} " if isinstance(build, MethodType) else ""
-    return _names().get(build) or owner + build.__name__.strip("_").replace("_", " ")
+    return _NAMES.get(build) or owner + build.__name__.strip("_").replace("_", " ")
 
 
 def _note(topology: Topology, clock: str, way: str, build: Callable[..., Schedule] | None = None) -> None:
-    used = _collecting[-1]
-    used.topologies[topology.name] = topology
-    used.ways[way] = None
-    if clock:
-        used.clocks[clock] = None
-    if build:
-        used.runs.setdefault(_name(build), {})[topology.name] = topology
+    _collecting[-1][Use(topology, clock, way, _name(build) if build else "")] = None
 
 
 def place(expression: str | Topology) -> Topology:
@@ -149,33 +126,24 @@ def built(
     >>> built(broadcast.chain, 4, segments=3).cost
     Cost(n_alpha=5, n_beta=5/3)
     """
-    return _done(Run(build, arguments, tuple(sorted(options.items())), on, pieces))
+    run = Run(build, arguments, tuple(sorted(options.items())), on, pieces)
+    RECORD[run] = False
+    found = _executed(run)
+    RECORD[run] = True
+    _note(found.topology, "lock-step", found.how, build)
+    return found
 
 
 def run(what: str, on: str | Topology, pieces: int = 1, **options: Any) -> Execution:
-    """An algorithm of the catalogue, executed and proved, once for all claims.
-
-    Args:
-        what: primitive and algorithm.
-        on: a topology or its expression.
-        pieces: how many the message is cut into, by the algorithm itself where it knows how.
+    """An algorithm of the catalogue, executed and proved; it cuts the message into pieces itself where it knows how.
 
     >>> run("all-reduce ring", "star:4").cost
     Cost(n_alpha=6, n_beta=3/2)
     """
     chosen = find(*what.split(" ", 1))
     argument = chosen.argument(ladder.topology(on) if isinstance(on, str) else on)
-    if chosen.segmented:
-        return built(chosen.build, argument, on=on, segments=pieces, **options)
-    return built(chosen.build, argument, on=on, pieces=pieces, **options)
-
-
-def _done(run: Run) -> Execution:
-    RECORD[run] = False
-    found = _executed(run)
-    RECORD[run] = True
-    _note(found.topology, "lock-step", found.how, run.build)
-    return found
+    options["segments" if chosen.segmented else "pieces"] = pieces
+    return built(chosen.build, argument, on=on, **options)
 
 
 @cache
@@ -202,7 +170,7 @@ def proves(build: Callable[..., Schedule], *arguments: Any, on: str | Topology =
 
 def makes(primitive: str, run: Execution) -> bool:
     """Whether a run makes a primitive."""
-    return PRIMITIVES[primitive].accepts(run.schedule.blocks)
+    return run.schedule.makes(PRIMITIVES[primitive])
 
 
 def timed(

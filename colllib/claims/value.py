@@ -1,4 +1,4 @@
-"""The list of claims, and the language of its column `value`: statements about named quantities.
+"""The language of the column `value` of `claims.csv`: statements about named quantities.
 
     value     = said [ " | " place ": " said ]...        what the same source says elsewhere about the same thing
     said      = statement [ "; " statement ]... [ " where " statement [ " and " statement ]... ]
@@ -39,6 +39,12 @@ Rows = Callable[[], Cases]
 Table = Mapping[str, Rows]
 ROUNDED = ("~", "about")
 OPERATORS = ("=", *ROUNDED, "->", "<=", ">=", "<", ">", "!=")
+
+
+@cache
+def stored(name: str) -> list[dict[str, str]]:
+    """The rows of a table of this package, such as claims.csv."""
+    return list(csv.DictReader((resources.files(__package__) / name).read_text(encoding="utf-8").splitlines()))
 
 
 @dataclass(frozen=True)
@@ -119,13 +125,7 @@ ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.
 
 @dataclass(frozen=True)
 class Said:
-    """What is said in one place.
-
-    Attributes:
-        place: where; empty for the claim's own place.
-        statements: all of them are meant.
-        where: the cases that they are about.
-    """
+    """What is said in one place, which is empty for the claim's own: all statements are meant, of the cases `where`."""
 
     place: str
     statements: tuple[Statement, ...]
@@ -168,12 +168,11 @@ def parsed(value: str) -> tuple[Said, ...]:
 
 
 def _statement(text: str) -> Statement:
-    outside = re.sub(r"\[.*?\]", lambda words: " " * len(words[0]), text)
-    symbols = re.findall(r" (=|~|about|->|<=|>=|<|>|!=) ", outside)
+    symbols = list(re.finditer(rf" ({'|'.join(OPERATORS)}) (?![^[]*\])", text))  # outside of [words]
     if len(symbols) != 1:
         raise ValueError(f"{text!r} must compare two sides once, by one of {' '.join(OPERATORS)} between spaces")
-    place = outside.index(f" {symbols[0]} ")
-    return Statement(text[:place].strip(), symbols[0], text[place + len(symbols[0]) + 2 :].strip())
+    [symbol] = symbols
+    return Statement(text[: symbol.start()].strip(), symbol[1], text[symbol.end() :].strip())
 
 
 def same(left: Any, right: Any) -> bool:
@@ -226,38 +225,37 @@ def _tree(text: str) -> ast.expr:
     return ast.parse(re.sub(_NUMBER, lambda number: f"'{number[0]}'", text), mode="eval").body
 
 
-def _value(node: ast.expr, case: Case) -> Any:
-    if isinstance(node, ast.Constant):
-        return Fraction(str(node.value))
-    if isinstance(node, ast.Name):
-        if node.id in ("yes", "no"):
-            return node.id == "yes"
-        if node.id not in case:
-            raise ValueError(f"nothing is known of {node.id!r} here, only of {', '.join(case)}")
-        return _plain(case[node.id])
-    if isinstance(node, ast.Attribute):
-        return _plain(_value(node.value, case)[node.attr])
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand, case)
-    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        return _ARITHMETIC[type(node.op)](_value(node.left, case), _value(node.right, case))
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
-        return _COMPARED[type(node.ops[0])](_value(node.left, case), _value(node.comparators[0], case))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("total", "most"):
-        over = [_value(node.args[0], ChainMap({"d": size}, case)) for size in case["d"]]  # type: ignore[arg-type]
-        return sum(over, Fraction(0)) if node.func.id == "total" else max(over)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-        return FUNCTIONS[node.func.id](*(_value(part, case) for part in node.args))
+def _value(node: ast.expr, known: Case) -> Any:
+    match node:
+        case ast.Constant(number):
+            return Fraction(str(number))
+        case ast.Name("yes" | "no" as word):
+            return word == "yes"
+        case ast.Name(name) if name in known:
+            return _plain(known[name])
+        case ast.Name(name):
+            raise ValueError(f"nothing is known of {name!r} here, only of {', '.join(known)}")
+        case ast.Attribute(owner, name):
+            return _plain(_value(owner, known)[name])
+        case ast.UnaryOp(ast.USub(), number):
+            return -_value(number, known)
+        case ast.BinOp(left, symbol, right) | ast.Compare(left, [symbol], [right]) if type(symbol) in _SYMBOLS:
+            return _SYMBOLS[type(symbol)](_value(left, known), _value(right, known))
+        case ast.Call(ast.Name(name), [over]) if name in _OVER_AXES:
+            sizes = (ChainMap({"d": size}, known) for size in known["d"])  # type: ignore[arg-type]
+            return _OVER_AXES[name](_value(over, one) for one in sizes)
+        case ast.Call(ast.Name(name), parts) if name in FUNCTIONS:
+            return FUNCTIONS[name](*(_value(part, known) for part in parts))
     raise ValueError(f"{ast.unparse(node)!r} is no part of a value")
 
 
 def _plain(found: Any) -> Any:
     if isinstance(found, str):
         return Words(found)
-    return Fraction(found) if isinstance(found, int) and not isinstance(found, bool) else found
+    return Fraction(found) if type(found) is int else found
 
 
-_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+_SYMBOLS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -265,15 +263,12 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: lambda a, b: Fraction(a // b),
     ast.Mod: operator.mod,
     ast.Pow: lambda a, b: a ** int(b),
-}
-
-_COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Gt: operator.gt,
     ast.LtE: operator.le,
 }
-
+_OVER_AXES: Mapping[str, Callable[..., Any]] = {"total": sum, "most": max}
 #: lg(x) is the base-2 logarithm rounded up to a whole number.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "lg": lambda x: Fraction((int(x) - 1).bit_length()),
@@ -282,63 +277,3 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "min": min,
     "max": max,
 }
-
-
-# -- the list --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a source says.
-
-    Attributes:
-        id: its name in the ledger.
-        source: the source's number, a key of `SOURCES`.
-        where: the place in the source.
-        kind: definition, formula, number, count, trace or table-cell-group.
-        statement: what is said, in our words.
-        inputs: for which N, sizes or ports.
-        claimed: the value as the source prints it.
-        value: the same as statements about named quantities (`colllib.claims.value`).
-        chapter: where a reader meets the topic; empty while the claim is open.
-        answer: what decides it: "executed", "fact" for what was read in a document, the verdict where nothing is
-            compared, or nothing while the claim is open.
-    """
-
-    id: str
-    source: str
-    where: str
-    kind: str
-    statement: str
-    inputs: str
-    claimed: str
-    value: str
-    chapter: str
-    answer: str
-
-
-@cache
-def claims() -> tuple[Claim, ...]:
-    """All claims, in the order of the sources.
-
-    >>> claims()[0].id, claims()[0].source
-    ('E-00-001', '000')
-    """
-    text = (resources.files(__package__) / "claims.csv").read_text(encoding="utf-8")
-    return tuple(Claim(**row) for row in csv.DictReader(text.splitlines()))
-
-
-@cache
-def listed(name: str) -> Claim:
-    """One claim.
-
-    Raises:
-        ValueError: for an unknown id.
-
-    >>> listed("E-01-013").where
-    'part 01, 3.1'
-    """
-    for claim in claims():
-        if claim.id == name:
-            return claim
-    raise ValueError(f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41")

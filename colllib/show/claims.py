@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
-from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Entry, Finding, causes, claims, entry, for_chapter
+from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Finding, causes, entry, for_chapter
 from colllib.claims import ledger as all_entries
 from colllib.show.theme import asset, escape, style
 
@@ -46,13 +46,13 @@ class Ledger:
     15 claims: 9 reproduced, ...
     """
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[Claim]) -> None:
         self.entries = list(entries)
 
     @property
     def anchors(self) -> dict[str, str]:
         """Id of a claim -> the anchor of its card, for the index of the book's search."""
-        return {e.claim.id: _anchor(e.claim) for e in self.entries}
+        return {e.id: _anchor(e) for e in self.entries}
 
     def _repr_html_(self) -> str:
         facets = [_facets(e) for e in self.entries]
@@ -80,14 +80,14 @@ def ledger() -> Ledger:
 _FACETS = ("source", "section", "chapter", "verdict")
 
 
-def _facets(found: Entry) -> dict[str, str]:
+def _facets(claim: Claim) -> dict[str, str]:
     """What a card is filtered by; a section is that of one source."""
-    section = _place(found.claim) if found.claim.where else ""
+    section = _place(claim) if claim.where else ""
     return {
-        "source": SOURCES[found.claim.source],
+        "source": SOURCES[claim.source],
         "section": section,
-        "chapter": found.claim.chapter,
-        "verdict": found.verdict.value,
+        "chapter": claim.chapter,
+        "verdict": claim.verdict.value,
     }
 
 
@@ -100,20 +100,16 @@ def _choice(name: str, values: Iterable[str]) -> str:
     return f'<label>{name}<select name="{name}"><option value="">all</option>{options}</select></label>'
 
 
-def _card(found: Entry, places: str) -> str:
+def _card(claim: Claim, places: str) -> str:
     """A claim; `places` are those of its facets among the choices of the form, so that a thousand cards stay light."""
-    claim, finding = found.claim, found.finding
+    finding = claim.finding
     anchor = _anchor(claim)
-    errata = f' · <a href="errata.html#{anchor}">in the errata</a>' if found.verdict in FAILS else ""
-    color = ' class="cl-fails"' if found.verdict in FAILS else ' class="cl-holds"' if found.verdict in HOLDS else ""
-    chapter = (
-        f'; <a href="../notebooks/{found.claim.chapter}.html">chapter {found.claim.chapter}</a>'
-        if found.claim.chapter
-        else ""
-    )
+    errata = f' · <a href="errata.html#{anchor}">in the errata</a>' if claim.verdict in FAILS else ""
+    color = ' class="cl-fails"' if claim.verdict in FAILS else ' class="cl-holds"' if claim.verdict in HOLDS else ""
+    chapter = f'; <a href="../notebooks/{claim.chapter}.html">chapter {claim.chapter}</a>' if claim.chapter else ""
     basis = f"; {escape(str(finding.basis))}" if finding.basis.how != "none" else ""
     paragraphs = [
-        f'<strong>{found.verdict.value}</strong> <a href="#{anchor}">{claim.id}</a>{errata}',
+        f'<strong>{claim.verdict.value}</strong> <a href="#{anchor}">{claim.id}</a>{errata}',
         escape(_stated(claim)),
         "" if _claimed(claim) == "as stated" else f"Printed: {escape(_claimed(claim))}",
         f"{_way(finding)}: {escape(finding.executed)}" if finding.executed else "",
@@ -146,15 +142,15 @@ def errata() -> str:
 @cache
 def _in_order() -> dict[str, int]:
     """Id of a claim -> its number in the list."""
-    return {claim.id: number for number, claim in enumerate(claims())}
+    return {claim.id: number for number, claim in enumerate(all_entries())}
 
 
-def _erratum(found: Entry, cause: Cause) -> list[str]:
+def _erratum(claim: Claim, cause: Cause) -> list[str]:
     """A term for what is said, and its definition; the paragraph of the cause is not said again."""
-    claim, finding = found.claim, found.finding
+    finding = claim.finding
     own = "" if finding.because == cause.text else f" {_plain(finding.because)}"
     cited = _cited(finding.reference) if finding.reference != cause.reference else ""
-    chapter = f"[](../notebooks/{found.claim.chapter}.ipynb)"
+    chapter = f"[](../notebooks/{claim.chapter}.ipynb)"
     link = f'<a id="{_anchor(claim)}" href="claims.html#{_anchor(claim)}">{claim.id}</a>'
     return [
         f"**{link}, {_plain(_place(claim))}.** {_plain(_stated(claim))}",

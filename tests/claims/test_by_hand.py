@@ -65,7 +65,7 @@ def counts(ids):
 def test_every_entry_that_does_not_hold_has_a_count_by_hand():
     """Of what is decided by a comparison with something executed, counted or computed."""
     failing = [
-        entry.claim.id
+        entry.id
         for entry in claims.ledger()
         if entry.verdict in (claims.Verdict.REFUTED, claims.Verdict.INCONSISTENT) and entry.finding.basis.how != "read"
     ]
@@ -74,7 +74,7 @@ def test_every_entry_that_does_not_hold_has_a_count_by_hand():
 
 @pytest.mark.parametrize("name", COUNTS)  # pytest reads it when all of this file has been imported
 def test_a_count_by_hand_gives_what_was_executed_and_decides_alike(name):
-    value, cases = claims.entry(name).claim.value, cases_of(name)[0]
+    value, cases = claims.entry(name).value, cases_of(name)[0]
     shown = judged(value, cases)[2]
     counted = COUNTS[name](shown)
     case = next(c for c in cases if c.get("at") == counted["at"]) if "at" in counted else shown

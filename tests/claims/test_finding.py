@@ -14,9 +14,9 @@ from colllib.claims import FAILS, HOLDS, Verdict, allreduce, evidence
 from colllib.claims.finding import FACT, _gathered, answers, cases_of, finding, judged, sentence
 from colllib.claims.value import Limit, Statement, Words, evaluated, parsed
 
-ENTRIES = {entry.claim.id: entry for entry in claims.ledger()}
+ENTRIES = {entry.id: entry for entry in claims.ledger()}
 EXECUTED = "executed"
-COMPARED = [name for name, entry in ENTRIES.items() if entry.claim.answer in (EXECUTED, FACT)]
+COMPARED = [name for name, entry in ENTRIES.items() if entry.answer in (EXECUTED, FACT)]
 FAILING = {name for cause in claims.causes().values() for name in cause.ids}  # told without executing anything
 
 
@@ -65,11 +65,11 @@ def test_a_claim_cannot_be_answered_twice(monkeypatch):
 def test_what_the_list_says_of_answers_is_what_the_tables_and_documents_have():
     for name, entry in ENTRIES.items():
         given = name in answers() or bool(cases_of(name)[0])
-        if entry.claim.answer == EXECUTED:
+        if entry.answer == EXECUTED:
             assert name in answers(), name
-        elif entry.claim.answer != FACT:
+        elif entry.answer != FACT:
             assert not given, name
-        assert bool(entry.claim.chapter) == bool(entry.claim.answer), name
+        assert bool(entry.chapter) == bool(entry.answer), name
 
 
 # -- the cell decides ---------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def changed(one, case):
 @pytest.mark.parametrize("name", [name for name in COMPARED if name not in FAILING])
 def test_a_claim_that_holds_fails_when_any_statement_of_its_cell_is_changed(name):
     assert ENTRIES[name].verdict in HOLDS
-    said = parsed(ENTRIES[name].claim.value)[0]
+    said = parsed(ENTRIES[name].value)[0]
     where = " where " + " and ".join(map(str, said.where)) if said.where else ""
     for k, one in enumerate(said.statements):
         for other in changed(one, said.about(cases_of(name)[0])[-1]):
@@ -137,7 +137,7 @@ def agreeing(case, one):
 @pytest.mark.parametrize("name", [n for n in COMPARED if n in FAILING and (n in answers() or sentence(n).found)])
 def test_an_entry_that_fails_would_hold_if_execution_gave_what_it_says(name):
     assert ENTRIES[name].verdict in FAILS
-    here = ENTRIES[name].claim.value.split(" | ")[0]
+    here = ENTRIES[name].value.split(" | ")[0]
     made = []
     for case in parsed(here)[0].about(cases_of(name)[0]):
         for one in parsed(here)[0].statements:
@@ -149,7 +149,7 @@ def test_an_entry_that_fails_would_hold_if_execution_gave_what_it_says(name):
 def test_places_that_agree_are_not_inconsistent():
     for name, entry in ENTRIES.items():
         if entry.verdict is Verdict.INCONSISTENT:
-            here, *_ = entry.claim.value.split(" | ")
+            here, *_ = entry.value.split(" | ")
             assert (
                 judged(f"{here} | there: {here.split(' where ')[0]}", cases_of(name)[0])[0] is not Verdict.INCONSISTENT
             )
@@ -161,23 +161,25 @@ def test_places_that_agree_are_not_inconsistent():
 def test_equal_statements_under_equal_conditions_get_equal_verdicts_or_say_how_they_differ():
     alike = defaultdict(list)
     for entry in ENTRIES.values():
-        if entry.claim.id in COMPARED and "step" not in entry.claim.value:
-            said, used = parsed(entry.claim.value)[0], cases_of(entry.claim.id)[1]
-            alike[said.statements, entry.finding.basis.ports, frozenset(used.runs)].append(entry)
+        if entry.id in COMPARED and "step" not in entry.value:
+            said, used = parsed(entry.value)[0], cases_of(entry.id)[1]
+            alike[said.statements, entry.finding.basis.ports, frozenset(use.what for use in used if use.what)].append(
+                entry
+            )
     pairs = 0
     for entries in alike.values():
         words = {"fails" if entry.verdict in FAILS else "holds" for entry in entries}
         pairs += len(entries) > 1
         if len(words) > 1:
             told = " ".join(entry.finding.because for entry in entries)
-            named = [entry.claim.id for entry in entries if entry.claim.id in told]
-            assert named, [entry.claim.id for entry in entries]
+            named = [entry.id for entry in entries if entry.id in told]
+            assert named, [entry.id for entry in entries]
     assert pairs > 40
 
 
 def test_all_entries_on_one_trip_through_a_switch_have_one_verdict():
     assert {ENTRIES[name].verdict for name in claims.causes()["switch-trip"].ids} == {Verdict.INCONSISTENT}
-    both = {name for name, e in ENTRIES.items() if "trip = 2" in e.claim.value.split(" | ")[0]}
+    both = {name for name, e in ENTRIES.items() if "trip = 2" in e.value.split(" | ")[0]}
     assert both <= set(claims.causes()["switch-trip"].ids)
 
 
@@ -191,13 +193,12 @@ def test_a_verdict_shows_its_conditions():
         if "executed" in basis.how or "closed form" in basis.how:
             assert "none" not in (basis.fabric, basis.ports, basis.clock), name
             assert basis.fabric in str(basis)
-        assert (basis.how == "read") == (ENTRIES[name].claim.answer == FACT), name
+        assert (basis.how == "read") == (ENTRIES[name].answer == FACT), name
 
 
 def test_what_a_verdict_rests_on_does_not_depend_on_what_was_asked_before():
-    first = {entry.claim: entry.finding for entry in ENTRIES.values()}
+    first = {entry: entry.finding for entry in ENTRIES.values()}
     _gathered.cache_clear()
-    cases_of.cache_clear()
     for claim in reversed(first):
         assert finding(claim.id, claim.value) == first[claim], claim.id
 
@@ -212,17 +213,17 @@ def test_every_entry_that_does_not_hold_has_one_cause_and_no_other_entry_has():
 
 def test_reasons_are_sentences():
     for entry in ENTRIES.values():
-        assert re.fullmatch(r"([A-Z0-9(].*[.])?", entry.finding.because, re.DOTALL), entry.claim.id
+        assert re.fullmatch(r"([A-Z0-9(].*[.])?", entry.finding.because, re.DOTALL), entry.id
         assert entry.finding.because or entry.verdict not in FAILS
         assert entry.finding.executed or entry.verdict not in (*FAILS, *HOLDS)
 
 
 def test_the_evidence_is_every_comparison_that_decides():
-    rows = evidence("E-02-083", ENTRIES["E-02-083"].claim.value)
+    rows = evidence("E-02-083", ENTRIES["E-02-083"].value)
     assert {row.holds for row in rows} == {"yes"}
-    assert len(rows) == len(parsed(ENTRIES["E-02-083"].claim.value)[0].about(cases_of("E-02-083")[0]))
-    assert {row.holds for row in evidence("E-00-039", ENTRIES["E-00-039"].claim.value)} == {"yes", "no"}
-    definitions = [entry.claim for entry in ENTRIES.values() if entry.verdict is Verdict.DEFINITION]
+    assert len(rows) == len(parsed(ENTRIES["E-02-083"].value)[0].about(cases_of("E-02-083")[0]))
+    assert {row.holds for row in evidence("E-00-039", ENTRIES["E-00-039"].value)} == {"yes", "no"}
+    definitions = [entry for entry in ENTRIES.values() if entry.verdict is Verdict.DEFINITION]
     assert definitions
     assert all(evidence(claim.id, claim.value) == [] for claim in definitions)
 

@@ -110,7 +110,7 @@ def beats(one, other):
 @pytest.mark.parametrize(("name", "ranks"), [("D-A-142", 32), ("D-A-143", 64), ("D-A-145", 256)])
 def test_bases_and_theorems_alone_lead_to_the_rows_of_a_frontier(name, ranks):
     rows = " ".join(f"{steps} {float(load):.3f}" for steps, load in frontier(ranks, 4))
-    assert claims.entry(name).claim.value == f"rows = [{rows}]"
+    assert claims.entry(name).value == f"rows = [{rows}]"
     assert claims.entry(name).verdict is claims.Verdict.REPRODUCED
 
 
