@@ -12,8 +12,8 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import best_us, deferred, distances, measured, once, per, states, us
-from colllib.claims.runs import ANCHOR, SIZES, built, load_limit, makes, proves, run
+from colllib.claims.cases import best_us, deferred, distances, made, measured, once, per, states, us
+from colllib.claims.runs import ANCHOR, SIZES, at_one_speed, built, load_limit, makes, proves, run
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, crossover
 from colllib.execution import trace
@@ -21,7 +21,7 @@ from colllib.metrics import crossings
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.provenance import ScheduleError
-from colllib.schedule import Schedule, in_sequence, reversed_in_time
+from colllib.schedule import Schedule, Step, in_sequence, reversed_in_time
 from colllib.topology import Lattice
 
 RING, TREE, DOUBLING, HALVING = (
@@ -62,8 +62,8 @@ def _apart(n: int, segments: int) -> Schedule:
 
 def least(primitive: str, n: int, pieces: int = 1) -> Fraction:
     """The least n_beta of all algorithms for any network, segmented ones in so many pieces, on one port."""
-    whats = [(f"{primitive} {a.name}", pieces if a.segmented else 1) for a in of(primitive) if a.fits(n)]
-    return Fraction(min(measured(what, f"star:{n}").n_beta for what in whats))
+    runs = (run(f"{primitive} {a.name}", f"star:{n}", pieces if a.segmented else 1) for a in of(primitive) if a.fits(n))
+    return min(at_one_speed(one.cost) for one in runs)
 
 
 def _lost(name: str) -> float:
@@ -83,9 +83,8 @@ def _every(n: int) -> Cases:
 def _ring_indices() -> Cases:
     ring = built(reducescatter.ring, 4, first=0).schedule
     owned = np.argsort(ring.blocks.target).tolist()
-    for t in range(1, 4):
-        step = ring.step(t - 1)
-        for src, dst, chunk in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
+    for t, step in enumerate(ring.steps, 1):
+        for src, dst, chunk in np.transpose(step[:3]).tolist():
             case = {"at": f"step {t}, rank {src}", "N": 4, "t": t, "i": src, "right": dst}
             yield {**case, "chunk": chunk, "owned": owned[src]}
 
@@ -93,8 +92,7 @@ def _ring_indices() -> Cases:
 def _roles() -> Cases:
     """Per rank of four: in how many trees it is inner, and whether one tree uses one way of its link while reducing."""
     whole = built(double_tree).schedule
-    reducing = [whole.step(t) for t in range(whole.num_steps // 2)]
-    src, dst, block = (np.concatenate(parts) for parts in zip(*(step[:3] for step in reducing), strict=True))
+    src, dst, block, _ = Step.joined(list(whole.steps)[: whole.num_steps // 2])
     tree = 2 * block // len(whole.blocks)
     for rank in range(4):
         out, into = (len(np.unique(tree[ends == rank])) for ends in (src, dst))
@@ -102,11 +100,9 @@ def _roles() -> Cases:
 
 
 def _partners_in_the_pipeline(n: int) -> int:
-    both, most = built(allreduce.double_binary_tree, n, pieces=40).schedule, 0
-    for step in both.steps:
-        pairs = {tuple(sorted(pair)) for pair in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
-        most = max(most, int(np.bincount(np.array(list(pairs)).ravel()).max()))
-    return most
+    both = built(allreduce.double_binary_tree, n, pieces=40).schedule
+    pairs = (np.unique(np.sort(step[:2], axis=0), axis=1) for step in both.steps)
+    return max(int(np.bincount(met.ravel()).max()) for met in pairs)
 
 
 _START = ((1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11, 12), (13, 14, 15, 16))
@@ -126,7 +122,8 @@ def _stepper() -> Cases:
 
 def _floors(n: int, on: str) -> Cost:
     """Latencies of the double tree in one piece, and the load of many."""
-    tree = measured(allreduce.double_binary_tree if on == "full-mesh" else TREE, f"{on}:{n}", n)
+    at = f"{on}:{n}"
+    tree = made(allreduce.double_binary_tree, at, n) if on == "full-mesh" else measured(TREE, at)
     return Cost(tree.n_alpha, tree.limit.value)
 
 
@@ -157,9 +154,9 @@ def _kilobytes_from_which_the_tree_wins() -> int:
     return sizes[bisect_left(sizes, True, key=wins)]
 
 
-def _small_messages() -> Cases:
+def _doubling_is_fastest() -> bool:
     times = {a.name: best_us(f"all-reduce {a.name}", message=10e3) for a in of("all-reduce")}
-    yield {"at": "N = 512, 10 kB", "doubling_fastest": min(times, key=times.__getitem__) == "recursive-doubling"}
+    return min(times, key=times.__getitem__) == "recursive-doubling"
 
 
 # -- the chapter on ring and tree algorithms ---------------------------------------------------------
@@ -194,10 +191,8 @@ def _flat_against_nested() -> Cases:
     phases = [1e3 * rings.cost_of(phase).seconds(**PRICE) for phase in (steps[:7], steps[7:-7], steps[-7:])]
     times = {"flat": slow, **{f"phase{k}": time for k, time in enumerate(phases, 1)}, "nested": sum(phases)}
     # what leaves the busiest node over all of its cards, as a share of M
-    leaving = {
-        f"{name}_GB": float(crossings(done)["uplink"].most) for name, done in (("flat", flat), ("nested", rings))
-    }
-    yield {"at": "boxes:8x8", "ratio": slow / sum(phases), **times, **leaving}
+    flat_gb, nested_gb = (float(crossings(done)["uplink"].most) for done in (flat, rings))
+    yield {"at": "boxes:8x8", "ratio": slow / sum(phases), **times, "flat_GB": flat_gb, "nested_GB": nested_gb}
 
 
 def _ghosts(silent: bool) -> Schedule:
@@ -282,7 +277,7 @@ TABLE: Table = {
     # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
     "E-01-147 E-01-148 E-01-149 E-01-150": states(allreduce.rabenseifner, 4, chunks=(0, 3, 1, 2)),
     "R-01 R-04": _stepper,
-    "E-01-158": _small_messages,
+    "E-01-158": once("N = 512, 10 kB", doubling_fastest=_doubling_is_fastest),
     "E-01-090 E-01-091 E-01-092": per((4, 8, 16, 64, 72, 512), _practice),
     "E-01-093": _below_the_ring,
     "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise, product
+from itertools import compress, pairwise, product
+from string import ascii_lowercase
 
 import numpy as np
 
 from colllib.algorithms import alltoall, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import least, relay_singly
-from colllib.claims.cases import Dims, along, measured, once, per
+from colllib.claims.cases import Dims, along, made, measured, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
 from colllib.cost import crossover
@@ -26,21 +27,21 @@ from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 PAIRWISE, BRUCK = "all-to-all pairwise", "all-to-all bruck"
 
 
-def _name(n: int, block: int) -> str:
-    """A block in the source's names: v01 from rank 0 to rank 1."""
-    return f"v{block // n}{block % n}"
+def _name(block: int) -> str:
+    """A block of four ranks in the source's names: v01 from rank 0 to rank 1."""
+    return f"v{block // 4}{block % 4}"
 
 
-def _rows(held: Sequence[set[str]]) -> str:
-    return " / ".join(" ".join(sorted(names)) for names in held)
+def _rows(held: Iterable[tuple[int, int]]) -> str:
+    """The blocks of each of four ranks."""
+    return " / ".join(" ".join(sorted(_name(block) for at, block in held if at == rank)) for rank in range(4))
 
 
 def _pairwise_states() -> Cases:
     """What each of four ranks holds after t rounds and has not sent on."""
     schedule, sent = built(alltoall.pairwise, 4).schedule, set[tuple[int, int]]()
     for t, state in enumerate(trace(schedule)):
-        held = [{_name(4, block) for at, block in state if at == rank and (at, block) not in sent} for rank in range(4)]
-        yield {"at": f"step {t}", "step": t, "state": _rows(held)}
+        yield {"at": f"step {t}", "step": t, "state": _rows(state.keys() - sent)}
         if t < schedule.num_steps:
             sent |= set(zip(schedule.step(t).src.tolist(), schedule.step(t).block.tolist(), strict=True))
 
@@ -49,9 +50,9 @@ def _relay_states() -> Cases:
     """The blocks of four ranks that are where they belong, and what has just come in to be passed on."""
     schedule = built(relay_singly, 4, on="ring:4").schedule
     for t, state in enumerate(trace(schedule)):
-        there = [{_name(4, block) for at, block in state if at == rank == block % 4} for rank in range(4)]
-        came = [] if t == 0 else list(zip(*(part.tolist() for part in schedule.step(t - 1)[1:3]), strict=True))
-        parked = [{_name(4, block) for at, block in came if at == rank != block % 4} for rank in range(4)]
+        there = [(at, block) for at, block in state if at == block % 4]
+        came = np.transpose(schedule.step(t - 1)[1:3]).tolist() if t else []
+        parked = [(at, block) for at, block in came if at != block % 4]
         yield {"at": f"step {t}", "step": t, "delivered": _rows(there), "parked": _rows(parked)}
 
 
@@ -60,7 +61,7 @@ def _rounds_apart() -> Cases:
     seconds = timed(alltoall.pairwise, 16, price=(ANCHOR["message"], ANCHOR["alpha"], ANCHOR["bandwidth"]))
     latencies = (seconds - 15 / 16 * ANCHOR["message"] / ANCHOR["bandwidth"]) / ANCHOR["alpha"]
     for n, p in product((4, 7, 8), (1, 2, 4, 16)):
-        cut = measured((PAIRWISE, p), f"star:{n}")
+        cut = measured(PAIRWISE, f"star:{n}", p)
         yield cut.case(f"N = {n}, P = {p}", N=n, event_latencies=f"{latencies:.0f}")
 
 
@@ -72,10 +73,10 @@ def _both_ways(n: int) -> int:
 
 def _relay_on_a_ring(n: int) -> Case:
     done = built(relay_singly, n, on=f"ring:{n}")
-    ways = {"right": done.link_total[:n], "left": done.link_total[n:]}
-    chunks = {way: " ".join(map(str, sorted({load * n for load in loads}))) for way, loads in ways.items()}
+    chunks = [load * n for load in done.link_total]
+    right, left = (" ".join(map(str, sorted(set(loads)))) for loads in (chunks[:n], chunks[n:]))
     cost = {"n_alpha": done.cost.n_alpha, "n_beta": Fraction(done.cost.n_beta)}
-    return {**cost, "chunks": max(done.link_total) * n, **chunks}
+    return {**cost, "chunks": max(chunks), "right": right, "left": left}
 
 
 SPLIT: Callable[[int], Schedule] = partial(alltoall.ring_relay, tie="split")
@@ -83,14 +84,14 @@ SPLIT: Callable[[int], Schedule] = partial(alltoall.ring_relay, tie="split")
 
 def _relay_against_pairwise() -> Cases:
     for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (SPLIT, "ring"), (relay_singly, "star"))):
-        both = {"relay": measured(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
+        both = {"relay": made(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
         yield {"at": f"N = {n}, on a {on}", "N": n, **both}
 
 
 def _buffers() -> Cases:
     """Slot by slot, after the rotation and after each round; `bruck_buffers` walks the executed schedule's buffers."""
     built(alltoall.bruck, 4)
-    for_all = (" / ".join(" ".join(_name(4, b) for b in row) for row in state) for state in alltoall.bruck_buffers(4))
+    for_all = (" / ".join(" ".join(map(_name, row)) for row in state) for state in alltoall.bruck_buffers(4))
     yield {"at": "N = 4"} | {f"after{number}": text for number, text in enumerate(for_all)}
 
 
@@ -121,15 +122,14 @@ def longest(on: str) -> Fraction:
     return max((up + down) / 2 for up, down in relay.torus_link_loads(lattice))
 
 
-def _rank(name: str) -> int:
-    return ord(name) - ord("a")
+_rank = ascii_lowercase.index  # by the source's letter
 
 
 def _hops() -> Cases:
     import networkx as nx  # slow to import, and needed here alone
 
     topology, ends = place(SQUARE), ("ab", "ad", "ac", "ak")
-    message, _ = topology.router(np.array([_rank(p[0]) for p in ends]), np.array([_rank(p[1]) for p in ends]))
+    message, _ = topology.router(*np.array([list(map(_rank, pair)) for pair in ends]).T)
     routes = list(nx.all_shortest_paths(topology.to_networkx(), _rank("a"), _rank("k")))
     chunks = int((all_to_all(16).source != all_to_all(16).target).sum())
     yield dict(zip(ends, np.bincount(message).tolist(), strict=True)) | {"routes": len(routes), "chunks": chunks}
@@ -137,8 +137,8 @@ def _hops() -> Cases:
 
 def _after_the_diameter() -> Cases:
     """One chunk on a link and step, the chunks with most hops to go first, over three kinds of route."""
-    kinds = {tie: torus((4, 4), tie=tie) for tie in ("up", "balanced")}
-    for kind, on in (kinds | {"balanced, axes in turn": alternating_torus((4, 4))}).items():
+    up, balanced = (torus((4, 4), tie=tie) for tie in ("up", "balanced"))
+    for kind, on in (("up", up), ("balanced", balanced), ("balanced, axes in turn", alternating_torus((4, 4)))):
         steps = built(relay.relay_one_by_one, on, on=on).schedule.num_steps
         yield {"at": f"4x4, ties {kind}", "diameter": 4, "steps": steps}
 
@@ -158,7 +158,7 @@ def _parity_path(a: int, b: int) -> list[int]:
 def _chunks_on_one_link() -> Cases:
     """The printed list belongs to one way to balance the ties; under it all links carry 8."""
     topology = with_routes(place(SQUARE), _parity_path)
-    on_bc = sorted(f"{chr(97 + a)}{chr(97 + b)}" for a, b in blocks_on(topology, _rank("b"), _rank("c")))
+    on_bc = sorted(ascii_lowercase[a] + ascii_lowercase[b] for a, b in blocks_on(topology, _rank("b"), _rank("c")))
     loads = {load * topology.ranks for load in relay.link_loads(topology)}
     yield {"at": SQUARE, "on_bc": " ".join(on_bc), "least": min(loads), "most": max(loads)}
 
@@ -167,7 +167,7 @@ def _cut() -> Cases:
     middle, topology = middle_cut(place(SQUARE)), place(f"{SQUARE},tie=balanced")
     west = np.arange(16) % 4 < 2
     over = west[topology.link_src] & ~west[topology.link_dst]
-    per_link = max(load * 16 for load, crosses in zip(relay.link_loads(topology), over, strict=True) if crosses)
+    per_link = max(compress(relay.link_loads(topology), over)) * 16
     cut = {"severed": middle.links, "bytes": middle.crossing, "throughput": middle.bandwidth, "per_link": per_link}
     n_beta = built(in_slices, Lattice((4, 4)), on=SQUARE).cost.n_beta
     yield {"at": SQUARE, "chunks": middle.crossing * 16, "n_beta": Fraction(n_beta), **cut}
@@ -182,8 +182,8 @@ def _decomposed(lattice: Lattice) -> Case:
 
 def _journey() -> Schedule:
     """The chunk from a to k alone, over b, c and g."""
-    route = [_rank(name) for name in "abcgk"]
-    blocks = Blocks(16, Fractions.equal(1, Fraction(1, 16)), np.array([route[0]]), np.array([route[-1]]), ())
+    route = np.array(list(map(_rank, "abcgk")))
+    blocks = Blocks(16, Fractions.equal(1, Fraction(1, 16)), route[:1], route[-1:], ())
     return Schedule.from_steps(blocks, [Step.of(a, b, 0) for a, b in pairwise(route)])
 
 

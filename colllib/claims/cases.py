@@ -6,7 +6,10 @@ from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial, wraps
+from itertools import product
 from typing import Any, ParamSpec
+
+import numpy as np
 
 from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
@@ -19,8 +22,6 @@ from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
 
 Arguments = ParamSpec("Arguments")
 Dims = tuple[int, ...]
-#: An algorithm of the catalogue, or what builds a schedule from N or axes; with a number of pieces, in one piece else.
-What = str | Callable[..., Schedule] | tuple[str | Callable[..., Schedule], int]
 
 #: Shapes on which formulas over axes are tried: even and odd, an axis of two, unequal axes.
 SHAPES: tuple[Dims, ...] = ((5,), (2, 2), (4, 3), (4, 4), (2, 2, 2), (4, 3, 2), (3, 3, 3), (4, 4, 4), (8, 8, 8))
@@ -158,25 +159,23 @@ def of_topology(topology: Topology) -> Quantities:
 
 def _partners(done: Execution) -> tuple[set[int], set[int]]:
     """Whom rank 0 sends to, and whom it hears from."""
-    steps = list(done.schedule.steps)
-    return {int(b) for s in steps for b in s.dst[s.src == 0]}, {int(a) for s in steps for a in s.src[s.dst == 0]}
+    src, dst, *_ = Step.joined(list(done.schedule.steps))
+    return set(dst[src == 0].tolist()), set(src[dst == 0].tolist())
 
 
-def measured(
-    what: What, on: str, *arguments: Any, options: Mapping[str, Any] | None = None, **price: Any
-) -> Quantities:
-    """What one run gives: of an algorithm, or of what builds a schedule from arguments; times are as at `us`."""
-    chosen, pieces = what if isinstance(what, tuple) else (what, 1)
-    if isinstance(chosen, str):
-        name = chosen
-        return as_quantities(run(name, on, pieces, **(options or {})), lambda: load_limit(name, on), **price)
-    build = chosen
+def measured(what: str, on: str, pieces: int = 1, options: Mapping[str, Any] | None = None, **price: Any) -> Quantities:
+    """What a run of an algorithm gives; times are as at `us`."""
+    return as_quantities(run(what, on, pieces, **(options or {})), lambda: load_limit(what, on), **price)
 
-    def load(p: int) -> Fraction | int:
-        return built(build, *arguments, on=on, pieces=p).cost.n_beta
+
+def made(build: Callable[..., Schedule], on: str, *arguments: Any) -> Quantities:
+    """What a run of a schedule gives that is made from arguments."""
+
+    def load(pieces: int) -> Fraction | int:
+        return built(build, *arguments, on=on, pieces=pieces).cost.n_beta
 
     # a double tree over a full mesh is full from 16 pieces on
-    return as_quantities(built(build, *arguments, on=on, pieces=pieces), lambda: Limit.of(load, 16), **price)
+    return as_quantities(built(build, *arguments, on=on), lambda: Limit.of(load, 16))
 
 
 @deferred
@@ -223,9 +222,6 @@ def per(
         yield {"at": f"{name} = {value}{at}", name: value, **of_one, **several(value)}
 
 
-# -- states as words that a printed state can be compared with cell by cell ---------------------------
-
-
 @deferred
 def states(
     build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int] = range(4), on: str = "star"
@@ -233,27 +229,19 @@ def states(
     """What each of four ranks holds in each of four chunks after every step: a row a rank, "-" for nothing.
 
     Args:
-        build: makes the schedule from the arguments; chunks that lie in one block share its value.
-        chunks: the source's number for each of our chunks.
-        on: the topology; a star by default.
+        chunks: the source's number for each of our chunks; those that lie in one block share its value.
 
     >>> from colllib.algorithms import broadcast
     >>> list(states(broadcast.binomial_tree, 4)())[1]["state"]
     '0 0 0 0 / 0 0 0 0 / - - - - / - - - -'
     """
     schedule = built(build, *arguments, on=on).schedule
-    width = 4 // len(schedule.blocks)
-    found = list[str]()
-    for held_now in trace(schedule):
-        lines = []
-        for rank in range(4):
-            row = [""] * 4
-            for block in range(len(schedule.blocks)):
-                held = "".join(map(str, sorted(held_now.get((rank, block), Counter()).elements())))
-                for k in range(width):
-                    row[chunks[block * width + k]] = held or "-"
-            lines.append(" ".join(row))
-        found.append(" / ".join(lines))
+    blocks = [chunks.index(chunk) * len(schedule.blocks) // 4 for chunk in range(4)]
+    found = []
+    for now in trace(schedule):
+        held = (now.get((rank, block), Counter()).elements() for rank, block in product(range(4), blocks))
+        cells = ["".join(map(str, sorted(ranks))) or "-" for ranks in held]
+        found.append(" / ".join(" ".join(cells[4 * rank : 4 * rank + 4]) for rank in range(4)))
     after = {f"after{t}": state for t, state in enumerate(found)}
     for t, state in enumerate(found):
         yield {"at": f"step {t}", "step": t, "state": state, **after}
@@ -267,5 +255,5 @@ def distances(what: str, first: int = 0) -> str:
 
 def edges(*steps: Step) -> str:
     """The pairs of ranks that meet in some steps."""
-    ends = {(min(a, b), max(a, b)) for step in steps for a, b in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
-    return " ".join(f"{a}-{b}" for a, b in sorted(ends))
+    ends = np.unique(np.sort(np.hstack([step[:2] for step in steps]), axis=0), axis=1)
+    return " ".join(f"{a}-{b}" for a, b in ends.T)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import compress, product
 from statistics import median
 from typing import Any
 
@@ -123,7 +123,7 @@ def _bisection(axes: Lattice) -> Case:
     done = built(direct.all_to_all, axes.ranks, on=f"torus:{axes},tie=balanced")
     right = np.arange(axes.ranks) % axes.dims[0] >= axes.dims[0] // 2
     over = right[done.topology.link_src] != right[done.topology.link_dst]
-    return {"crossing": sum((done.link_total[link] for link in np.flatnonzero(over)), Fraction(0))}
+    return {"crossing": sum(compress(done.link_total, over))}
 
 
 # -- oversubscription ------------------------------------------------------------------------------------
@@ -168,8 +168,7 @@ INC, GATHER_INC, TORUS, GATHER_TORUS = "inc all-reduce", "inc all-gather", "all-
 GATHER, PAIRWISE = "all-gather recursive-doubling", "all-to-all pairwise"
 
 
-def _profile(line: str) -> str:
-    return "nvls" if line == INC else "torus" if line in (TORUS, GATHER_TORUS, RELAY) else "crossbar"
+ON_A_TORUS = (TORUS, GATHER_TORUS, RELAY)
 
 
 def _cost(line: str, profile: str = "ideal") -> Cost:
@@ -179,12 +178,12 @@ def _cost(line: str, profile: str = "ideal") -> Cost:
         return cost
     if line == TREE:
         return best(TREE, STAR, eta=PROFILES[profile]).cost
-    return run(line, CUBE if line in (TORUS, GATHER_TORUS, RELAY) else STAR).cost
+    return run(line, CUBE if line in ON_A_TORUS else STAR).cost
 
 
 def both(line: str) -> tuple[float, float]:
     """The time at the anchor without and with the coefficients of Lu's profile, in microseconds."""
-    profile = _profile(line)
+    profile = "nvls" if line == INC else "torus" if line in ON_A_TORUS else "crossbar"
     return us(_cost(line)), us(effective(_cost(line, profile), PROFILES[profile]))
 
 
@@ -212,8 +211,12 @@ def _through_a_switch(primitive: str) -> Schedule:
     return find(primitive, "in-network").build(topology("inc-star:8"))
 
 
-def _busiest_of_a_cube(size: int) -> Fraction:
-    return max(built(direct.all_to_all, size**3, on=f"torus:{size}x{size}x{size},tie=balanced").link_total)
+def _cube_and_star(size: int) -> Case:
+    """What the busiest link carries on a cube, and on the cube of four, and a port of a star."""
+    cubes = [built(direct.all_to_all, k**3, on=f"torus:{k}x{k}x{k},tie=balanced") for k in (size, 4)]
+    torus, torus_of_64 = (max(cube.link_total) for cube in cubes)
+    star = float(run(PAIRWISE, f"star:{size**3}").cost.n_beta)
+    return {"torus": torus, "torus_of_64": torus_of_64, "star": star}
 
 
 def every_margin() -> Cases:
@@ -271,13 +274,7 @@ TABLE: Table = {
         name="s",
         n_beta=lambda s: load_limit("all-reduce in-network", f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"),
     ),
-    "E-05-041": per(
-        (4, 6, 8),
-        name="size",
-        torus=_busiest_of_a_cube,
-        torus_of_64=lambda size: _busiest_of_a_cube(4),
-        star=lambda size: float(run(PAIRWISE, f"star:{size**3}").cost.n_beta),
-    ),
+    "E-05-041": per((4, 6, 8), _cube_and_star, name="size"),
     "E-05-042 E-03-075": every_margin,
     "E-05-021 E-05-022": _line(INC),
     "E-05-023 E-05-024": _line(TREE),

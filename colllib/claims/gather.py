@@ -37,11 +37,6 @@ def _levels(k: int) -> str:
     return " ".join(str(depth.count(d)) for d in range(k + 1))
 
 
-def _most_partners(n: int) -> int:
-    """Of the busiest rank, in so many pieces that every edge of the tree is in use at once."""
-    return max(run(TREE, f"star:{n}", (n - 1).bit_length()).partners())
-
-
 def _best_of_a_chain() -> Cases:
     """The whole numbers beside the root are executed against each other and against their neighbors."""
     for stages in (3, 7, 9, 31):
@@ -65,10 +60,10 @@ def _crossovers() -> Cases:
 
 def _master_formula() -> Cases:
     for n, p in product(SIZES, SEGMENTS):
-        yield measured((CHAIN, p), f"star:{n}").case(f"chain, N = {n}, P = {p}", L=n - 1, P=p)
+        yield measured(CHAIN, f"star:{n}", p).case(f"chain, N = {n}, P = {p}", L=n - 1, P=p)
     for what, n, p in product((TREE, DOUBLING), (4, 8, 16), SEGMENTS):
         at = f"{what} on a full mesh, N = {n}, P = {p}"
-        yield measured((what, p), f"full-mesh:{n}").case(at, L=n.bit_length() - 1, P=p)
+        yield measured(what, f"full-mesh:{n}", p).case(at, L=n.bit_length() - 1, P=p)
 
 
 def _time_at_the_best() -> Cases:
@@ -89,18 +84,12 @@ def _interior(what: str) -> Cases:
 # -- all-gather and reduce-scatter ---------------------------------------------------------------
 
 
-def _shards(schedule: Schedule) -> list[int]:
-    """The most shards that a rank sends in each round; in these schedules all to one partner."""
-    return [int(np.bincount(step.src).max()) for step in schedule.steps]
-
-
 def _pat_tree() -> Cases:
     """The edges over which the shard of rank 0 travels among eight, and the most shards of a rank's message."""
-    schedule, drawn = built(allgather.pat, 8).schedule, {}
-    for t, step in enumerate(schedule.steps):
-        ends = zip(step.src[step.block == 0].tolist(), step.dst[step.block == 0].tolist(), strict=True)
-        drawn[f"round{t + 1}"] = " ".join(sorted(f"{a}-{b}" for a, b in ends))
-    for t, shards in enumerate(_shards(schedule), 1):
+    steps = list(built(allgather.pat, 8).schedule.steps)
+    drawn = {f"round{t}": edges(step.taken(step.block == 0)) for t, step in enumerate(steps, 1)}
+    for t, step in enumerate(steps, 1):  # a rank sends all shards to one partner
+        shards = int(np.bincount(step.src).max())
         yield {"at": f"round {t}", "r": t, "edges": len(drawn[f"round{t}"].split()), "shards": shards, **drawn}
 
 
@@ -115,17 +104,13 @@ def two_halves(ranks: int, *, far: int, uplink: int) -> Topology:
     >>> two_halves(8, far=10, uplink=1).num_links
     18
     """
-    switch = [ranks + (2 * r >= ranks) for r in range(ranks)]
-    ends = [pair for r, s in enumerate(switch) for pair in ((r, s), (s, r))]
-    return from_links(
-        f"two halves of {ranks // 2}",
-        ranks,
-        [*ends, (ranks, ranks + 1), (ranks + 1, ranks)],
-        switches=2,
-        alpha=[*[Fraction(1, 2)] * len(ends), far, far],
-        bandwidth=[1] * len(ends) + [uplink] * 2,
-        port_model="one full-duplex port per rank, one uplink per half",
-    )
+    up = [(rank, ranks + (2 * rank >= ranks)) for rank in range(ranks)]
+    ports = up + [(b, a) for a, b in up]
+    links = [*ports, (ranks, ranks + 1), (ranks + 1, ranks)]
+    alpha, bandwidth = [Fraction(1, 2)] * len(ports) + [far] * 2, [1] * len(ports) + [uplink] * 2
+    port_model = "one full-duplex port per rank, one uplink per half"
+    name = f"two halves of {ranks // 2}"
+    return from_links(name, ranks, links, switches=2, alpha=alpha, bandwidth=bandwidth, port_model=port_model)
 
 
 def far_wires(ranks: int, *, far: int) -> Topology:
@@ -151,13 +136,8 @@ def _far_first() -> Cases:
 
 
 def as_printed(choose: int = 0) -> Schedule:
-    """The source's rounds at N = 8: partner XOR 4, 2, 1, and in each round one chunk each way.
-
-    Args:
-        choose: which of the chunks that the partner lacks is sent: the choose-th, counted cyclically.
-    """
-    held = [{r} for r in range(8)]
-    steps = []
+    """The source's rounds at N = 8: partner XOR 4, 2, 1, and each way the choose-th chunk, cyclically, that lacks."""
+    held, steps = [{r} for r in range(8)], []
     for distance in (4, 2, 1):
         lacking = [sorted(held[r] - held[r ^ distance]) for r in range(8)]
         sent = [have[choose % len(have)] for have in lacking]
@@ -174,11 +154,10 @@ def _chunks(t: int) -> int:
 
 def _partners() -> Cases:
     """Whether PAT's rounds pair ranks by XOR, or all send equally far round the ranks."""
-    schedule = built(allgather.pat, 8).schedule
-    for t, distance in enumerate((4, 2, 1)):
-        pairs = set(zip(schedule.step(t).src.tolist(), schedule.step(t).dst.tolist(), strict=True))
-        turned = any(pairs == {(r, (r + way) % 8) for r in range(8)} for way in (distance, -distance))
-        yield {"at": f"round {t + 1}", "by_xor": pairs == {(r, r ^ distance) for r in range(8)}, "rotated": turned}
+    for t, step in enumerate(built(allgather.pat, 8).schedule.steps):
+        distance, away = 4 >> t, np.unique((step.dst - step.src) % 8).tolist()
+        by_xor = bool((step.src ^ step.dst == distance).all())
+        yield {"at": f"round {t + 1}", "by_xor": by_xor, "rotated": away in ([distance], [8 - distance])}
 
 
 def _in_one_trip(n: int) -> bool:
@@ -198,7 +177,8 @@ TABLE: Table = {
     "E-01-018 E-01-019": states(broadcast.binomial_tree, 4),
     "E-01-042 E-01-043": states(printed_reduce_tree),
     "E-01-020": per(range(1, 8), name="k", levels=_levels),
-    "E-01-023": per(POWERS[1:], partners=_most_partners),
+    # of the busiest rank, in so many pieces that every edge of the tree is in use at once
+    "E-01-023": per(POWERS[1:], partners=lambda n: max(run(TREE, f"star:{n}", (n - 1).bit_length()).partners())),
     "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
     "E-01-177": _master_formula,
     "E-01-183": _time_at_the_best,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
-from importlib import resources
 from math import prod
 from typing import Any
 
@@ -16,54 +14,40 @@ import numpy as np
 from colllib.claims.cases import Quantities, once
 from colllib.claims.graphs import ALPHA, C16, WHOLE, by_theorem, gathering, on
 from colllib.claims.runs import place, run
-from colllib.claims.value import Case, Cases, Rows, Table
+from colllib.claims.value import Case, Cases, Rows, Table, stored
 from colllib.cost import Cost
 from colllib.graphs.finder import pareto
 from colllib.graphs.measures import moore_diameter
 from colllib.graphs.spread import Certificate
 
-
-@cache
-def stored(name: str) -> list[dict[str, str]]:
-    """What a script of the project found, which takes too long here."""
-    return list(csv.DictReader((resources.files(__package__) / name).read_text(encoding="utf-8").splitlines()))
-
-
 # -- Tables 3.4, 3.5 and A.1 --------------------------------------------------------------------------------
-
-#: Rows of the source's list for 1,024 ranks: where the expansions start, how often the line graph is taken, of which
-#: square.
-ROWS: tuple[tuple[str, int, bool], ...] = (
-    ("kautz:4x1024", 0, False),
-    (C16, 3, False),
-    ("diamond", 2, True),
-    ("modified-debruijn:2x4", 1, True),
-    ("product(uniring:1x4,uniring:1x8)", 0, True),
-)
 
 
 def rows() -> list[Quantities]:
-    """The list, from the top to the bottom."""
-    return [by_theorem(*row) for row in ROWS]
+    """The source's list for 1,024 ranks, from the top to the bottom."""
+    return [
+        by_theorem("kautz:4x1024", 0),
+        by_theorem(C16, 3),
+        by_theorem("diamond", 2, squared=True),
+        by_theorem("modified-debruijn:2x4", 1, squared=True),
+        by_theorem("product(uniring:1x4,uniring:1x8)", 0, squared=True),
+    ]
 
 
 def ideal(ranks: int) -> Quantities:
     """What bounds N ranks of degree 4: a tree of distances that fills every layer."""
-    layers, left, hops = 0, ranks - 1, 0
-    while left > 0:
-        layers += 1
-        hops += layers * min(left, 4**layers)
-        left -= 4**layers
-    cost = Cost(moore_diameter(ranks, 4), Fraction(ranks - 1, 4 * ranks))
+    layers = moore_diameter(ranks, 4)
+    last = ranks - sum(4**k for k in range(layers))
+    hops = sum(k * 4**k for k in range(layers)) + layers * last
+    cost = Cost(layers, Fraction(ranks - 1, 4 * ranks))
     where = gathering(f"bound, N = {ranks}", ranks, 4, lambda: cost, D=layers)
     return where.also(f=lambda: Fraction(4, hops))
 
 
-def shifted_ring() -> Quantities:
+def shifted_ring() -> Case:
     """A ring all-reduce of 1,024 in four parts, each one way on one of two rings."""
     cost = run("all-reduce ring", "star:1024").cost
-    t = ALPHA * int(cost.n_alpha) + WHOLE * float(cost.n_beta)
-    return Quantities({}, at="N = 1024", t=t)
+    return {"at": "N = 1024", "t": ALPHA * int(cost.n_alpha) + WHOLE * float(cost.n_beta)}
 
 
 def printed() -> str:
@@ -168,9 +152,7 @@ def bracketed(graph: str) -> tuple[Fraction, Fraction]:
 
 def swept(graph: str) -> Rows:
     """Two cases of a graph that takes a linear program too long: f of a flow on it, and what lengths leave to f."""
-    return lambda: [
-        case for f in bracketed(graph) for case in with_f(graph, place(graph).ranks, partial(Fraction, f))()
-    ]
+    return lambda: (with_f(graph, place(graph).ranks, partial(Fraction, f)) for f in bracketed(graph))
 
 
 def all_to_all_order() -> Cases:
@@ -196,12 +178,12 @@ def fastest(*rows: tuple[Fraction, Fraction]) -> int:
 
 def product_with_f(at: str, *factors: str) -> Rows:
     """A product by the f of its factors."""
-    return lambda: with_f(at, prod(place(graph).ranks for graph in factors), partial(product_f, *factors))()
+    return lambda: [with_f(at, prod(place(graph).ranks for graph in factors), partial(product_f, *factors))]
 
 
-def with_f(at: str, ranks: int, f: Callable[[], Fraction]) -> Rows:
+def with_f(at: str, ranks: int, f: Callable[[], Fraction]) -> Quantities:
     """A case of an f and the time it makes."""
-    return lambda: [Quantities({"f": f, "a2a": lambda: WHOLE * 4 / (ranks * float(f()))}, at=f"{at}, N = {ranks}")]
+    return Quantities({"f": f, "a2a": lambda: WHOLE * 4 / (ranks * float(f()))}, at=f"{at}, N = {ranks}")
 
 
 #: The rows of Table 3.4: the two with the lowest all-to-all times, and the others.

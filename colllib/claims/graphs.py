@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations, product
 from math import gcd, log
+from operator import truediv
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from colllib.graphs.isomorphism import isomorphism, reverse_symmetric
 from colllib.graphs.links import arcs
 from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
-from colllib.schedule import Schedule, placed, reversed_in_time
+from colllib.schedule import Schedule, Step, placed, reversed_in_time
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter, distances
 
@@ -80,7 +81,7 @@ def _on(graph: str) -> Quantities:
 
 
 def _parts(cost: Cost, ports: int) -> dict[str, Any]:
-    return dict(zip(("steps", "load"), _in_ports(cost, ports), strict=True))
+    return {"steps": int(cost.n_alpha), "load": Fraction(cost.n_beta) * ports}
 
 
 def _reversed(graph: str) -> Schedule:
@@ -92,10 +93,6 @@ def _carried_over(graph: str) -> Schedule:
     there = isomorphism(transpose(place(graph)), place(graph))
     assert there is not None
     return placed(_reversed(graph), there.tolist())
-
-
-def _in_ports(cost: Cost, ports: int) -> tuple[int, Fraction]:
-    return int(cost.n_alpha), Fraction(cost.n_beta) * ports
 
 
 def loads(graph: str) -> tuple[Fraction, ...]:
@@ -219,17 +216,11 @@ lines, copies, power, both_ways = (partial(_expanded, kind) for kind in ("lines"
 
 
 def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
-    """Line graphs of line graphs of a graph, or of its square, by the theorems on them.
-
-    Args:
-        graph: what they come from.
-        times: how often the line graph is taken.
-        squared: whether its Cartesian square comes before.
-    """
+    """The line graph, taken so many times, of a graph or of its Cartesian square, by the theorems on them."""
     topology, found = place(graph), on(graph)
     ranks, ports, far = topology.ranks, found["d"], found["D"]
     cost = built(gathers, graph, on=topology).cost if graph in IN_FULL_STEPS else found["cost"]
-    steps, load = _in_ports(cost, ports)
+    steps, load = _parts(cost, ports).values()
     if squared:
         load *= Fraction(ranks, ranks - 1) * Fraction(ranks**2 - 1, ranks**2)
         steps, far, ranks, ports = 2 * steps, 2 * far, ranks**2, 2 * ports
@@ -239,14 +230,8 @@ def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
     name = f"{graph}^2" if squared else graph
     name = f"L^{times}({name})" if times else name
     cost = Cost(steps, load / ports)
-    return gathering(
-        f"{name}, N = {ranks}",
-        ranks,
-        ports,
-        lambda: by_formula(cost, graph, "lock-step") if times or squared else cost,
-        D=far,
-        N0=topology.ranks,
-    )
+    noted = partial(by_formula, cost, graph, "lock-step") if times or squared else lambda: cost
+    return gathering(f"{name}, N = {ranks}", ranks, ports, noted, D=far, N0=topology.ranks)
 
 
 # -- what a schedule does in each step --------------------------------------------------------------
@@ -254,22 +239,17 @@ def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
 
 def always_full(run: Execution) -> bool:
     """Whether in every step all ports, self-loops too, carry equally much, and no rank receives anything twice."""
-    width, schedule = list(run.topology.bandwidth), run.schedule
-    for t in range(schedule.num_steps):
-        if len({load / wide for load, wide in zip(run.link_load(t), width, strict=True)}) > 1:
-            return False
-    steps = [schedule.step(t) for t in range(schedule.num_steps)]
-    seen = np.concatenate([step.dst * len(schedule.blocks) + step.block for step in steps])
-    return len(np.unique(seen)) == len(seen)
+    width, every = list(run.topology.bandwidth), Step.joined(list(run.schedule.steps))
+    busy = (map(truediv, run.link_load(t), width) for t in range(run.schedule.num_steps))
+    return all(len(set(loads)) == 1 for loads in busy) and np.unique(every[1:3], axis=1).shape[1] == len(every.dst)
 
 
 def added(run: Execution) -> Fraction:
     """What the rank with most to add in each step adds, in units of M, summed over the steps."""
     shares, total = list(run.schedule.blocks.share), Fraction(0)
-    for t in range(run.schedule.num_steps):
-        step = run.schedule.step(t)
+    for step in run.schedule.steps:
         amount = [Fraction(0)] * run.schedule.ranks
-        for rank, block in zip(step.dst.tolist(), step.block.tolist(), strict=True):
+        for rank, block in np.transpose(step[1:3]).tolist():
             amount[rank] += shares[block]
         total += max(amount)
     return total
@@ -280,10 +260,8 @@ def shared_links(graph: str) -> int:
     schedule = _expansion("power", graph, 2)
     pieces = len(schedule.blocks) // schedule.ranks // 2  # of each copy
     both = 0
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
-        key = step.src * schedule.ranks + step.dst
-        first = step.block // pieces % 2 == 0
+    for step in schedule.steps:
+        key, first = step.src * schedule.ranks + step.dst, step.block // pieces % 2 == 0
         both += len(np.intersect1d(key[first], key[~first]))
     return both
 
@@ -293,8 +271,7 @@ def linear_programs(*graphs: str) -> Cases:
     for graph in graphs:
         plan = BreadthFirst(place(graph))
         for t in range(1, len(plan.layers) + 1):
-            given = plan.transport(0, t)
-            if given is not None:
+            if (given := plan.transport(0, t)) is not None:
                 program, least = plan.linear_program(0, t), given.least_load()[0]
                 yield {"at": f"{graph}, step {t}", "program": program, "closed": least}
 
@@ -379,10 +356,8 @@ def _spread(n: int, *jumps: int) -> tuple[int, int]:
 
 def _new_cycles(sizes: str) -> int:
     """How many cycles stand where the plain graph has self-loops and pairs of opposite links."""
-    plain, own = (
-        {(a, b) for a, b in zip(*(part.tolist() for part in arcs(place(f"{kind}:{sizes}"))), strict=True)}
-        for kind in ("debruijn", "modified-debruijn")
-    )
+    graphs = (place(f"{kind}:{sizes}") for kind in ("debruijn", "modified-debruijn"))
+    plain, own = (set(map(tuple, np.transpose(arcs(graph)).tolist())) for graph in graphs)
     src, dst = np.array(sorted(own - {(a, b) for a, b in plain if (b, a) not in plain})).T
     cycle = connected_components(coo_array((np.ones(len(src)), (src, dst))))[1]
     return len(set(cycle[src].tolist()))

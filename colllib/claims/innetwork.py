@@ -8,13 +8,14 @@ clock, in ever more pieces; rows of software, as everywhere in the book, in lock
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
 from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
-from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, per
+from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, one_by, per
 from colllib.claims.runs import ANCHOR, by_formula, load_limit, place, proves, run, timed
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
@@ -97,17 +98,17 @@ def _room_in_a_tree() -> Cases:
 
 
 def _latency_of_4096() -> Cases:
-    crossed, steps = switches("inc-switch-tree:4096x64"), run(RING, "star:4096").cost.n_alpha
-    least, most = (1 + crossed * each_ for each_ in (0.2, 0.4))
-    ring = {"steps": steps, "ms": float(steps) / 1000, "ratio": 2 * float(steps) / (least + most)}
+    crossed, steps = switches("inc-switch-tree:4096x64"), int(run(RING, "star:4096").cost.n_alpha)
+    least, most = (1 + crossed * one for one in (0.2, 0.4))
+    ring = {"steps": steps, "ms": steps / 1000, "ratio": 2 * steps / (least + most)}
     yield {"at": "N = 4096", "tiers": _tiers(4096), "least_us": least, "most_us": most, **ring}
 
 
 def _one_or_two_tiers() -> Cases:
     """alpha_switch = 0.5 µs and no endpoint, as the formula has it; 4 and 12 ranks below switches of radix 4."""
     one, two = (switches(f"inc-switch-tree:{ranks}x4") for ranks in (4, 12))
-    times = {"one_tier": 0.5 * one + streamed("all-reduce").load, "two_tiers": 0.5 * two + streamed("all-reduce").load}
-    yield {"at": "N = 512, 16 MB", "trip": one, **times}
+    load = streamed("all-reduce").load
+    yield {"at": "N = 512, 16 MB", "trip": one, "one_tier": 0.5 * one + load, "two_tiers": 0.5 * two + load}
 
 
 # -- tables at N = 512 and 72 ----------------------------------------------------------------------------
@@ -127,8 +128,8 @@ def stream(*primitives: str) -> Cases:
 
 
 def _net_speed_ups() -> Cases:
-    times = {"over_tree": measured(HALVING, STAR).t, "over_torus": measured("all-reduce dim-ring", CUBE).t}
-    times["over_ring"] = measured(RING, STAR).t
+    runs = {"over_tree": (HALVING, STAR), "over_torus": ("all-reduce dim-ring", CUBE), "over_ring": (RING, STAR)}
+    times = {name: measured(*run).t for name, run in runs.items()}
     inc = streamed("all-reduce").t
     yield {"at": "N = 512, 16 MB", "trip": trip("all-reduce"), **{name: time / inc for name, time in times.items()}}
 
@@ -149,11 +150,10 @@ def _bundles() -> Schedule:
 
 def _only_a_fifth() -> Cases:
     names = ("circulant", "two-tree", "binomial-tree", "scatter-allgather")
-    times = {find("broadcast", name).label: best_us(f"broadcast {name}") for name in names}
-    fastest = min(times, key=times.__getitem__)
+    time, fastest = min((best_us(f"broadcast {name}"), find("broadcast", name).label) for name in names)
     gather = measured("all-gather recursive-doubling", STAR).t / streamed("all-gather").t
-    ratios = {"gather": gather, "broadcast": times[fastest] / streamed("broadcast").t}
-    yield {"at": "N = 512, 16 MB", **ratios, "fastest": fastest, "fastest_us": times[fastest]}
+    ratios = {"gather": gather, "broadcast": time / streamed("broadcast").t}
+    yield {"at": "N = 512, 16 MB", **ratios, "fastest": fastest, "fastest_us": time}
 
 
 def _over(primitive: str, what: str, on: str = STAR) -> Fraction:
@@ -236,10 +236,7 @@ TABLE: Table = {
     "E-04-064": summary("all-reduce", small="dim-ring", on=CUBE),
     "E-04-065": summary("all-gather", "reduce-scatter", small="dim-ring", on=CUBE),
     "E-04-066": summary("broadcast", "reduce", small="dim-chain", on=CUBE, many=True),
-    "E-04-068": once(
-        "N = 512",
-        ring=lambda: _over("all-reduce", "ring"),
-        tree=lambda: _over("all-reduce", "double-binary-tree"),
-        doubling=lambda: _over("all-reduce", "recursive-doubling"),
+    "E-04-068": one_by(
+        "N = 512", partial(_over, "all-reduce"), ring="ring", tree="double-binary-tree", doubling="recursive-doubling"
     ),
 }

@@ -22,15 +22,17 @@ MAP = (
 
 
 def _map_of_primitives() -> Cases:
-    entries = [entry.split("+") for entry in MAP.split(", ")]
-    there = [all(place[3:] in SECTIONS[place[:2]].split() for place in places) for places in entries]
+    entries = [map(str.split, entry.split("+")) for entry in MAP.split(", ")]
+    there = [all(section in SECTIONS[part].split() for part, section in places) for places in entries]
     return [{"entries": len(entries), "resolving": sum(there)}]
+
+
+FACTORS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "reduce")
 
 
 def factor(primitive: str) -> Rows:
     """What nccl-tests multiplies an algorithm bandwidth by."""
-    name = primitive.replace("-", "_")
-    return per(SIZES, lambda n: {name: bus_factor(primitive, n)})
+    return per(SIZES, lambda n: {primitive.replace("-", "_"): bus_factor(primitive, n)})
 
 
 def printed() -> Cases:
@@ -52,11 +54,6 @@ TABLE: Table = {
     "E-00-056 E-01-194 E-05-013 E-05-014 E-05-015": printed,
     "D-4-008": _methods,
     "E-00-002": _map_of_primitives,
-    "E-01-195": factor("all-reduce"),
-    "E-01-196": factor("all-gather"),
-    "E-01-197": factor("reduce-scatter"),
-    "E-01-198": factor("broadcast"),
-    "E-01-199": factor("all-to-all"),
-    "E-01-200": factor("reduce"),
+    **{f"E-01-{number}": factor(primitive) for number, primitive in enumerate(FACTORS, 195)},
     "E-REFS-009": lambda: [{"both_ways_Tb": 2 * 144 * 0.8}],
 }

@@ -13,24 +13,21 @@ with names are in every case.
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import resources
 from itertools import product
 from typing import Any
 
 from colllib.algorithms.allreduce import double_binary_tree
 from colllib.claims.allreduce import double_tree, relay_singly, single_tree
-from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_topology
+from colllib.claims.cases import SHAPES, Quantities, as_quantities, made, measured, of_topology
 from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on, power
 from colllib.claims.runs import SIZES, best, place
 from colllib.claims.tiers import axis_after_axis
 from colllib.claims.topologies import flat_ring, one_by_one
-from colllib.claims.value import Case, Cases, Table
+from colllib.claims.value import Cases, Table, stored
 from colllib.ladder import topology as found_topology
 from colllib.schedule import Schedule
 from colllib.topology import Lattice
@@ -65,12 +62,8 @@ PRICES = {"MB": ("message", 1e6, "MB"), "us": ("alpha", 1e-6, "µs"), "GBs": ("b
 DEFAULTS = {"N": " ".join(map(str, SIZES)), "d": " ".join(str(Lattice(dims)) for dims in SHAPES)}
 
 
-@dataclass(frozen=True, eq=False)
 class Runs:
     """The cases of a cell.
-
-    Attributes:
-        text: the cell.
 
     >>> ring = Runs("all-reduce ring on star:{N}; tree = all-reduce binomial-tree on star:{N} for N = 8")
     >>> case = next(iter(ring()))
@@ -78,20 +71,11 @@ class Runs:
     ('N = 8', 14, 6)
     """
 
-    text: str
-
-    @property
-    def _parts(self) -> list[tuple[str, str]]:
-        """Names, empty ones too, and what they are of."""
-        return [part.rpartition(" = ")[::2] for part in self.text.partition(" for ")[0].split("; ")]
-
-    @property
-    def _given(self) -> dict[str, list[str]]:
-        """What stands in braces -> its words."""
-        said, _, words = self.text.partition(" for ")
-        given = {name: each for name, each in DEFAULTS.items() if f"{{{name}}}" in said}
+    def __init__(self, text: str) -> None:
+        self.said, _, words = text.partition(" for ")
+        given = {name: each for name, each in DEFAULTS.items() if f"{{{name}}}" in self.said}
         given |= dict(one.split(" = ") for one in words.split(" and ") if one)
-        return {name: each.split(", " if ", " in each else None) for name, each in given.items()}
+        self.given = {name: each.split(", " if ", " in each else None) for name, each in given.items()}
 
     @property
     def words(self) -> str:
@@ -102,66 +86,68 @@ class Runs:
         >>> print(Runs("lines 1 on hamming:2x3").words)
         all-gather on the 1-fold line graph of hamming:2x3
         """
-        parts = [f"{name}: {_words(part)}" if name and " on " in part else _words(part) for name, part in self._parts]
+        parts = [f"{name}: " * bool(name and what) + _words(what, where) for name, what, where in _parts(self.said)]
         given = [
             f"{', '.join(each)} {PRICES[name][2]}" if name in PRICES else f"{name} = {', '.join(each)}"
-            for name, each in self._given.items()
+            for name, each in self.given.items()
         ]
         return "; ".join(parts + given)
 
     def __call__(self) -> Cases:
         """Every case."""
-        given = self._given
-        for chosen in product(*given.values()):
-            yield from self._cases(dict(zip(given, chosen, strict=True)))
-
-    def _cases(self, chosen: Mapping[str, str]) -> Iterator[Case]:
-        filled = [(name, part.format_map(chosen)) for name, part in self._parts]
-        known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
-        known |= {name: float(chosen[name]) for name in PRICES if name in chosen}
-        price = {key: unit * known[name] for name, (key, unit, _) in PRICES.items() if name in chosen}
-        if "d" in chosen:
-            lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
-            known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
-        at = _at(chosen, [part.rpartition(" on ")[2] for _, part in filled])
-        known |= {name: self._quantities(part, price, "d" in chosen) for name, part in filled if name}
-        alone = [part for name, part in filled if not name]
-        for part in alone:
-            found, what = self._quantities(part, price, "d" in chosen), part.rpartition(" on ")[0]
-            label = f", {what}" if what and (len(alone) > 1 or not {"N", "d"} & set(chosen)) else ""
-            yield found.case(**{"at": found.known.get("at", at + label), **known})
-        if not alone:
-            yield {"at": at, **known}
-
-    def _quantities(self, part: str, price: Mapping[str, Any], of_axes: bool) -> Quantities:
-        what, _, topology = part.rpartition(" on ")
-        kind, *numbers = what.split(" ")
-        if not what:
-            return of_topology(place(topology))
-        if kind in GATHERS:
-            return GATHERS[kind][0](topology, *map(int, numbers))
-        algorithm, _, pieces = what.partition(" in ")
-        if pieces == "best":
-            rung = best(algorithm, topology, **price)
-            return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
-        if algorithm in SCHEDULES:
-            there = found_topology(topology)
-            return measured(SCHEDULES[algorithm], topology, there.lattice if of_axes else there.ranks)
-        algorithm, *options = re.split(r" (?=\w+=)", algorithm)
-        words = dict(option.split("=") for option in options)
-        given = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in words.items()}
-        return measured((algorithm, int(pieces or 1)), topology, options=given, **price)
+        for each in product(*self.given.values()):
+            chosen = dict(zip(self.given, each, strict=True))
+            parts = _parts(self.said.format_map(chosen))
+            known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
+            known |= {name: float(chosen[name]) for name in PRICES if name in chosen}
+            price = {key: unit * known[name] for name, (key, unit, _) in PRICES.items() if name in chosen}
+            if "d" in chosen:
+                lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
+                known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
+            at = _at(chosen, [where for *_, where in parts])
+            known |= {name: _quantities(what, where, price, "d" in chosen) for name, what, where in parts if name}
+            alone = [(what, where) for name, what, where in parts if not name]
+            for what, where in alone:
+                found = _quantities(what, where, price, "d" in chosen)
+                label = f", {what}" if what and (len(alone) > 1 or not {"N", "d"} & set(chosen)) else ""
+                yield found.case(**{"at": found.known.get("at", at + label), **known})
+            if not alone:
+                yield {"at": at, **known}
 
 
-def _words(part: str) -> str:
-    """What is run, in words."""
-    what, _, topology = part.rpartition(" on ")
+def _parts(said: str) -> list[tuple[str, str, str]]:
+    """Of every part its name, which may be empty, what is run, and where."""
+    named = (part.rpartition(" = ") for part in said.split("; "))
+    return [(name, *run.rpartition(" on ")[::2]) for name, _, run in named]
+
+
+def _quantities(what: str, where: str, price: Mapping[str, Any], of_axes: bool) -> Quantities:
+    if not what:
+        return of_topology(place(where))
     kind, *numbers = what.split(" ")
     if kind in GATHERS:
-        return f"{GATHERS[kind][1].format(*numbers)} {topology}"
+        return GATHERS[kind][0](where, *map(int, numbers))
+    algorithm, _, pieces = what.partition(" in ")
+    if pieces == "best":
+        rung = best(algorithm, where, **price)
+        return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
+    if algorithm in SCHEDULES:
+        there = found_topology(where)
+        return made(SCHEDULES[algorithm], where, there.lattice if of_axes else there.ranks)
+    algorithm, *options = re.split(r" (?=\w+=)", algorithm)
+    words = dict(option.split("=") for option in options)
+    given = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in words.items()}
+    return measured(algorithm, where, int(pieces or 1), options=given, **price)
+
+
+def _words(what: str, where: str) -> str:
+    """What is run, in words."""
+    kind, *numbers = what.split(" ")
+    if kind in GATHERS:
+        return f"{GATHERS[kind][1].format(*numbers)} {where}"
     algorithm, _, pieces = what.partition(" in ")
     cut = " in its best number of pieces" if pieces == "best" else f" in {pieces} pieces" if pieces else ""
-    return f"{algorithm}{cut} on {topology}" if what else topology
+    return f"{algorithm}{cut} on {where}" if what else where
 
 
 def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
@@ -173,9 +159,4 @@ def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
     return ", ".join(own)
 
 
-def _table() -> Table:
-    text = (resources.files(__package__) / "runs.csv").read_text(encoding="utf-8")
-    return {row["claims"]: Runs(row["runs"]) for row in csv.DictReader(text.splitlines())}
-
-
-TABLE = _table()
+TABLE: Table = {row["claims"]: Runs(row["runs"]) for row in stored("runs.csv")}

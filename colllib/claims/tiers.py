@@ -14,7 +14,7 @@ import numpy as np
 
 from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
-from colllib.claims.allreduce import HALVING, hierarchical_ring
+from colllib.claims.allreduce import HALVING, RING, TREE, hierarchical_ring
 from colllib.claims.cases import as_quantities, deferred, edges, measured, once, per, per_level, states, us
 from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, place, run, timed
@@ -28,7 +28,6 @@ from colllib.topology import Lattice, Topology, from_links
 from colllib.topology.describe import Switches, switches, wires
 from colllib.topology.latency import HALVES
 
-RING, TREE = "all-reduce ring", "all-reduce double-binary-tree"
 RINGS = "all-reduce hierarchical"  # in the boxes, between them, and in the boxes again
 BY_BOXES = "all-to-all pairwise-by-boxes"
 
@@ -199,11 +198,9 @@ def _placed_rings(order: tuple[int, ...]) -> Schedule:
 
 def _misplaced() -> Cases:
     """What is left of the bandwidth of rings on both tiers of 8 x 8 when ranks are placed otherwise than they count."""
-    left = []
-    for kind in ("strided", "random"):
-        order = tuple(order_of(place("boxes:8x8"), kind).tolist())
-        costs = run(RINGS, "boxes:8x8").cost, built(_placed_rings, order, on="boxes:8x8").cost
-        left.append(100 * costs[0].seconds(**REDDI) / costs[1].seconds(**REDDI))
+    orders = (tuple(order_of(place("boxes:8x8"), kind).tolist()) for kind in ("strided", "random"))
+    rings = run(RINGS, "boxes:8x8").cost.seconds(**REDDI)
+    left = [100 * rings / built(_placed_rings, order, on="boxes:8x8").cost.seconds(**REDDI) for order in orders]
     yield {"at": "boxes:8x8, 1 GB", "least": min(left), "most": max(left)}
 
 
@@ -225,9 +222,8 @@ def _leaf(on: str) -> Switches:
 
 def _small_clos() -> Cases:
     topology = place("leaf-spine:4x4x2")
-    leaf, _ = switches(topology)
-    case = {"s": Fraction(leaf.ports["port"], leaf.ports["uplink"]), "links": wires(topology)[1].cables}
-    yield {"at": topology.name, **case}
+    ports = switches(topology)[0].ports
+    yield {"at": topology.name, "s": Fraction(ports["port"], ports["uplink"]), "links": wires(topology)[1].cables}
 
 
 def _oversubscribed() -> Cases:

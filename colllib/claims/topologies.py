@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise, permutations, product
+from itertools import compress, pairwise, permutations, product
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,12 @@ from colllib.claims.cases import along, as_quantities, deferred, measured, of_to
 from colllib.claims.runs import built, place, proves, run
 from colllib.claims.value import Case, Cases, Table
 from colllib.execution import trace
-from colllib.schedule import Schedule, in_sequence, placed
+from colllib.schedule import Schedule, Step, in_sequence, placed
 from colllib.topology import Lattice, full_mesh, one_port, star
 from colllib.topology.cuts import diameter, links_per_rank, wires
 
-DIM_RING, PAIRWISE = "all-reduce dim-ring", "all-to-all pairwise"
+SEND = "point-to-point direct"
+DIM_RING, PAIRWISE, TREE = "all-reduce dim-ring", "all-to-all pairwise", "broadcast binomial-tree"
 NS = (2, 3, 4, 6, 7, 8, 12, 16)
 
 # -- links, diameters, cuts ---------------------------------------------------------------------------
@@ -32,15 +32,14 @@ def _neighbors_of_three() -> Cases:
         rank = int(np.dot(at, Lattice((3, 3, 3)).strides))
         near = [Lattice((3, 3, 3)).coordinates(int(b)) for b in topology.link_dst[topology.link_src == rank]]
         case[name] = " ".join(sorted("".join(map(str, there)) for there in near))
-        case[f"{name}_wraps"] = sum(max(abs(a - b) for a, b in zip(at, there, strict=True)) == 2 for there in near)
+        case[f"{name}_wraps"] = sum(bool((np.abs(np.subtract(at, there)) == 2).any()) for there in near)
     yield case
 
 
 def _per_axis(on: str) -> int:
     cube = place(on)
-    ends = zip(cube.link_src.tolist(), cube.link_dst.tolist(), strict=True)
-    axis = [(a ^ b).bit_length() - 1 for a, b in ends if a < b]
-    return max(axis.count(k) for k in range(3))
+    axis = np.unique(cube.link_src ^ cube.link_dst, return_counts=True)[1]  # a link each way
+    return int(axis.max()) // 2
 
 
 def _hops(on: str) -> str:
@@ -67,11 +66,11 @@ def _fat_tree_bisection() -> Cases:
 def _mesh_and_star() -> Cases:
     """With one port per rank on the mesh, which the source gives it, and apart with a port for every link."""
     names = ("ring", "recursive-doubling", "rabenseifner", "double-binary-tree")
-    whats = [(f"all-reduce {name}", 1) for name in names] + [("all-gather pat", 1), ("all-to-all bruck", 1)]
-    for n, (what, pieces) in product((4, 8, 16), (*whats, (PAIRWISE, 1), ("broadcast binomial-tree", 4))):
-        mesh, apart, ports = (run(what, on, pieces) for on in (one_port(full_mesh(n)), full_mesh(n), star(n)))
-        found = {"mesh": as_quantities(mesh), "apart": as_quantities(apart), "star": as_quantities(ports)}
-        pairwise_beta = Fraction(run(PAIRWISE, one_port(full_mesh(n))).cost.n_beta)
+    whats = [*(f"all-reduce {name}" for name in names), "all-gather pat", "all-to-all bruck", PAIRWISE, TREE]
+    for n, what in product((4, 8, 16), whats):
+        places = {"mesh": one_port(full_mesh(n)), "apart": full_mesh(n), "star": star(n)}
+        found = {name: as_quantities(run(what, on, 4 if what == TREE else 1)) for name, on in places.items()}
+        pairwise_beta = Fraction(run(PAIRWISE, places["mesh"]).cost.n_beta)
         yield {"at": f"N = {n}, {what}", "N": n, "pairwise": pairwise_beta, **found}
 
 
@@ -91,8 +90,7 @@ def _held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int
 
 def _moved(schedule: Schedule, t: int, letters: str) -> str:
     """Who sends to whom in step t, counted from 1, as pairs of letters."""
-    step = schedule.step(t - 1)
-    ends = {letters[src] + letters[dst] for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
+    ends = {letters[src] + letters[dst] for src, dst in np.transpose(schedule.step(t - 1)[:2])}
     return " ".join(sorted(ends))
 
 
@@ -162,10 +160,11 @@ def _of_4096(axes: Lattice) -> Case:
     return {"rings": measured(DIM_RING, f"torus:{axes}"), "flat_alpha": steps}
 
 
-def _hop(on: str, measure: Callable[[Any], Any]) -> Any:
-    """Of the links of every hop of a ring in the printed order, which is rank order."""
-    rank = np.arange(place(on).ranks)
-    return measure(np.bincount(place(on).router(rank, np.roll(rank, -1))[0]))
+def _hops_in_rank_order(axes: Lattice) -> Case:
+    """Of the links of every hop of a ring in the printed order."""
+    rank = np.arange(axes.ranks)
+    hops = np.bincount(place(f"torus:{axes}").router(rank, np.roll(rank, -1))[0])
+    return {"average": float(hops.mean()), "longest": int(hops.max()), "of_one_link": f"{(hops == 1).mean():.0%}"}
 
 
 def _phases(axes: Lattice) -> Case:
@@ -178,20 +177,19 @@ def _phases(axes: Lattice) -> Case:
     return {"scatter": sum(parts[:3]), "gather": sum(parts[3:]), **named, **sides}
 
 
-def _in_use(schedule: Schedule, axes: Lattice, t: int) -> set[int]:
-    """The axes along which step t sends."""
-    ends = ((axes.coordinate(end, k) for end in schedule.step(t)[:2]) for k in range(len(axes.dims)))
-    return {k for k, (src, dst) in enumerate(ends) if (src != dst).any()}
+def _in_use(step: Step, axes: Lattice) -> list[int]:
+    """The axes along which a step sends."""
+    return [k for k in range(len(axes.dims)) if (axes.coordinate(step.src, k) != axes.coordinate(step.dst, k)).any()]
 
 
-def _axes_at_once(on: str) -> int:
-    schedule, axes = run("all-reduce rotated-dim-ring", on).schedule, place(on).lattice
-    return min(len(_in_use(schedule, axes, t)) for t in range(schedule.num_steps)) if axes else 0
+def _axes_at_once(axes: Lattice) -> Case:
+    steps = run("all-reduce rotated-dim-ring", f"torus:{axes}").schedule.steps
+    return {"axes_at_once": min(len(_in_use(step, axes)) for step in steps)}
 
 
 def _begins() -> str:
-    schedule = run("reduce-scatter dim-ring", "torus:4x3x2").schedule
-    return " ".join("XYZ"[axis] for axis in _in_use(schedule, Lattice((4, 3, 2)), 0))
+    first = run("reduce-scatter dim-ring", "torus:4x3x2").schedule.step(0)
+    return " ".join("XYZ"[axis] for axis in _in_use(first, Lattice((4, 3, 2))))
 
 
 def _gathered_in(dims: tuple[int, ...], order: tuple[int, ...]) -> Schedule:
@@ -221,12 +219,6 @@ def _against_rings(axes: Lattice) -> Case:
 # -- meshes --------------------------------------------------------------------------------------------
 
 
-def _cut_through() -> Cases:
-    """What a route through a star takes where all of alpha is its switch's, at the share of 500 ns in section 2."""
-    crossed = run("point-to-point direct", "star:2,endpoint=0,hop=0,switch=1").cost.n_alpha
-    yield {"at": "star:2", "switch_ns": Fraction(1, 5) * 500 * crossed}
-
-
 def _links_at(place_: tuple[int, ...]) -> int:
     return links_per_rank(place("mesh:3x3x3"))[int(np.dot(place_, Lattice((3, 3, 3)).strides))]
 
@@ -244,10 +236,8 @@ def _busiest_over_a_port(on: str) -> float:
 def _one_after_the_other(axes: Lattice) -> Case:
     """The busiest link of each axis, added up."""
     done = built(relay.relay, axes, phased=True, on=f"mesh:{axes}")
-    apart = abs(done.topology.link_dst - done.topology.link_src).tolist()
-    loads = list(zip(apart, done.link_total, strict=True))
-    busiest = (max(load for distance, load in loads if distance == stride) for stride in axes.strides)
-    return {"in_all": sum(busiest, Fraction(0))}
+    apart = abs(done.topology.link_dst - done.topology.link_src)
+    return {"in_all": sum(max(compress(done.link_total, apart == stride)) for stride in axes.strides)}
 
 
 def _times(size: int) -> Fraction:
@@ -279,20 +269,15 @@ TABLE: Table = {
     "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
         "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
     ),
-    "E-02-029": along(
-        "torus",
-        ((4, 4, 4), (2, 2, 2)),
-        average=lambda on: float(_hop(on, np.mean)),
-        longest=lambda on: int(_hop(on, np.max)),
-        of_one_link=lambda on: f"{_hop(on, lambda hops: (hops == 1).mean()):.0%}",
-    ),
+    "E-02-029": along("torus", ((4, 4, 4), (2, 2, 2)), _hops_in_rank_order),
     "E-02-031 E-02-032 E-02-033": _spread(CUBE, CUBE_LETTERS),
     "E-02-037": _spread(SQUARE, SQUARE_LETTERS),
     "E-02-041 E-02-042 E-02-043": _collected(CUBE, CUBE_LETTERS),
     "E-02-044": _collected(SQUARE, SQUARE_LETTERS),
     "E-02-058": once("torus:4x3x2", begins=_begins),
-    "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), axes_at_once=_axes_at_once),
-    "E-02-091": _cut_through,
+    "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), _axes_at_once),
+    # a route through a star where all of alpha is its switch's, at the share of 500 ns in section 2
+    "E-02-091": once("star:2", switch_ns=lambda: 100 * run(SEND, "star:2,endpoint=0,hop=0,switch=1").cost.n_alpha),
     "E-00-041": _mesh_and_star,
     "E-02-092": per(
         NS,

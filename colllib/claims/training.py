@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
 from colllib.algorithms.direct import parameter_server
-from colllib.claims.allreduce import ring_and_tree_meet
+from colllib.claims.allreduce import RING, ring_and_tree_meet
 from colllib.claims.cases import once, one_by, per
 from colllib.claims.runs import built, run
 from colllib.claims.value import Cases, Table
@@ -29,8 +29,7 @@ from colllib.training.tensor_states.states import KEPT
 from colllib.training.timeline import COMPUTE, Op
 from colllib.values import final_values
 
-RING, BINOMIAL = "all-reduce ring", "all-reduce binomial-tree"
-SEND = "point-to-point direct"
+BINOMIAL, SEND = "all-reduce binomial-tree", "point-to-point direct"
 
 
 def _priced(cost: Cost, alpha: float, bandwidth: float) -> Callable[[float], float]:
@@ -157,9 +156,14 @@ def _one_box() -> Cases:
            **{f"share{n}": 100 * seconds[n] / step.seconds for n, step in steps.items()}}  # fmt: skip
 
 
+def _then_sent(compute: float, sent: float) -> timeline.Step:
+    """Compute, and what is sent after it."""
+    return timeline.run([Op("compute", COMPUTE, compute), Op("send", "network", sent, (0,))])
+
+
 def _on_three_times_the_ranks() -> float:
     """The percentage of compute in a step of which 65 % were: a third of it, in 70 % of the time."""
-    step = timeline.run([Op("compute", COMPUTE, 0.65 / 3), Op("rest", "network", 0.7 - 0.65 / 3, (0,))])
+    step = _then_sent(0.65 / 3, 0.7 - 0.65 / 3)
     return 100 * step.busy(COMPUTE) / step.seconds
 
 
@@ -231,15 +235,9 @@ def _feedback_by_hand() -> Cases:
     yield {"at": "five steps", **{name: " ".join(f"{number:g}" for number in row) for name, row in named}}
 
 
-def _compressed(milliseconds: float) -> float:
-    """Two ms of compression, then an eighth of the bytes."""
-    return timeline.run([Op("compress", COMPUTE, 2.0), Op("send", "network", milliseconds / 8, (0,))]).seconds
-
-
 def _training(steps: int, milliseconds: float) -> float:
     """Seconds of all steps, of 300 ms of compute and what is sent after it."""
-    ops = [Op("compute", COMPUTE, 300.0), Op("send", "network", milliseconds, (0,))]
-    return steps * timeline.run(ops).seconds / 1e3
+    return steps * _then_sent(300.0, milliseconds).seconds / 1e3
 
 
 def _replicas() -> Cases:
@@ -422,7 +420,8 @@ TABLE: Table = {
     "M-47": _blocks_of_128,
     "M-48": _index_and_value,
     "M-50": _feedback_by_hand,
-    "M-51": one_by("eight times fewer bytes", _compressed, new=40, fast=1),
+    # two ms of compression, then an eighth of the bytes
+    "M-51": one_by("eight times fewer bytes", lambda ms: _then_sent(2.0, ms / 8).seconds, new=40, fast=1),
     "M-52": once(
         "100,000 steps",
         slow=lambda: _training(100_000, 200),
