@@ -177,12 +177,11 @@ def timed(
     build: Callable[..., Schedule],
     *arguments: Any,
     on: str | Topology = "star",
-    pieces: int = 1,
     price: tuple[float, Price, Price],
     **options: Any,
 ) -> float:
     """Seconds on the event clock, for a price of message, alpha and bandwidth, of several levels as tuples."""
-    chosen = Run(build, arguments, tuple(sorted(options.items())), on, pieces)
+    chosen = Run(build, arguments, tuple(sorted(options.items())), on)
     TIMED[chosen, *price] = None
     seconds, topology = _clocked(chosen, *price)
     _note(topology, "event clock", "executed", build)
