@@ -92,9 +92,14 @@ class Heat:
         """M/N: what the numbers on the map count."""
         return Fraction(1, self.run.topology.ranks)
 
+    @cached_property
+    def top(self) -> Fraction:
+        """The load that is drawn hottest."""
+        return self.most or max(self.loads)
+
     def level(self, load: Fraction) -> int:
         """The color of a load: 0 for an idle link, else 1 (quietest) to 5 (busiest)."""
-        return ceil(_LEVELS * load / (self.most or max(self.loads)))
+        return ceil(_LEVELS * load / self.top)
 
 
 @cache
@@ -190,7 +195,6 @@ def _arrow(x: float, y: float, dx: int, dy: int, length: float, level: int) -> s
 def _links(found: Heat, at: Sequence[Point], gap: float) -> str:
     topology, axes = found.run.topology, found.run.topology.lattice
     assert axes is not None
-    most = found.most or max(found.loads)
     arrows, numbers = [], []
     for link, load in enumerate(found.loads):
         src, dst = int(topology.link_src[link]), int(topology.link_dst[link])
@@ -208,7 +212,7 @@ def _links(found: Heat, at: Sequence[Point], gap: float) -> str:
             arrows.append(_arrow(u - 38 * dx + sx, v - 38 * dy + sy, dx, dy, 26, level))
         middle = 12 + room / 2
         nx, ny = x + dx * middle + 3.2 * sx, y + dy * middle + (3.7 * sy if sy > 0 else 2.1 * sy) + (3.5 if dy else 0)
-        bold = ' font-weight="700"' if load == most else ""
+        bold = ' font-weight="700"' if load == found.top else ""
         if load:
             said = found.names[link] if found.names else amount(load / found.unit)
             numbers.append(f'<text x="{nx:.4g}" y="{ny:.4g}"{bold}>{said}</text>')
