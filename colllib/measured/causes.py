@@ -31,13 +31,7 @@ class Evidence:
 
 
 def said(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Evidence]:
-    """What the text around the table says.
-
-    Args:
-        run: with its facts.
-        boxes: hosts, or null where nobody knows; in one box the network does not count.
-        usual_cards: of a box, 0 where nobody knows.
-    """
+    """What the text around the table says, of the network only between boxes; `usual_cards` are those of a box."""
     facts = run.facts
     if boxes != 1:
         yield from _said_of_the_network(facts, usual_cards)

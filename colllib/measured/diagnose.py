@@ -36,9 +36,6 @@ class Diagnosis:
         alternatives: at most two more.
         confidence: 0 to 1.
         binding: what limits such a run, or unknown.
-        verdict: one sentence.
-        evidence: what speaks for it.
-        next_test: what to run next.
         form: the sweep, where it is one.
         bound: what was expected, where the machine is known.
     """
@@ -74,13 +71,16 @@ class Diagnosis:
 
 def _segment(part: Segment) -> dict[str, Any]:
     """What is infinite, as the rate of a flat line, is null in JSON."""
-    constants, rates = (
-        [end / unit if isfinite(end) else None for end in ends]
-        for ends, unit in ((part.constant_interval, 1.0), ((part.bandwidth, *part.bandwidth_interval), 1e9))
-    )
-    line = {"constant_s": part.constant, "constant_interval_s": constants, "bandwidth_GBps": rates[0]}
-    sizes = {"first_bytes": part.first, "last_bytes": part.last}
-    return sizes | line | {"bandwidth_interval_GBps": rates[1:], "residual": part.residual}
+    rates = [end / 1e9 if isfinite(end) else None for end in (part.bandwidth, *part.bandwidth_interval)]
+    return {
+        "first_bytes": part.first,
+        "last_bytes": part.last,
+        "constant_s": part.constant,
+        "constant_interval_s": [end if isfinite(end) else None for end in part.constant_interval],
+        "bandwidth_GBps": rates[0],
+        "bandwidth_interval_GBps": rates[1:],
+        "residual": part.residual,
+    }
 
 
 def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
@@ -99,30 +99,30 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> found.state, found.binding  # of NVLSTree, which is faster than a ring over the cards
     ('healthy', 'NVLink')
     """
+    told = ranks_of(run, hints)
     one_rank = "every job has 1 rank, so that busbw is 0 by its formula"
-    if why := one_rank if (run.ranks or ranks_of(run, hints)) == 1 else run.mixed:
-        text = f"This is no measurement: {why}."
+    if why := one_rank if (run.ranks or told) == 1 else run.mixed:
+        text, sure = f"This is no measurement: {why}.", MOST_SURE if run.mixed else 0.9
         fix = "build nccl-tests with MPI=1 and start one job over all ranks, with its output in a file of its own"
-        sure = MOST_SURE if run.mixed else 0.9
         return Diagnosis("not-a-measurement", "misconfiguration", (), sure, "unknown", text, (why,), fix)
     machine, assumed = machine_of(run, hints)
-    ranks = machine.ranks if machine else ranks_of(run, hints)
+    ranks = machine.ranks if machine else told
     collective = hints.collective or run.collective
     if collective is None:
         if max(run.factors, default=1.0) < 0.995:
             return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
+    if ranks is None and not any(row.busbw for row in run.rows):
+        return _undecided("neither the log nor the options say how many ranks ran", "--boxes and --gpus-per-box")
     known = replace(run, collective=collective, ranks=ranks or ANY_RANKS)
     if run.dialect == "osu" and ranks and collective in ("all-gather", "all-to-all"):  # its sizes are of a rank's part
         known = replace(known, rows=tuple(replace(row, message=ranks * row.message) for row in run.rows))
-    if ranks is None and not any(row.busbw for row in run.rows):
-        return _undecided("neither the log nor the options say how many ranks ran", "--boxes and --gpus-per-box")
     try:
         form = shape(known)
     except ValueError as error:
         return _undecided(str(error), "a table with times")
-    if ranks_of(run, hints) is None:
+    if told is None:
         at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
         printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
         form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
@@ -132,8 +132,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         return Diagnosis("undecided", "other", known_of, 0.5, "unknown", text, (text,), test, form)
     if machine is None:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
-        told = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
-        return _unknown_machine(told, form, hints.cards, assumed)
+        known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
+        return _unknown_machine(known, form, hints.cards, assumed)
     if machine.boxes == 1 and (hosts := run.boxes or 1) > 1:  # NVLink joins them, or else only their cards do
         cards = min(machine.cards, gpus := machine.gpus // hosts)
         common = machine.common_network * cards / machine.cards
@@ -158,23 +158,23 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     speed, said, (state, why) = f"{form.measured / 1e9:.3g} GB/s", _certain(marks), decided(run, form)
     if state == "healthy" and (not said or form.measured > UNKNOWN.pcie):
         text = f"{speed} is {why}; say --gpu to be sure."
-        adds = form.measured > UNKNOWN.pcie and run.collective in (None, "all-reduce")
-        test, faster = _test("", run.boxes, run.ranks, run.collective), ("nvls",) if adds else ()
-        return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), test, form)
+        faster = ("nvls",) if form.measured > UNKNOWN.pcie and run.collective == "all-reduce" else ()
+        return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run), form)
     if not said:
         marks += _if_slow(run, form)
     found = [cause for cause, _ in weighed(marks)]
-    cause, others = (found[0] if found else None), tuple(found[1:3])
-    guess = f" If it should be faster, most likely {CAUSES[found[0]][0]}." if found and form.largest >= LARGE else ""
-    text, sure = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}", 0.3
+    cause, likely = (found[0], f"most likely {CAUSES[found[0]][0]}.") if found else (None, "")
     if said:
         why = max((mark for mark in marks if mark.cause == cause), key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
     elif state:
-        sure, text = 0.5, f"{speed} is {why}; most likely {CAUSES[found[0]][0]}."
+        sure, text = 0.5, f"{speed} is {why}; {likely}"
+    else:
+        guess = f" If it should be faster, {likely}" if cause and form.largest >= LARGE else ""
+        text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}"
+        state, sure = "undecided", 0.3
     seen = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
-    test = _test(cause or "", run.boxes, run.ranks, run.collective)
-    return Diagnosis(state or "undecided", cause, others, sure, "unknown", text, seen, test, form)
+    return Diagnosis(state, cause, tuple(found[1:3]), sure, "unknown", text, seen, _test(cause, run), form)
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
@@ -196,38 +196,41 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and form.measured > machine.pcie:
         assumed.append(f"faster than PCIe, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
         machine = replace(machine, link=machine.bridge)
-    bound, model = expected(machine, collective), predict(machine, collective, form.largest)
-    usual = by_gpu(machine.name)
+    bound, model, usual = (
+        expected(machine, collective),
+        predict(machine, collective, form.largest),
+        by_gpu(machine.name),
+    )
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
-    scatters = form.erratic and machine.boxes > 1
-    state, distance = _state(form, bound, machine, collective, scatters or _certain(said))
-    slower = form.measured < SLOWER * model.busbw
-    if state == "healthy" and (scatters or (slower and _certain(said))):
-        state, distance = "below-expectation", 0.0  # no healthy fabric scatters so, or the log says what is wrong
-    marks = [mark for mark in said if state != "healthy" or mark.weight >= CERTAIN] + list(causes.noted(form))
-    if state == "healthy":
+    certain, scatters = _certain(said), form.erratic and machine.boxes > 1
+    state, distance = _state(form, bound, machine, collective, scatters or certain)
+    slower = state == "healthy" and form.measured < SLOWER * model.busbw
+    if state == "healthy" and (scatters or (slower and certain)):
+        state, distance, slower = "below-expectation", 0.0, False  # no healthy fabric scatters so, or the log says why
+    healthy = state == "healthy"
+    marks = [mark for mark in said if not healthy or mark.weight >= CERTAIN] + list(causes.noted(form))
+    if healthy:
         marks += _normal(form, machine, collective, model)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
         marks += causes.of_the_numbers(machine, form, collective)
     found = weighed(marks)
-    likely = [name for name, weight in found if state != "healthy" or (name in NORMAL and weight >= 1)]
-    cause = likely[0] if likely else None
-    rest = [name for name, _ in found if name != cause][:2]
-    confidence = _confidence(state, distance, found, run, assumed, _certain([m for m in marks if m.cause == cause]))
+    cause = next((name for name, weight in found if not healthy or (name in NORMAL and weight >= 1)), None)
+    rest = tuple(name for name, _ in found if name != cause)[:2]
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
-    test = _test(cause or "", hosts, machine.ranks, collective)
-    if state == "healthy" and (_certain(said) or (slower and machine.boxes > 1)):
-        confidence, test = min(confidence, 0.5), _test("", hosts, machine.ranks, collective)
+    sure = _confidence(state, distance, found, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
+    unsure = healthy and (certain or (slower and machine.boxes > 1))
+    test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks))
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes)
-    if state == "healthy" and slower:
+    if slower:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
-    faster = state == "healthy" and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
+    faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
     binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
-    return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
+    sure = min(sure, 0.5) if unsure else sure
+    return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound)
 
 
 def _state(form: Shape, bound: Expected, machine: Machine, collective: str, said: bool) -> tuple[str, float]:
@@ -246,22 +249,22 @@ def _state(form: Shape, bound: Expected, machine: Machine, collective: str, said
     return "below-expectation", log(border / speed, 2)
 
 
-def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -> list[Evidence]:
+def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -> Iterator[Evidence]:
     """What makes a healthy run as fast as it is, and over several boxes what a faster one would have."""
     adds = machine.nvls and machine.gpus > 1 and collective == "all-reduce"
     if machine.boxes == 1:
         if adds and form.measured > NVLS_LEAST * machine.link:
-            return [Evidence("nvls", 1.5, "faster than a ring on these links: the switch adds (NVLS)")]
-        slot = Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe")
-        return [] if machine.linked else [slot]
+            yield Evidence("nvls", 1.5, "faster than a ring on these links: the switch adds (NVLS)")
+        elif not machine.linked:
+            yield Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe")
+        return
     by_cards = form.measured <= machine.network or model.binding == "network card"
     text = "the cards bind, as they should" if by_cards else ""
-    found = [Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, text)]
+    yield Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, text)
     if adds and form.measured > machine.network:
-        found.append(Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree"))
+        yield Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree")
     if form.measured < SLOWER * model.busbw:
-        found.append(Evidence("misconfiguration", 0.95, f"{model.picked} over part of the cards would give as much"))
-    return found
+        yield Evidence("misconfiguration", 0.95, f"{model.picked} over part of the cards would give as much")
 
 
 def _confidence(
@@ -269,41 +272,42 @@ def _confidence(
 ) -> float:
     if state == "undecided":
         return 0.3
-    sure = 0.55 + 0.25 * min(1.0, distance)
+    sure, most = 0.55 + 0.25 * min(1.0, distance), MOST_SURE
     if state == "below-expectation":
-        total = sum(weight for _, weight in found) or 1.0
-        sure = 0.85 if said and not assumed else min(sure, 0.35 + 0.5 * found[0][1] / total if found else 0.3)
-    limit = 0.85 if said and state == "below-expectation" else MOST_SURE
+        sure = min(sure, 0.35 + 0.5 * found[0][1] / sum(weight for _, weight in found) if found else 0.3)
+        if said:
+            sure, most = sure if assumed else 0.85, 0.85
     sure -= 0.05 * len(assumed) + (0.2 if len(run.unread) > len(run.rows) / 10 else 0.0)
-    return max(0.2, min(limit, sure))
+    return max(0.2, min(most, sure))
 
 
 def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, bound: Expected, boxes: str) -> str:
-    where = f"{f'{boxes} x ' if machine.boxes > 1 else ''}{machine.gpus} {machine.name}"
     low, high, reached = (
         f"{rate / 1e9:{'.3g' if rate < 1e12 else ',.0f'}}" for rate in (bound.low, bound.high, form.measured)
     )
+    where = f"{f'{boxes} x ' if machine.boxes > 1 else ''}{machine.gpus} {machine.name}"
     speed, span = f"{where} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
         return f"{speed}: normal for {wires} ({span}){f'; {CAUSES[cause][0]}' if cause else ''}."
-    if state == "undecided":
-        fast = form.measured > FASTER_THAN_THE_WIRE * bound.high
-        near = "perhaps no plateau yet, below" if form.unsettled else "near the low end of"
-        why = "faster than its wires, so the machine is another one" if fast else f"{near} {span}"
-        if bound.between(form.measured):
-            why = "between what the usual sets of cards give; say --cards"
-        if not fast and (form.largest < LARGE or cause == "latency-bound"):
-            why = "measured at small messages only" if form.largest < LARGE else "measured at too little for its ranks"
-        return f"I cannot tell: {speed} is {why}."
-    return f"{speed} is below the {span} of {wires}; most likely {CAUSES[cause or 'other'][0]}."
+    if state == "below-expectation":
+        return f"{speed} is below the {span} of {wires}; most likely {CAUSES[cause or 'other'][0]}."
+    if form.measured > FASTER_THAN_THE_WIRE * bound.high:
+        why = "faster than its wires, so the machine is another one"
+    elif form.largest < LARGE or cause == "latency-bound":
+        why = "measured at small messages only" if form.largest < LARGE else "measured at too little for its ranks"
+    elif bound.between(form.measured):
+        why = "between what the usual sets of cards give; say --cards"
+    else:
+        why = f"{'perhaps no plateau yet, below' if form.unsettled else 'near the low end of'} {span}"
+    return f"I cannot tell: {speed} is {why}."
 
 
-def _test(cause: str, hosts: int | None, ranks: int | None, collective: str | None = None) -> str:
+def _test(cause: str | None, run: Run) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
     _, words, settings = CAUSES[cause or "other"]
-    program, alone = f"./build/{PROGRAMS[collective or 'all-reduce'][0]}", hosts == 1 and ranks is not None
-    start = ["mpirun", f"-np {ranks or 'N'}", *(f"-x {setting}" for setting in settings), program]
-    launch, gpus = (" ".join([*settings, program]), ranks) if alone else (" ".join(start), 1)
-    run, sweep = (f"{launch} {sizes} -g {gpus}" for sizes in ("-b 1G -e 8G -f 2", "-b 8 -e 16G -f 2 -n 100"))
-    return words.format(run=run, sweep=sweep, alone="" if alone else ", then one box alone")
+    program, alone = f"./build/{PROGRAMS[run.collective or 'all-reduce'][0]}", run.boxes == 1 and run.ranks is not None
+    start = ["mpirun", f"-np {run.ranks or 'N'}", *(f"-x {setting}" for setting in settings), program]
+    launch, gpus = (" ".join([*settings, program]), run.ranks) if alone else (" ".join(start), 1)
+    large, sweep = (f"{launch} {sizes} -g {gpus}" for sizes in ("-b 1G -e 8G -f 2", "-b 8 -e 16G -f 2 -n 100"))
+    return words.format(run=large, sweep=sweep, alone="" if alone else ", then one box alone")

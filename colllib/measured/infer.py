@@ -36,7 +36,7 @@ class Hints:
         gpus_per_box: ranks on a host.
         boxes: hosts.
         gpu: its name.
-        cards: cards of a host, and the rate of one in bytes per second.
+        cards: of a host, and the rate of one in bytes per second.
         collective: the book's name.
         machine: all of the hardware at once.
     """
