@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
@@ -11,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 from math import isfinite
 from pathlib import Path
-from statistics import median
+from statistics import median, median_high
 from typing import NamedTuple
 
 from colllib.measured.log import COLLECTIVES, LEAST_RATE, PROGRAMS, Row, Run, Unread, factor
 from colllib.units import shortened
 
 MOST_BYTES = 64 * 2**20
-MOST_LINE, MOST_GPUS = 4000, 64  # characters; of a process
+MOST_LINE = 4000  # characters
 
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
@@ -32,7 +31,6 @@ _BYTES = {
 }
 _A_NUMBER = r"(?i:[+-]?(?:\d[\d_,]*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A)(?!\S)"
 _NUMBER = re.compile(_A_NUMBER)
-_HALF = ("time", "algbw", "busbw", "wrong")
 _WORDS = ("type", "redop", "op", "algo", "proto", "algorithm")  # columns that hold no number
 _ALIASES = {  # what programs call a column -> our name
     **dict.fromkeys(("#wrong", "error", "res"), "wrong"),
@@ -61,9 +59,7 @@ _TOOL = re.compile(
     r"(?:\./|\b(?:mpirun|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b",
     re.IGNORECASE,
 )
-_BY_COLUMN = ("columns", "osu", "nccom-test")  # dialects whose rows have exactly what their header names
 _OSU_RATES = ("osu", "size", "busbw")  # in MB/s, of messages that do not wait for each other: no times
-_OTHERS = ("gather", "scatter", "hypercube", "permute")  # programs that print the same columns
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
     "nranks": re.compile(r"\bn[rR]anks (\d{1,8})\b"),
@@ -130,7 +126,7 @@ class _Table:
         self.collective = COLLECTIVES.get(program, self.collective)
         if program in COLLECTIVES:
             self.other = False
-        elif program in _OTHERS or program.startswith("osu"):
+        elif program in ("gather", "scatter", "hypercube", "permute") or program.startswith("osu"):  # the same columns
             self.other = True
             self.refuse(f"{program}: known are {', '.join(PROGRAMS)}")
 
@@ -160,7 +156,7 @@ def read_file(path: str | Path) -> tuple[Run, ...]:
 
 
 def read(text: str) -> tuple[Run, ...]:
-    """The runs in a text: nccl-tests, also what it writes with -J, rccl-tests, nccom-test, OSU, Markdown, plain tables.
+    """The runs in a text: nccl-tests, rccl-tests, nccom-test, OSU, Markdown, plain tables.
 
     Args:
         text: what was posted, with or without what stands around the table.
@@ -176,7 +172,7 @@ def read(text: str) -> tuple[Run, ...]:
     (1048576.0, 18.35, 8)
     """
     tables = [_Table(_Line(0, "", ""))]
-    for line in _lines(_of_json(text)):
+    for line in _lines(text):
         _take(tables, line)
     whole = [table for table in tables if table.rows and not table.other]
     alone = [mark for table in tables if table.other or not table.rows for mark in table.unread]
@@ -189,26 +185,6 @@ def read(text: str) -> tuple[Run, ...]:
         table.facts = table.facts or before.facts
         table.devices = table.devices or before.devices
     return tuple(run for table in whole for run in _runs(table))
-
-
-def _of_json(text: str) -> str:
-    """The table that nccl-tests prints beside what it writes with -J (src/util.cu at a0b82b22); other text as it is."""
-    try:
-        document = json.loads(text)
-        config, lines = document["config"], ["# " + " ".join(document["args"])]
-        lines += (f"# {name}" for name in document["env"] if name.startswith(("NCCL_", "FI_")))
-        for one in config["devices"]:  # the first of each process
-            for k in range(min(MOST_GPUS, config["nthreads"] * config["ngpus"])):
-                where = f"{one['hostname']} device {one['device'] + k} [{one['device_hex']}]"
-                lines.append(f"# Rank {one['rank'] + k} on {where} {one['device_info']}")
-        lines.append("# size count type redop root" + 2 * " time algbw busbw #wrong")
-        for row in document["results"]:
-            cells = [row[name] for name in ("size", "count", "type", "redop", "root")]
-            cells += (cell for half in ("out_of_place", "in_place") for cell in (row[half] or {}).values())
-            lines.append(" ".join("N/A" if cell is None else str(cell) for cell in cells))
-        return "\n".join(lines)
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        return text
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -293,10 +269,11 @@ def _header(line: str) -> tuple[str, ...]:
 
 def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
-        name = (tool[1] or tool[2] or tool[3] or tool[5] or "").lower().replace("-", "")
-        if tool[4] and not name:
-            name, table.ranks = "sendrecv", 2
-        program = f"osu {name or 'latency'}" if tool[3] is not None and name not in COLLECTIVES else name
+        program = (tool[1] or tool[2] or tool[3] or tool[5] or "").lower().replace("-", "")
+        if tool[4] and not program:
+            program, table.ranks = "sendrecv", 2
+        elif tool[3] is not None and program not in COLLECTIVES:
+            program = f"osu {program or 'latency'}"
         if table.rows and "concluded" not in line:
             table.named = program
         else:
@@ -345,7 +322,8 @@ def _row(table: _Table, line: str) -> bool:
         _full_row(table, *full.groups(""))
         return True
     numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
-    if table.dialect not in _BY_COLUMN or not table.columns or not all(map(_NUMBER.fullmatch, numbers)):
+    by_column = table.columns and table.dialect in ("columns", "osu", "nccom-test")  # exactly what the header names
+    if not by_column or not all(map(_NUMBER.fullmatch, numbers)):
         return False
     if len(words) == len(table.columns):
         _add(table, dict(zip(table.columns, words, strict=False)))
@@ -362,7 +340,11 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behin
         rest = rest[: len(names)]
     headed = table.dialect == "nccl-tests" and "time" in names
     rooted = "root" in names if headed else len(rest) % 4 == 1
-    half = names[rooted:][: (len(names) - rooted) // names.count("time")] if headed else _HALF
+    half = (
+        names[rooted:][: (len(names) - rooted) // names.count("time")]
+        if headed
+        else ("time", "algbw", "busbw", "wrong")
+    )
     if len(rest) not in (rooted + len(half), rooted + 2 * len(half)):
         where = f"where the header has {len(names)}" if headed else "after the type"
         return table.refuse(f"{len(rest)} numbers {where}")
@@ -431,22 +413,19 @@ def _markdown(table: _Table, line: str) -> None:
     unit = _SIZES_IN.search(table.columns[0])
     message = _quantity(cells[0] + (unit[1] if unit and cells[0][-1:].isdigit() else ""), size=True)
     rows: list[dict[str, float | None]] = []
-    kinds = [_markdown_column(name, table.columns) for name in table.columns[1:]]
-    for kind, cell in zip(kinds, cells[1:], strict=True):
-        if not kind:
-            continue
-        if not rows or kind in rows[-1]:
-            rows.append({})
-        value = _float(cell.split()[0] if cell else "") if kind == "time" else _quantity(cell, size=False)
-        rows[-1][kind] = value if value and value > 0 else None
+    for name, cell in zip(table.columns[1:], cells[1:], strict=True):
+        if kind := _markdown_column(name, table.columns):
+            if not rows or kind in rows[-1]:
+                rows.append({})
+            value = 1e-6 * (_float(cell.partition(" ")[0]) or 0) if kind == "time" else _quantity(cell, size=False)
+            rows[-1][kind] = value if value and value > 0 else None
+    two_halves = len(rows) == 2 and "time" in rows[0] | rows[1]
     for half, row in enumerate(rows):
         if message is None or None in row.values():
             table.refuse("a cell is no size, or no number above 0")
             continue
-        time, algbw, busbw = (row.get(kind) for kind in ("time", "algbw", "busbw"))
-        in_place = half == 1 if len(rows) == 2 and "time" in kinds else None
-        seconds = None if time is None else time * 1e-6
-        place = table.columns[half + 1] if in_place is None else ""
+        seconds, algbw, busbw = map(row.get, ("time", "algbw", "busbw"))
+        in_place, place = (half == 1, "") if two_halves else (None, table.columns[half + 1])
         table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place), place)
 
 
@@ -522,8 +501,7 @@ def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
     exact = [pair for pair in rates if pair[0] > 1e9]  # of less, two printed decimals show the factor coarsely
     ratio, coarse, collective = None, 0.005, table.collective
     if rates:
-        middle = sorted(exact or rates, key=lambda pair: pair[1] / pair[0])[len(exact or rates) // 2]
-        ratio = middle[1] / middle[0]
+        ratio, *middle = median_high((busbw / algbw, algbw, busbw) for algbw, busbw in exact or rates)
         coarse = 0.005 if exact else max(0.1, sum(5e6 / rate for rate in middle))
     if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in table.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 from measured.dialects import write
 
-from colllib.measured.log import PROGRAMS, Row, Run, factor
+from colllib.measured.log import Row, Run, factor
 from colllib.measured.predict import predict
 from colllib.topology.machines import find
 
@@ -27,29 +25,6 @@ def run(busbw, *, collective="all-reduce", boxes=2, per_box=8, gpu="NVIDIA H100 
 def text(busbw, dialect="nccl-tests", prefix="", **shape):
     """The same as a program prints it."""
     return write(run(busbw, **shape), dialect, prefix)
-
-
-def document(run, env=(), *, ngpus=1, clock="time"):
-    """The same as nccl-tests writes it with -J: see writeDeviceReport and writeBenchmarkLineBody in its src/util.cu."""
-    program, redop, root, per_rank, *_ = PROGRAMS[run.collective]
-    devices = [
-        {"rank": k, "group": 0, "pid": 1000 + k, "hostname": f"node{k // run.gpus_per_box + 1:02d}"}
-        | {"device": k % run.gpus_per_box, "device_hex": f"0000:{k:02x}:00", "device_info": run.gpu}
-        for k in range(0, run.ranks, ngpus)  # parseRankInfo reads the first line of each process
-    ]
-    halves = {}
-    for row in run.rows:
-        rates = {"alg_bw": row.algbw / 1e9, "bus_bw": row.busbw / 1e9}
-        half = {clock: row.seconds * 1e6} | rates | {"nwrong": float(row.wrong) if row.wrong else None}
-        halves.setdefault(row.message, {})["in_place" if row.in_place else "out_of_place"] = half
-    results = [
-        {"size": int(size), "count": int(size) // 4 // (run.ranks if per_rank else 1), "type": "float", "redop": redop}
-        | {"root": f"{root:6d}", "out_of_place": None, **made, "actual_iterations": 20, "experiment_name": program}
-        for size, made in halves.items()
-    ]
-    config = {"nthreads": 1, "ngpus": ngpus, "validation": 1, "devices": devices}
-    args = [f"./build/{program}", "-b", "1K", "-J", "out.json"]
-    return json.dumps({"version": 3, "args": args, "env": list(env), "config": config, "results": results})
 
 
 def modeled(expression, seed, *, collective="all-reduce", gpu="", slower=1.0, noise=0.02, top=2**33, scatter=0.0):

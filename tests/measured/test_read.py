@@ -66,30 +66,6 @@ def test_what_is_written_in_a_dialect_is_read_back(dialect, prefix):
     check()
 
 
-@settings(max_examples=15, deadline=None)
-@given(runs("nccl-tests"), st.booleans())
-def test_what_nccl_tests_writes_as_json_is_read_back(run, one_process):
-    (found,) = read(logs.document(run, ngpus=run.gpus_per_box if one_process else 1))
-    assert not found.unread
-    assert [(row.message, row.in_place, row.seconds) for row in found.rows] == [
-        (row.message, row.in_place, pytest.approx(row.seconds)) for row in run.rows
-    ]
-    assert [row.busbw for row in found.rows] == pytest.approx([row.busbw for row in run.rows])
-    expected = (run.collective, run.ranks, run.boxes, run.gpus_per_box, run.gpu)
-    assert (found.collective, found.ranks, found.boxes, found.gpus_per_box, found.gpu) == expected
-
-
-def test_json_tells_settings_wrong_values_and_the_clock():
-    run = logs.run(100e9, sizes=[2**30])
-    rows = tuple(dataclasses.replace(row, wrong="3" if row.in_place else "") for row in run.rows)
-    env = ("NCCL_IB_DISABLE=1", "HOME=/root", "PWD=/scratch/alltoall_perf")
-    (found,) = read(logs.document(dataclasses.replace(run, rows=rows), env, clock="cpu_time"))
-    assert (found.facts["NCCL_IB_DISABLE"], found.collective) == ("1", "all-reduce")
-    assert [row.failed for row in found.rows] == [False, True]
-    (half,) = read(logs.document(dataclasses.replace(run, rows=rows[1:])))  # of a replayed trace
-    assert len(half.rows) == 1
-
-
 @pytest.mark.parametrize(
     "text", ["{}", '{"results": 5}', "[1, 2]", "[" * 10**5, "7", "null", '{"config": {"devices": 1}}']
 )
