@@ -28,28 +28,18 @@ MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The verdict.
+    """The verdict."""
 
-    Args:
-        state: healthy, below-expectation, not-a-measurement or undecided.
-        cause: one of `causes.CAUSES`, or null.
-        alternatives: at most two more.
-        confidence: 0 to 1.
-        binding: what limits such a run, or unknown.
-        form: the sweep, where it is one.
-        bound: what was expected, where the machine is known.
-    """
-
-    state: str
-    cause: str | None
-    alternatives: tuple[str, ...]
-    confidence: float
-    binding: str
+    state: str  # healthy, below-expectation, not-a-measurement or undecided
+    cause: str | None  # one of `causes.CAUSES`, or null
+    alternatives: tuple[str, ...]  # at most two more
+    confidence: float  # 0 to 1
+    binding: str  # what limits such a run, or unknown
     verdict: str
     evidence: tuple[str, ...]
     next_test: str
-    form: Shape | None = None
-    bound: Expected | None = None
+    form: Shape | None = None  # the sweep, where it is one
+    bound: Expected | None = None  # what was expected, where the machine is known
 
     def as_json(self) -> dict[str, Any]:
         """The keys of `colllib diagnose --json`."""
@@ -115,7 +105,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         assumed.append("assumed: an all-reduce")
     if ranks is None and not any(row.busbw for row in run.rows):
         return _undecided("neither the log nor the options say how many ranks ran", "--boxes and --gpus-per-box")
-    known = replace(run, collective=collective, ranks=ranks or ANY_RANKS)
+    known = replace(run, collective=collective, ranks=max(2, ranks or ANY_RANKS))
     if run.dialect == "osu" and ranks and collective in ("all-gather", "all-to-all"):  # its sizes are of a rank's part
         known = replace(known, rows=tuple(replace(row, message=ranks * row.message) for row in run.rows))
     try:
@@ -239,7 +229,11 @@ def _state(form: Shape, bound: Expected, machine: Machine, collective: str, said
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
     halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= UNKNOWN.pcie)
     border = (1.0 if said else UNSURE / 2 if halved or (machine.boxes > 1 and form.unsettled) else UNSURE) * bound.low
-    if speed > FASTER_THAN_THE_WIRE * bound.high or bound.between(speed) or (guessed and form.largest < LARGE):
+    if (
+        speed > FASTER_THAN_THE_WIRE * bound.high
+        or bound.gap[0] < speed < bound.gap[1]
+        or (guessed and form.largest < LARGE)
+    ):
         return "undecided", 0.0
     if speed >= bound.low:
         return "healthy", log(speed / bound.low, 2)
@@ -296,7 +290,7 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
         why = "faster than its wires, so the machine is another one"
     elif form.largest < LARGE or cause == "latency-bound":
         why = "measured at small messages only" if form.largest < LARGE else "measured at too little for its ranks"
-    elif bound.between(form.measured):
+    elif bound.gap[0] < form.measured < bound.gap[1]:
         why = "between what the usual sets of cards give; say --cards"
     else:
         why = f"{'perhaps no plateau yet, below' if form.unsettled else 'near the low end of'} {span}"

@@ -173,8 +173,8 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[in
             ranks = gpus * max(2, MANY_RANKS // gpus)
             assumed.append(f"the printed busbw is of more than {gpus} ranks")
     if ranks is None:
-        ranks = kind.gpus
-        assumed.append(f"assumed: one box of {ranks} GPUs")
+        ranks = max(2, kind.gpus)
+        assumed.append(f"assumed: {'one box' if kind.gpus > 1 else 'two boxes'} of {kind.gpus} GPUs")
     if gpus is None:
         gpus = ranks // boxes if boxes and ranks % boxes == 0 else min(ranks, kind.gpus)
         if not boxes:

@@ -706,6 +706,16 @@ def test_part_of_a_mesh_at_the_rate_of_one_link_has_one_ring():
         assert diagnose(logs.run(38e9, boxes=1, per_box=ranks, gpu="AMD Instinct MI355X")).cause == cause
 
 
+def test_where_a_box_has_one_gpu_a_run_of_unknown_ranks_is_one_of_two_boxes():
+    run = logs.run(0.57e9, collective="reduce-scatter", per_box=1, gpu="NVIDIA GB10")
+    run = replace(run, ranks=None, boxes=None, gpus_per_box=None)
+    machine, assumed = machine_of(run, Hints())
+    assert (machine.boxes, machine.gpus, assumed[0]) == (2, 1, "assumed: two boxes of 1 GPUs")
+    assert diagnose(run).state == "below-expectation"
+    with pytest.raises(ValueError, match="1 rank sends nothing"):
+        diagnose(run, Hints(boxes=1))
+
+
 def test_a_gb10_at_the_rate_of_four_lanes_uses_one_of_two_devices():
     for busbw, cause in ((13.5e9, "single-nic"), (3e9, "misconfiguration")):
         assert diagnose(logs.run(busbw, per_box=1, gpu="NVIDIA GB10"), Hints(cards=(1, 25e9))).cause == cause
