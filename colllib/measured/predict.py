@@ -19,38 +19,21 @@ LARGE, SMALL = 2**28, 2**16  # from here on the wire decides; up to here the lat
 
 @dataclass(frozen=True)
 class Prediction:
-    """One size.
+    """One size."""
 
-    Args:
-        message: bytes.
-        seconds: the predicted time, `latency` + `wire`.
-        busbw: bytes per second.
-        picked: algorithm and protocol that NCCL's model takes.
-        binding: latency, or what the bytes wait for.
-        latency: seconds of it.
-        wire: seconds of it.
-        efficiency: what algorithm and protocol leave of the wires, times what published runs reach of that.
-        bound: busbw that the wires allow, in bytes per second.
-    """
-
-    message: float
-    seconds: float
-    busbw: float
-    picked: str
-    binding: str
-    latency: float
-    wire: float
-    efficiency: float
-    bound: float
+    message: float  # bytes
+    seconds: float  # the predicted time, `latency` + `wire`
+    busbw: float  # bytes per second
+    picked: str  # algorithm and protocol that NCCL's model takes
+    binding: str  # latency, or what the bytes wait for
+    latency: float  # seconds of it
+    wire: float  # seconds of it
+    efficiency: float  # what algorithm and protocol leave of the wires, times what published runs reach of that
+    bound: float  # busbw that the wires allow, in bytes per second
 
 
 def predict(
-    machine: Machine,
-    collective: str,
-    message: float,
-    without: Collection[tuple[str, str]] = (),
-    *,
-    latency: float = 1.0,
+    machine: Machine, collective: str, message: float, without: Collection[tuple[str, str]] = (), latency: float = 1.0
 ) -> Prediction:
     """The time of a collective.
 
@@ -123,15 +106,10 @@ def healthy() -> list[Sweep]:
 
 @dataclass(frozen=True)
 class Compared:
-    """A published sweep beside its prediction, whose efficiencies were fitted without that machine.
+    """A published sweep beside its prediction, whose efficiencies were fitted without that machine."""
 
-    Args:
-        sweep: the measurement.
-        rows: message, measured seconds, prediction.
-    """
-
-    sweep: Sweep
-    rows: tuple[tuple[float, float, Prediction], ...]
+    sweep: Sweep  # the measurement
+    rows: tuple[tuple[float, float, Prediction], ...]  # message, measured seconds, prediction
 
     @property
     def error(self) -> float:

@@ -32,23 +32,14 @@ MACHINE = "dgx-h100"
 
 @dataclass(frozen=True)
 class Case:
-    """A schedule on a network, at 64 MB and the speeds of a DGX H100.
+    """A schedule on a network, at 64 MB and the speeds of a DGX H100."""
 
-    Args:
-        on: the topology, as on the command line. One of a single level has the speed of the cards.
-        primitive: its name.
-        algorithm: its name.
-        tiers: of a hierarchical schedule, or empty.
-        waiting: seconds in SimGrid as `simgrid.SETTINGS` say: a send ends when its message has arrived.
-        eager: likewise where a send ends at once.
-    """
-
-    on: str
+    on: str  # the topology, as on the command line; one of a single level has the speed of the cards
     primitive: str
     algorithm: str
-    tiers: str
-    waiting: float
-    eager: float
+    tiers: str  # of a hierarchical schedule, or empty
+    waiting: float  # seconds in SimGrid as `simgrid.SETTINGS` say: a send ends when its message has arrived
+    eager: float  # likewise where a send ends at once
 
     @cached_property
     def topology(self) -> Topology:

@@ -26,25 +26,15 @@ Values = Sequence[float] | Array
 
 @dataclass(frozen=True)
 class Segment:
-    """A range of sizes with one line.
+    """A range of sizes with one line."""
 
-    Args:
-        first: its smallest message in bytes.
-        last: its largest.
-        constant: seconds at size 0, that is latency and launch.
-        bandwidth: bytes per second; infinite where the time does not grow.
-        constant_interval: with the other interval, 95 % for both together.
-        bandwidth_interval: likewise.
-        residual: the median relative deviation.
-    """
-
-    first: float
-    last: float
-    constant: float
-    bandwidth: float
-    constant_interval: tuple[float, float]
-    bandwidth_interval: tuple[float, float]
-    residual: float
+    first: float  # its smallest message in bytes
+    last: float  # its largest
+    constant: float  # seconds at size 0, that is latency and launch
+    bandwidth: float  # bytes per second; infinite where the time does not grow
+    constant_interval: tuple[float, float]  # with the other interval, 95 % for both together
+    bandwidth_interval: tuple[float, float]  # likewise
+    residual: float  # the median relative deviation
 
     def seconds(self, message: float) -> float:
         """The fitted time."""

@@ -13,27 +13,16 @@ LARGE = 2**24  # bytes, from which on bandwidth shows
 
 @dataclass(frozen=True)
 class Shape:
-    """The form of a sweep.
+    """The form of a sweep."""
 
-    Args:
-        fitted: its segments.
-        measured: busbw at the largest message, bytes per second.
-        largest: the largest message.
-        fastest: busbw of its fastest time, where it was measured at least four times, else as `measured`.
-        step_back: the largest size from which a larger message takes less time, or 0.
-        erratic: whether large ones fall by half, thrice by a fifth or with times a third apart, or end a quarter lower.
-        best: the highest busbw of large messages, or as `measured`.
-        unsettled: whether the last doubling still brought 3 %, or one size below 128 MiB is all there is.
-    """
-
-    fitted: tuple[Segment, ...]
-    measured: float
-    largest: float
-    fastest: float
-    step_back: float
-    erratic: bool
-    best: float
-    unsettled: bool
+    fitted: tuple[Segment, ...]  # its segments
+    measured: float  # busbw at the largest message, bytes per second
+    largest: float  # that message, in bytes
+    fastest: float  # busbw of its fastest time, where it was measured at least four times, else as `measured`
+    step_back: float  # the largest size from which a larger message takes less time, or 0
+    erratic: bool  # large ones fall by half, thrice by a fifth or with times a third apart, or end a quarter lower
+    best: float  # the highest busbw of large messages, or as `measured`
+    unsettled: bool  # the last doubling still brought 3 %, or one size below 128 MiB is all there is
 
 
 def shape(run: Run) -> Shape:
@@ -51,7 +40,8 @@ def shape(run: Run) -> Shape:
     all_times = list(run.times().values())
     bus = size / time * factor(str(run.collective), run.ranks or 1)
     large, step, best = size[1:] >= LARGE, bus[1:] / bus[:-1], float(bus[size >= LARGE].max(initial=bus[-1]))
-    rough = (size >= LARGE) & [_apart(times) for times in all_times]
+    # whether times of a size, in place and out of place or repeated, differ by a third but for an eighth at an end
+    rough = (size >= LARGE) & [times[-1 - len(times) // 8] > 4 / 3 * times[len(times) // 8] for times in all_times]
     rough[1:] |= large & (step < 0.8)
     return Shape(
         fitted=tuple(segments(size, time, repeats=[len(times) for times in all_times])) if len(size) > 1 else (),
@@ -63,9 +53,3 @@ def shape(run: Run) -> Shape:
         best=best,
         unsettled=bool(step[-1] > (size[-1] / size[-2]) ** log2(1.03) if len(size) > 1 else size[0] < 2**27),
     )
-
-
-def _apart(times: list[float]) -> bool:
-    """Whether times of a size, in place and out of place or repeated, differ by a third but for an eighth at an end."""
-    cut = len(times) // 8
-    return times[-1 - cut] > 4 / 3 * times[cut]

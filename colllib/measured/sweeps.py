@@ -14,25 +14,15 @@ from colllib.topology.machines import Machine, by_gpu
 
 @dataclass(frozen=True)
 class Sweep:
-    """One published table, the half out of place where it has two.
+    """One published table, the half out of place where it has two."""
 
-    Args:
-        name: of the row.
-        source: its address.
-        judged_by: who said what it is: maintainer, vendor or user.
-        state: what was said, as `colllib diagnose` would.
-        cause: likewise, or empty.
-        machine: the boxes, or null where the GPU is not told.
-        run: the figures as printed.
-    """
-
-    name: str
-    source: str
-    judged_by: str
-    state: str
-    cause: str
-    machine: Machine | None
-    run: Run
+    name: str  # of the row
+    source: str  # its address
+    judged_by: str  # who said what it is: maintainer, vendor or user
+    state: str  # what was said, as `colllib diagnose` would
+    cause: str  # likewise, or empty
+    machine: Machine | None  # the boxes, or null where the GPU is not told
+    run: Run  # the figures as printed
 
     @property
     def points(self) -> list[tuple[float, float]]:

@@ -50,29 +50,17 @@ _NVLINK, _CARD = "NVLink", "network card"
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the model says of one algorithm and protocol.
+    """What the model says of one algorithm and protocol."""
 
-    Args:
-        algorithm: ring, tree, PAT, NVLS, NVLSTree, CollNetDirect, CollNetChain, or direct for sends.
-        protocol: LL, LL128 or Simple.
-        latency: seconds at size 0.
-        algbw: bytes per second at large sizes.
-        efficiency: what the protocol and the algorithm leave of the wires.
-        binding: network card, NVLink, Infinity Fabric or PCIe.
-        correction: factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last.
-        plateau: from how many bytes on the latency is how many times as long.
-        ceiling: bytes per second above which NCCL does not count the rate when it compares.
-    """
-
-    algorithm: str
-    protocol: str
-    latency: float
-    algbw: float
-    efficiency: float
-    binding: str
-    correction: Sequence[float] = ()
-    plateau: tuple[float, float] = (inf, 1.0)
-    ceiling: float = inf
+    algorithm: str  # ring, tree, PAT, NVLS, NVLSTree, CollNetDirect, CollNetChain, or direct for sends
+    protocol: str  # LL, LL128 or Simple
+    latency: float  # seconds at size 0
+    algbw: float  # bytes per second at large sizes
+    efficiency: float  # what the protocol and the algorithm leave of the wires
+    binding: str  # network card, NVLink, Infinity Fabric or PCIe
+    correction: Sequence[float] = ()  # factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last
+    plateau: tuple[float, float] = (inf, 1.0)  # from how many bytes on the latency is how many times as long
+    ceiling: float = inf  # bytes per second above which NCCL does not count the rate when it compares
 
     def wire(self, message: float) -> float:
         """Seconds that the bytes take."""

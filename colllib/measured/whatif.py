@@ -11,19 +11,12 @@ from colllib.topology.machines import Machine, changed
 
 @dataclass(frozen=True)
 class Change:
-    """A prediction on a changed machine.
+    """A prediction on a changed machine."""
 
-    Args:
-        what: the change.
-        ranks: how many there are then.
-        prediction: of the same message.
-        saved: share of the time that the change saves; below 0 where it costs time.
-    """
-
-    what: str
-    ranks: int
-    prediction: Prediction
-    saved: float
+    what: str  # has changed
+    ranks: int  # then
+    prediction: Prediction  # of the same message
+    saved: float  # share of the time that the change saves; below 0 where it costs time
 
 
 def what_if(machine: Machine, collective: str, message: float, options: Sequence[str]) -> list[Change]:
