@@ -18,7 +18,7 @@ from colllib.limits import check_size
 from colllib.measured import whatif
 from colllib.measured.diagnose import Diagnosis, diagnose
 from colllib.measured.infer import Hints
-from colllib.measured.log import COLLECTIVES, Row, Run, Unread, factor
+from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, compared, predict
 from colllib.measured.read import read_file
 from colllib.measured.segments import Segment
@@ -34,9 +34,8 @@ _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
 
 
 def _known_collective(_: str, name: str) -> str:
-    known = dict.fromkeys(COLLECTIVES.values())
-    if name not in known:
-        raise ValueError(f"unknown collective {units.shortened(name)!r}: known are {', '.join(known)}")
+    if name not in PROGRAMS:
+        raise ValueError(f"unknown collective {units.shortened(name)!r}: known are {', '.join(PROGRAMS)}")
     return name
 
 

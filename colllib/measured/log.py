@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from colllib.bounds import bus_factor
 
-#: Program, operation and root that it prints, whether its count is of one rank, its names in nccom-test and OMB.
+#: Program, operation and root that it prints, its names in nccom-test and OMB.
 PROGRAMS = {
-    "all-reduce": ("all_reduce_perf", "sum", -1, False, "allr", "Allreduce"),
-    "all-gather": ("all_gather_perf", "none", -1, True, "allg", "Allgather"),
-    "reduce-scatter": ("reduce_scatter_perf", "sum", -1, True, "redsct", ""),
-    "all-to-all": ("alltoall_perf", "none", -1, True, "alltoall", "All-to-All Personalized Exchange"),
-    "sendrecv": ("sendrecv_perf", "sum", -1, False, "", ""),
-    "broadcast": ("broadcast_perf", "none", 0, False, "", "Broadcast"),
-    "reduce": ("reduce_perf", "sum", 0, False, "", ""),
+    "all-reduce": ("all_reduce_perf", "sum", -1, "allr", "Allreduce"),
+    "all-gather": ("all_gather_perf", "none", -1, "allg", "Allgather"),
+    "reduce-scatter": ("reduce_scatter_perf", "sum", -1, "redsct", ""),
+    "all-to-all": ("alltoall_perf", "none", -1, "alltoall", "All-to-All Personalized Exchange"),
+    "sendrecv": ("sendrecv_perf", "sum", -1, "", ""),
+    "broadcast": ("broadcast_perf", "none", 0, "", "Broadcast"),
+    "reduce": ("reduce_perf", "sum", 0, "", ""),
 }
 #: Names of collectives in nccl-tests, nccom-test and the OSU benchmarks -> the book's.
 COLLECTIVES = {
     name: book
-    for book, (program, _, _, _, nccom, osu) in PROGRAMS.items()
+    for book, (program, _, _, nccom, osu) in PROGRAMS.items()
     for word in (program.removesuffix("_perf"), nccom, osu.lower().replace("-", ""))
     for name in filter(None, (word, word.replace("_", "")))
 } | {"bcast": "broadcast", "alltoallv": "all-to-all", "all_to_all": "all-to-all"}

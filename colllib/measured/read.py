@@ -100,7 +100,7 @@ class _Table:
     dialect: str = "nccl-tests"
     columns: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
-    streams: list[str] = field(default_factory=list)  # the process that printed a row
+    streams: Counter[str] = field(default_factory=Counter)  # rows by the process that printed them
     kind: str = ""  # of the rows: a program may run one type after the other
     places: list[str] = field(default_factory=list)  # the type of each row, in Markdown its column
     devices: list[tuple[int, str, int, str]] = field(default_factory=list)  # rank, host, its number there, its name
@@ -133,7 +133,7 @@ class _Table:
     def add(self, row: Row, place: str = "") -> None:
         """One time, and its column in Markdown."""
         self.rows.append(row)
-        self.streams.append(self.line.stream)
+        self.streams[self.line.stream] += 1
         self.places.append(place or self.kind)
 
 
@@ -417,7 +417,8 @@ def _markdown(table: _Table, line: str) -> None:
         if kind := _markdown_column(name, table.columns):
             if not rows or kind in rows[-1]:
                 rows.append({})
-            value = 1e-6 * (_float(cell.partition(" ")[0]) or 0) if kind == "time" else _quantity(cell, size=False)
+            micros = _float(re.split(r"\s", cell)[0]) or 0.0
+            value = 1e-6 * micros if kind == "time" else _quantity(cell, size=False)
             rows[-1][kind] = value if value and value > 0 else None
     two_halves = len(rows) == 2 and "time" in rows[0] | rows[1]
     for half, row in enumerate(rows):
@@ -469,8 +470,8 @@ def _runs(table: _Table) -> Iterator[Run]:
     elif ranks != printed:
         boxes, per_box = None, None if ranks else per_box
     gpu = next((name for *_, name in devices.values()), "")
-    counts = Counter(table.streams)  # a process that printed a row or two of many was mislabeled
-    streams = max(sum(count >= max(1, len(table.rows) / 10) for count in counts.values()), len(jobs))
+    most = len(table.rows) / 10  # a process that printed a row or two of many was mislabeled
+    streams = max(sum(count >= max(1, most) for count in table.streams.values()), len(jobs))
     known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, streams)
     made, places = Run(*known, table.facts, tuple(table.unread)), dict.fromkeys(table.places)
     if len(places) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from colllib.busbw import count
 from colllib.measured.log import PROGRAMS, Row, Run
 
 
@@ -21,7 +22,7 @@ def write(run: Run) -> str:
     """
     if run.collective not in PROGRAMS or run.ranks is None:
         raise ValueError("a table needs its collective and its ranks")
-    program, redop, root, per_rank, _, _ = PROGRAMS[run.collective]
+    program, redop, root, _, _ = PROGRAMS[run.collective]
     made = [] if run.gpu else [f"# Collective test starting: {program}"]
     if run.gpu:
         sizes = [int(row.message) for row in run.rows] or [0]
@@ -35,8 +36,8 @@ def write(run: Run) -> str:
     made.append("#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)")
     inside = {row.message: row for row in run.rows if row.in_place}
     for out in (row for row in run.rows if not row.in_place):
-        count = int(out.message) // 4 // (run.ranks if per_rank else 1)
-        line = f"{int(out.message):12d}  {count:12d}     float  {redop:>6s}  {root:6d}"
+        elements = count(run.collective, run.ranks, out.message)
+        line = f"{int(out.message):12d}  {elements:12d}     float  {redop:>6s}  {root:6d}"
         for row in filter(None, (out, inside.get(out.message))):
             unchecked = row is not out and run.collective in ("all-to-all", "sendrecv")
             line += _half(row, "N/A" if unchecked else "0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from colllib.busbw import PER_RANK
 from colllib.measured.log import PROGRAMS
 from colllib.measured.write import write as _write
 
@@ -37,8 +38,8 @@ def write(run, dialect="nccl-tests", prefix=""):
 
 
 def _plain(run, head, line):
-    _, _, _, per_rank, nccom, osu = PROGRAMS[run.collective]
-    share = run.ranks if per_rank else 1
+    *_, nccom, osu = PROGRAMS[run.collective]
+    share = run.ranks if run.collective in PER_RANK else 1
     lines = [
         line.format(
             size=int(row.message),
