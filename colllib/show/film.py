@@ -19,9 +19,8 @@ State = dict[tuple[int, int], Counter[int]]
 
 
 class Cell(NamedTuple):
-    """A place that every rank has: its number, the blocks that it stands for, how many contributions fill it."""
+    """A place that every rank has: the blocks that it stands for, and how many contributions fill it."""
 
-    number: int
     blocks: tuple[int, ...]
     slots: int
 
@@ -98,13 +97,13 @@ class Film:
         """What each rank has a place for."""
         ranks = self.schedule.ranks
         if self.kind == "contributions":
-            return tuple(Cell(rank, (0,), 1) for rank in range(ranks))
+            return (Cell((0,), 1),) * ranks
         if self.kind == "destinations":
-            return tuple(Cell(d, tuple(s * ranks + d for s in range(ranks)), ranks) for d in range(ranks))
+            return tuple(Cell(tuple(range(target, ranks * ranks, ranks)), ranks) for target in range(ranks))
         groups: dict[tuple[int, int, int], list[int]] = {}
         for block, ends in enumerate(self._ends):
             groups.setdefault((*ends, block if self.kind == "blocks" else 0), []).append(block)
-        return tuple(Cell(k, tuple(some), self.need(some[0])) for k, some in enumerate(groups.values()))
+        return tuple(Cell(tuple(some), self.need(some[0])) for some in groups.values())
 
     # -- what a rank holds ------------------------------------------------------------------------
 
@@ -137,7 +136,7 @@ class Film:
 
         Of a group: how many of its blocks are of use, times (slots + 1), and the most contributions in one of them.
         """
-        _, blocks, slots = self.cells[cell]
+        blocks, slots = self.cells[cell]
         state = self.states[t]
         if self.kind == "contributions":
             return int(cell in state.get((node, 0), ()))

@@ -64,20 +64,18 @@ class Form:
         raise ValueError(f"no a0 + a1 P latencies and b0 + b1/P bytes: {', '.join(str(cost(p)) for p in SEVERAL)}")
 
     @classmethod
-    def of(cls, entry: Entry) -> Form:
-        """The form of an algorithm on a topology."""
-        return cls.fitted(entry.cost) if entry.algorithm.segmented else cls((entry.cost(),))
-
-    @classmethod
     def ways(cls, entry: Entry, name: str = "") -> dict[str, Form]:
-        """The same under a name, or in every base that may be the best where an algorithm takes one.
+        """An algorithm's form under a name, or its forms in every base that may be the best where it takes one.
 
         >>> from colllib.ladder import on_star
         >>> list(Form.ways(on_star("all-to-all", "bruck", 8), "Bruck")), list(Form.ways(on_star("reduce", "chain", 8)))
         (['Bruck, radix 2', 'Bruck, radix 3', 'Bruck, radix 6'], [''])
         """
         named = {", ".join(filter(None, (name, f"radix {radix}"))): entry.in_base(radix) for radix in entry.bases}
-        return {way: cls.of(one) for way, one in (named or {name: entry}).items()}
+        return {
+            way: cls.fitted(one.cost) if one.algorithm.segmented else cls((one.cost(),))
+            for way, one in (named or {name: entry}).items()
+        }
 
     def scaled(self, beta: Fraction) -> Form:
         """With so many times the bytes."""
