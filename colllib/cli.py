@@ -62,11 +62,6 @@ class Asked:
     segments: int | None
 
     @property
-    def name(self) -> str:
-        """Of primitive and algorithm."""
-        return f"{self.algorithm.primitive} {self.algorithm.name}"
-
-    @property
     def names(self) -> dict[str, str]:
         """As results begin."""
         return {"primitive": self.algorithm.primitive, "algorithm": self.algorithm.name}
@@ -84,9 +79,7 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.argument("primitive")
     @click.argument("algorithm")
     @click.option(
-        "--segments",
-        default="1",
-        help="a whole number; for run also best, by lock-step: each costs a latency",
+        "--segments", default="1", help="a whole number; for run also best, by lock-step: each costs a latency"
     )
     @click.option("--tiers", help="of a hierarchical schedule: an algorithm for each tier, innermost first, or for all")
     @click.option("--order", help="of a hierarchical schedule: inner-first or outer-first")
@@ -126,8 +119,6 @@ def _pieces(chosen: algorithms.Algorithm, text: str) -> int | None:
     count = units.whole("segments", text, "4, or best")
     if count < 1:
         raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
-    if count > 1 and not chosen.segmented:
-        raise ValueError(f"{chosen.primitive} {chosen.name} takes no segments: leave them out")
     return count
 
 
@@ -257,21 +248,20 @@ def run_command(asked: Asked, on: str, network: Network, clock: str, place: str,
     result = _described(rung, price)
     result |= {"options": list(asked.options), "clock": clock, "placement": place}
     if clock == "event":
-        check_seconds(f"{asked.name} on {topology.name} on the event clock", EVENT * result["messages"])
+        check_seconds(f"{rung.entry} on the event clock", EVENT * result["messages"])
         result |= _times(rung, event_clock(rung.execution.schedule, topology, **price).seconds)
     if grouped is not None:
-        size, _ = read_groups(grouped)
-        result |= _of_a_group(Entry(asked.algorithm, star(size)), rung, result) | {"groups": grouped}
+        result |= {"groups": grouped} | _of_a_group(asked.algorithm, read_groups(grouped)[0], result)
     yield result
     yield _sentences(result)
 
 
-def _of_a_group(alone: Entry, together: Rung, result: dict[str, Any]) -> dict[str, Any]:
+def _of_a_group(algorithm: algorithms.Algorithm, size: int, result: dict[str, Any]) -> dict[str, Any]:
     """What of a result is one group's: that its end state is the primitive's, and its bus bandwidth."""
-    primitive, rate = alone.algorithm.primitive, result["algbw_GBps"]
+    primitive, rate = algorithm.primitive, result["algbw_GBps"]
     return {
-        "correct": alone.schedule(together.segments).makes(PRIMITIVES[primitive]),
-        "busbw_GBps": None if rate is None else rate * float(bus_factor(primitive, alone.topology.ranks)),
+        "correct": Entry(algorithm, star(size)).schedule(result["segments"]).makes(PRIMITIVES[primitive]),
+        "busbw_GBps": None if rate is None else rate * float(bus_factor(primitive, size)),
     }
 
 
@@ -386,9 +376,10 @@ def _sentences(result: dict[str, Any]) -> str:
     if formula := result.get("closed_form"):
         verdict = "agrees" if formula["agrees"] else "does not agree"
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
-    lines.append(
-        f"  time        {units.seconds(result['time_s'], 4)} ({_CLOCKS[result['clock']]} clock){_rates(result)}"
-    )
+    lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({_CLOCKS[result['clock']]} clock)")
+    if result["busbw_GBps"] is not None:
+        algbw, busbw = (units.rate(1e9 * result[f"{name}_GBps"]) for name in ("algbw", "busbw"))
+        lines[-1] += f", algbw {algbw}, busbw {busbw}"
     return "\n".join(lines)
 
 
@@ -404,12 +395,6 @@ def _sentences_at_node(result: dict[str, Any]) -> list[str]:
         + ", ".join(bounds),
         shards,
     ]
-
-
-def _rates(result: dict[str, Any]) -> str:
-    if result["busbw_GBps"] is None:
-        return ""
-    return f", algbw {units.rate(1e9 * result['algbw_GBps'])}, busbw {units.rate(1e9 * result['busbw_GBps'])}"
 
 
 def _tables_of_tiers(result: dict[str, Any]) -> list[str]:
@@ -491,13 +476,13 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         "rungs": [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs],
         "left_out": left_out,
     }
-    counts = topology.levels == 1
+    counts, fastest = topology.levels == 1, rungs[0].seconds
     rows = [
         (
             rung.label,
             *((rung.cost.n_alpha, str(rung.cost.n_beta)) if counts else ()),
             units.seconds(rung.seconds, 4),
-            _ratio(rung, rungs[0]),
+            f"{units.ratio(1 if rung.seconds == fastest else rung.seconds / fastest)}x",
             units.rate(rung.busbw) if isfinite(rung.busbw) else "",
             rung.how + (f" ({rung.not_run})" if rung.not_run else ""),
         )
@@ -540,7 +525,7 @@ def mpi_run_command(asked: Asked, on: str | None, elements: int | None, dtype: s
                 f"{topology.name} has {topology.ranks} ranks: start as many processes, not {world.Get_size()}"
             )
         schedule = asked.schedule(topology, "a run over MPI has no price")
-        check_seconds(f"{asked.name} on {topology.name}", EVENT * schedule.num_messages)
+        check_seconds(str(Entry(asked.algorithm, topology)), EVENT * schedule.num_messages)
         witness = mpi.witness(asked.algorithm.primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:
         raise  # every process has the same one
@@ -650,10 +635,6 @@ for _command in (
 for _command in cli.commands.values():
     if any(parameter.name in ("on", "fabric") for parameter in _command.params):
         _command.epilog = _ABOUT_MACHINES if _command.name in ("predict", "diagnose") else _ABOUT_TOPOLOGIES
-
-
-def _ratio(rung: Rung, fastest: Rung) -> str:
-    return "1.00x" if rung.seconds == fastest.seconds else f"{units.ratio(rung.seconds / fastest.seconds)}x"
 
 
 def main(arguments: list[str] | None = None) -> None:

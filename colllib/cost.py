@@ -9,13 +9,21 @@ from fractions import Fraction
 from functools import cache
 from math import inf, isfinite, sqrt
 from operator import mul
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from colllib.formula import Formula
 from colllib.limits import TooLarge
 from colllib.primitives import check_counts
 
 Price = float | Sequence[float]
+
+
+class Terms(TypedDict):
+    """What a cost is priced at, as `Cost.seconds` takes it: M in bytes, latency in seconds, BW in bytes per second."""
+
+    message: float
+    alpha: Price
+    bandwidth: Price
 
 
 @dataclass(frozen=True)

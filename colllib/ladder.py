@@ -9,23 +9,17 @@ from fractions import Fraction
 from functools import cache, cached_property
 from math import inf
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard, Unpack
 
 from colllib import units
 from colllib.algorithms import Algorithm, every, find, of
 from colllib.algorithms.alltoall import radices
 from colllib.bounds import bus_factor
-from colllib.cost import Cost, Price, best_segments, check_latency
+from colllib.cost import Cost, Terms, best_segments, check_latency
 from colllib.efficiency import IDEAL, Eta, effective
 from colllib.execution import Execution, execute, expected_seconds
-from colllib.limits import (
-    IN_FULL,
-    MOST_BLOCKS,
-    TooLarge,
-    check_seconds,
-    check_size,
-)
-from colllib.overlap import Parts, Pricing, in_every_way, lowest, whole_steps
+from colllib.limits import IN_FULL, MOST_BLOCKS, TooLarge, check_seconds, check_size
+from colllib.overlap import Parts, Pricing, in_every_way, lowest, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry, expected_by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
@@ -61,11 +55,9 @@ PRICED = LONGEST / 16  # of one that is priced on the way there, step by step
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """An algorithm on a topology, before it has a price.
+    """An algorithm, configured or not, on a topology, before it has a price.
 
     Args:
-        algorithm: which, configured or not.
-        topology: on which it runs.
         trusting: whether its closed form, which tests hold to executions, is taken wherever it is
             the cost there; else only in segments, of which a search tries many.
     """
@@ -83,11 +75,7 @@ class Entry:
         return CLOSED_FORM if trusted and self.algorithm.costs_its_closed_form(self.topology) else EXECUTED
 
     def schedule(self, segments: int = 1) -> Schedule:
-        """The schedule in so many segments.
-
-        Raises:
-            ValueError: if it cannot run there, or takes no segments.
-        """
+        """The schedule in so many segments; refuses where it cannot run, or takes none."""
         return self.algorithm.build(self.algorithm.argument(self.topology), **self._cut(segments))
 
     def execution(self, segments: int = 1) -> Execution:
@@ -95,26 +83,24 @@ class Entry:
         schedule = self.schedule(segments)
         return (by_symmetry if _symmetric(schedule) else execute)(schedule, self.topology)
 
-    def check(self, named: str, segments: int = 1) -> None:
-        """Refuse what would take too long to execute; `by_symmetry` refuses for itself.
+    def __str__(self) -> str:
+        return f"{self.algorithm.primitive} {self.algorithm.name} on {self.topology.name}"
 
-        Raises:
-            TooLarge: if it would take more than about a minute.
-        """
+    def check(self, segments: int = 1) -> None:
+        """Refuse what would take more than about a minute to execute; `by_symmetry` refuses for itself."""
         schedule = self.schedule(segments)
         if not _symmetric(schedule):
+            named = f"{self} in {segments} segments" if segments != 1 else str(self)
             check_seconds(named, expected_seconds(named, schedule, self.topology))
 
-    def expected(self, named: str, segments: int = 1) -> float:
-        """About how many seconds executing it takes.
-
-        Raises:
-            TooLarge: if it fills the memory.
-        """
-        schedule = self.schedule(segments)
-        if isinstance(schedule, Orbit) and _symmetric(schedule):
-            return expected_by_symmetry(schedule, self.topology)
-        return expected_seconds(named, schedule, self.topology)
+    def runs_within(self, seconds: float, segments: int) -> bool:
+        """Whether executing it is expected to fit into the memory and to take no longer."""
+        with suppress(TooLarge):
+            schedule = self.schedule(segments)
+            if _symmetric(schedule):
+                return expected_by_symmetry(schedule, self.topology) <= seconds
+            return expected_seconds(str(self), schedule, self.topology) <= seconds
+        return False
 
     def cost(self, segments: int = 1) -> Cost:
         """The exact cost, by what `how` says; remembered."""
@@ -167,8 +153,8 @@ class Entry:
             self._in_base[radix] = Entry(based, self.topology, self.trusting)
         return self._in_base[radix]
 
-    def in_best_base(self, *, eta: Eta = IDEAL, **price: Any) -> Entry:
-        """The same in the best of its `bases` at a price: message, alpha and bandwidth; itself where it has none.
+    def in_best_base(self, *, eta: Eta = IDEAL, **price: Unpack[Terms]) -> Entry:
+        """The same in the best of its `bases` at a price; itself where it has none.
 
         >>> at = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
         >>> entry("all-to-all", "bruck", "star:512").in_best_base(**at).algorithm.chosen
@@ -184,34 +170,24 @@ class Entry:
         return self.in_base(min(self.bases, key=seconds))
 
     def priced(
-        self,
-        *,
-        message: float,
-        alpha: Price,
-        bandwidth: Price,
-        segments: int | None = None,
-        eta: Eta = IDEAL,
-        equal_injection: bool = False,
+        self, *, segments: int | None = None, eta: Eta = IDEAL, equal_injection: bool = False, **price: Unpack[Terms]
     ) -> Rung:
         """The entry with a price, in the best whole number of segments, unless one is given, and the best base.
 
         Args:
-            message: M in bytes.
-            alpha: latency in seconds; over several tiers one for each level.
-            bandwidth: BW in bytes per second, likewise.
             segments: how many.
             eta: what the topology is said to lose; the best number of segments follows it.
             equal_injection: a rank's links have BW together, instead of each.
+            price: message, alpha and bandwidth.
 
         >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
         >>> tree = entry("all-reduce", "double-binary-tree", "star:512").priced(**price)
         >>> tree.label, tree.how, round(tree.seconds * 1e6, 2)
         ('double binary tree, P = 12', 'closed form', 96.78)
         """
-        price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
         if self.bases:
             here = self.in_best_base(eta=eta, **price)
-            return here.priced(**price, segments=segments, eta=eta, equal_injection=equal_injection)
+            return here.priced(segments=segments, eta=eta, equal_injection=equal_injection, **price)
         scale = injection(self.topology) if equal_injection else Fraction(1)
 
         def cost(pieces: int) -> Cost:
@@ -220,7 +196,7 @@ class Entry:
 
         def parts(pieces: int) -> tuple[float, float]:
             lost = effective(cost(pieces), eta)
-            wait = lost.seconds(**price | {"message": 0})
+            wait = lost.seconds(message=0, alpha=price["alpha"], bandwidth=price["bandwidth"])
             return wait, lost.seconds(**price) - wait
 
         if segments is None:
@@ -228,28 +204,22 @@ class Entry:
             if self.algorithm.segmented and self.how == CLOSED_FORM:
                 segments = best_segments(lambda p: effective(cost(p), eta), **price)
             elif self.algorithm.segmented:
-                check_latency(alpha)
+                check_latency(price["alpha"])
                 segments = lowest(parts, self.schedule().num_steps, MOST_SEGMENTS, rounds=self.rounds)[1]
         found, how = cost(segments), self._known(segments, self.how == EXECUTED)[1]
-        return Rung(self, segments, found, effective(found, eta).seconds(**price), message, how, eta)
+        return Rung(self, segments, found, effective(found, eta).seconds(**price), price["message"], how, eta)
 
 
-def _symmetric(schedule: Schedule) -> bool:
+def _symmetric(schedule: Schedule) -> TypeGuard[Orbit]:
     return isinstance(schedule, Orbit) and schedule.num_messages > IN_FULL
 
 
 class NotRun(NamedTuple):
-    """What would be faster, or may be, and takes long to run.
-
-    Attributes:
-        entry: the algorithm, with its options, on its topology.
-        segments: the best number of them; of unknown seconds the first one that was not tried.
-        seconds: by what its steps send over each link, None if nobody knows.
-    """
+    """What would be faster, or may be, and takes long to run."""
 
     entry: Entry
-    segments: int
-    seconds: float | None
+    segments: int  # the best number of them; of unknown seconds the first one that was not tried
+    seconds: float | None  # by what its steps send over each link
 
     @property
     def described(self) -> dict[str, Any]:
@@ -264,29 +234,17 @@ class NotRun(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rung:
-    """A priced entry: an algorithm on a topology in P segments, what it costs, how long it takes, how that is known.
-
-    Attributes:
-        entry: the algorithm and the topology.
-        segments: how many, 1 where it takes none.
-        cost: the exact cost.
-        seconds: the lock-step time, with what `eta` says is lost.
-        message: M in bytes.
-        how: "executed", "by symmetry" or "closed form".
-        eta: what the topology is said to lose.
-        kept: the run that the cost comes from, where it has been kept.
-        not_run: what would be faster and takes long to run.
-    """
+    """A priced entry: an algorithm on a topology in P segments, what it costs, how long it takes, how that is known."""
 
     entry: Entry
-    segments: int
+    segments: int  # 1 where it takes none
     cost: Cost
-    seconds: float
-    message: float
-    how: str
-    eta: Eta = IDEAL
-    kept: Execution | None = field(default=None, repr=False)
-    not_run: NotRun | None = None
+    seconds: float  # lock-step, with what `eta` says is lost
+    message: float  # M in bytes
+    how: str  # "executed", "by symmetry" or "closed form"
+    eta: Eta = IDEAL  # what the topology is said to lose
+    kept: Execution | None = field(default=None, repr=False)  # the run that the cost comes from
+    not_run: NotRun | None = None  # what would be faster and takes long to run
 
     @property
     def execution(self) -> Execution:
@@ -337,10 +295,8 @@ def _chosen(entry: Entry, segments: int) -> list[str]:
     return [*shown, *([f"P = {segments}"] if segments > 1 else [])]
 
 
-@cache
-def topology(expression: str) -> Topology:
-    """The topology of an expression, made once."""
-    return find_topology(expression)
+#: The topology of an expression, made once.
+topology = cache(find_topology)
 
 
 @cache
@@ -385,25 +341,13 @@ def skipped(algorithm: Algorithm, topology: Topology) -> str | None:
     return None
 
 
-def run(
-    algorithm: Algorithm,
-    topology: Topology,
-    *,
-    message: float,
-    alpha: Price,
-    bandwidth: Price,
-    segments: int | None = None,
-) -> Rung:
+def run(algorithm: Algorithm, topology: Topology, *, segments: int | None = None, **price: Unpack[Terms]) -> Rung:
     """Execute one algorithm and price it, keeping the execution.
 
     Args:
-        algorithm: which.
-        topology: the topology.
-        message: M in bytes.
-        alpha: latency in seconds.
-        bandwidth: BW in bytes per second.
         segments: how many; None takes the best whole number where the algorithm is segmented, by the closed form
             where it holds and else by a search, without executing what is not chosen.
+        price: message, alpha and bandwidth.
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or it cannot run there.
@@ -414,38 +358,36 @@ def run(
     >>> rung.cost, round(rung.seconds * 1e6)
     (Cost(n_alpha=6, n_beta=3/2), 6006)
     """
-    price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     here = Entry(algorithm, topology)
-    named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
-    check_size(named, segments or 1, MOST_BLOCKS, "segments")
-    here.check(named)
+    check_size(str(here), segments or 1, MOST_BLOCKS, "segments")
+    here.check()
     not_run = None
     if segments is None:
-        segments, not_run = _best_segments(here, named, price) if algorithm.segmented else (1, None)
+        segments, not_run = _best_segments(here, price) if algorithm.segmented else (1, None)
     if segments != 1:
-        here.check(f"{named} in {segments} segments", segments)
+        here.check(segments)
     execution = here.execution(segments)
-    seconds = execution.cost.seconds(**price)
-    return Rung(here, segments, execution.cost, seconds, message, execution.how, kept=execution, not_run=not_run)
+    seconds, cost = execution.cost.seconds(**price), execution.cost
+    return Rung(here, segments, cost, seconds, price["message"], execution.how, kept=execution, not_run=not_run)
 
 
-def _best_segments(here: Entry, named: str, price: dict[str, Any]) -> tuple[int, NotRun | None]:
+def _best_segments(here: Entry, price: Terms) -> tuple[int, NotRun | None]:
     """The best whole number of segments of those that may run, and what would be faster beyond them."""
     algorithm, topology = here.algorithm, here.topology
     if here.how == CLOSED_FORM:
         found = best(algorithm, algorithm.argument(topology), **price)
         if found > MOST_SEGMENTS:
-            raise TooLarge(f"{named}: the best number of segments is above {MOST_SEGMENTS}, too many to run; give one")
+            raise TooLarge(f"{here}: the best number of segments is above {MOST_SEGMENTS}, too many to run; give one")
         return found, None
     check_latency(price["alpha"])
-    whole, pricing, known = here.schedule(), Pricing(topology, **price), {}
+    whole = here.schedule()
     if algorithm.overlaps:
-        parts = pricing.traffic(whole_steps(whole, topology)).in_segments()
-        _, found, not_run = _best_overlap(here, named, parts, whole.num_steps)
+        _, found, not_run = _best_overlap(here, overlapped(whole, topology, **price), whole.num_steps)
         return found, not_run
+    pricing, known = Pricing(topology, **price), {}
 
     def priced(pieces: int) -> tuple[float, float]:
-        may = _may_run(here, named, pieces, PRICED)
+        may = here.runs_within(PRICED, pieces)
         known[pieces] = pricing.lock_step(whole_steps(here.schedule(pieces), topology)) if may else (inf, inf)
         return known[pieces]
 
@@ -458,38 +400,18 @@ def _best_segments(here: Entry, named: str, price: dict[str, Any]) -> tuple[int,
     return found, NotRun(here, refused, None) if more else None
 
 
-def _may_run(here: Entry, named: str, pieces: int, seconds: float) -> bool:
-    with suppress(TooLarge):
-        return here.expected(named, pieces) <= seconds
-    return False
-
-
-def _best_overlap(
-    here: Entry, named: str, parts: Parts, steps: int, below: float = inf
-) -> tuple[float, int, NotRun | None]:
-    """The seconds and the best whole number of segments of those that may run, and what would be faster beyond them.
-
-    Infinite seconds and one segment if none may run, or none takes less than what is of interest.
-    """
+def _best_overlap(here: Entry, parts: Parts, steps: int, below: float = inf) -> tuple[float, int, NotRun | None]:
+    """As `lowest`, of the numbers of segments that may run, and what would be faster beyond them."""
     seconds, found = lowest(parts, steps, MOST_SEGMENTS, below=below)
-    if seconds == inf or _may_run(here, named, found, LONGEST):
+    if seconds == inf or here.runs_within(LONGEST, found):
         return seconds, found, None
-    most = bisect_left(range(1, found), True, key=lambda pieces: not _may_run(here, named, pieces, LONGEST))
+    most = bisect_left(range(1, found), True, key=lambda pieces: not here.runs_within(LONGEST, pieces))
     fewer = lowest(parts, steps, most) if most else (inf, 1)
     return *fewer, NotRun(here, found, seconds)
 
 
-def best(
-    algorithm: Algorithm, argument: int | Lattice | Topology, *, message: float, alpha: float, bandwidth: float
-) -> int:
-    """The best whole number of segments by the closed form, which tests hold to executions.
-
-    Args:
-        algorithm: which.
-        argument: what it is built from: the number of ranks, the axes, or the topology.
-        message: M in bytes.
-        alpha: latency in seconds.
-        bandwidth: BW in bytes per second.
+def best(algorithm: Algorithm, argument: int | Lattice | Topology, **price: Unpack[Terms]) -> int:
+    """The best whole number of segments by the closed form, for the ranks, axes or topology that it is built from.
 
     Raises:
         ValueError: for an algorithm without a closed form.
@@ -499,34 +421,24 @@ def best(
     """
     if not algorithm.has_closed_form:
         raise ValueError(f"{algorithm.primitive} {algorithm.name} has no closed form: give the number of segments")
-    price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     return best_segments(lambda p: algorithm.cost(argument, segments=p), **price)
 
 
-def ladder(primitive: str, topology: Topology, *, message: float, alpha: Price, bandwidth: Price) -> list[Rung]:
-    """Every algorithm that a topology offers, fastest first, each executed; arguments as for `field_of`.
+def ladder(primitive: str, topology: Topology, **price: Unpack[Terms]) -> list[Rung]:
+    """Every algorithm that a topology offers, fastest first, each executed: what `field_of` compares.
 
     >>> from colllib import star
     >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
     ['Rabenseifner', 'Bruck']
     """
-    return field_of(primitive, topology, message=message, alpha=alpha, bandwidth=bandwidth)[0]
+    return field_of(primitive, topology, **price)[0]
 
 
-def field_of(
-    primitive: str, topology: Topology, *, message: float, alpha: Price, bandwidth: Price
-) -> tuple[list[Rung], dict[str, str]]:
+def field_of(primitive: str, topology: Topology, **price: Unpack[Terms]) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm that a topology offers, fastest first, and why the others are left out.
 
-    Segmented ones stand at their best P, as for `run`, Bruck's all-to-all on a star in its best base, and a
+    Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best base, and a
     hierarchical one in the order and with the algorithms on its tiers that are fastest at their best P.
-
-    Args:
-        primitive: its name.
-        topology: the topology.
-        message: M in bytes.
-        alpha: latency in seconds.
-        bandwidth: BW in bytes per second.
 
     >>> from colllib.topology import boxes
     >>> apart = boxes((2, 4), rails=4, apart=True)
@@ -534,35 +446,29 @@ def field_of(
     >>> [rung.label for rung in rungs], left_out["ring"][:33]
     (['hierarchical, recursive-doubling + ring, P = 24', 'recursive doubling'], 'no route from rank 3 to rank 4: t')
     """
-    price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     rungs, left_out = [], {}
     for algorithm in every(primitive):
         if (why := skipped(algorithm, topology)) is not None:
             left_out[algorithm.name] = why
             continue
         try:
-            if (on_tiers := _on_best_tiers(algorithm, topology, price)) is not None:
-                way, pieces, not_run = on_tiers
-                rungs.append(replace(run(way, topology, **price, segments=pieces), not_run=not_run))
-            else:
-                rungs.append(run(Entry(algorithm, topology).in_best_base(**price).algorithm, topology, **price))
+            here = Entry(algorithm, topology)
+            rungs.append(_on_best_tiers(here, price) or run(here.in_best_base(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     return sorted(rungs, key=_seconds), left_out
 
 
-def _on_best_tiers(
-    algorithm: Algorithm, topology: Topology, price: dict[str, Any]
-) -> tuple[Algorithm, int, NotRun | None] | None:
+def _on_best_tiers(here: Entry, price: Terms) -> Rung | None:
     """A hierarchical algorithm in its best order, with the best algorithms on its tiers, and the best P of that.
 
     All that have a route are compared, but for what would take long to execute.
     """
-    if "tiers" not in algorithm.options or topology.lattice is None:
+    topology = here.topology
+    if "tiers" not in here.algorithm.options or topology.lattice is None:
         return None
     check_latency(price["alpha"])
-    named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
-    ways = list(in_every_way(algorithm, topology, price))
+    ways = list(in_every_way(here.algorithm, topology, **price))
     bounds = sorted((traffic.least(), place) for place, (_, traffic) in enumerate(ways))
     least, found, beyond = inf, [], []
     for bound, place in bounds:
@@ -570,7 +476,7 @@ def _on_best_tiers(
             break  # no number of segments makes it as fast
         way, traffic = ways[place]
         parts, steps = traffic.in_segments(), len(traffic.waits)
-        time, pieces, not_run = _best_overlap(Entry(way, topology), named, parts, steps, least * (1 + TIE))
+        time, pieces, not_run = _best_overlap(Entry(way, topology), parts, steps, least * (1 + TIE))
         least = min(least, time)
         found.append((time, place, pieces))
         beyond += [not_run] if not_run else []
@@ -580,7 +486,7 @@ def _on_best_tiers(
     if not tied:
         return None
     place, pieces = min(tied)
-    return ways[place][0], pieces, not_run
+    return replace(run(ways[place][0], topology, segments=pieces, **price), not_run=not_run)
 
 
 #: By which rungs are ordered; of equals, the one that stands first in the catalogue is first.
@@ -594,8 +500,7 @@ BUTTERFLIES = ("recursive-doubling", "recursive-halving")
 def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[Entry, ...]:
     """What a table compares on a topology: algorithms made for it or with a closed form there, and butterflies.
 
-    A flat algorithm on other links than a star's has to be executed for every number of segments;
-    `ladder` does that.
+    All others have to be executed for every number of segments; `ladder` does that.
 
     >>> [found.algorithm.label for found in entries("all-gather", "torus:4x4")]
     ['recursive doubling', 'dim-ring', 'breadth-first', 'rotated dim-ring']
@@ -610,13 +515,7 @@ def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[En
 
 
 def fastest(primitive: str, on: str, *, trusting: bool = False, **price: Any) -> Rung:
-    """The fastest of a topology's `entries`.
-
-    Args:
-        primitive: its name.
-        on: the topology.
-        trusting: take closed forms wherever they are the cost.
-        price: message, alpha, bandwidth, and what else `Entry.priced` takes.
+    """The fastest of a topology's `entries`; `price` is what `Entry.priced` takes.
 
     >>> fastest("all-reduce", "torus:2x2x2", message=16e6, alpha=0.5e-6, bandwidth=900e9).label
     'rotated dim-ring'
@@ -652,13 +551,8 @@ def standing(primitive: str, name: str, ranks: int, message: float) -> Rung:
     return (here.in_base(2) if here.bases else here).priced(message=message, alpha=1.0, bandwidth=1.0)
 
 
-def on_stars(primitive: str, ranks: int, **price: Any) -> list[Rung]:
+def on_stars(primitive: str, ranks: int, **price: Unpack[Terms]) -> list[Rung]:
     """Every algorithm for any network that serves N ranks, as listed, Bruck's all-to-all in its best base.
-
-    Args:
-        primitive: its name.
-        ranks: N.
-        price: message, alpha and bandwidth.
 
     >>> [rung.label for rung in on_stars("all-to-all", 8, message=5.0, alpha=1.0, bandwidth=1.0)][:2]
     ['pairwise', 'Bruck, radix 3']

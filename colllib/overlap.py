@@ -10,14 +10,14 @@ from heapq import heappop, heappush
 from inspect import signature
 from itertools import product
 from math import inf
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import Algorithm, hierarchical
 from colllib.algorithms.nested import Flows, flows
-from colllib.cost import SAME, Price, first_lowest, values_per_level
+from colllib.cost import SAME, Terms, first_lowest, values_per_level
 from colllib.exact import IntArray
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import has_classes
@@ -35,20 +35,13 @@ class Traffic:
     """How long the links are busy in each step, at a price.
 
     Links that are always busy for as long as one another share a column.
-
-    Attributes:
-        waits: the latency of each step in seconds, shape (T,).
-        column: of each link, shape (L,).
-        of: the columns that are busy in a step, in ascending order, shape (n,).
-        step: in which, for each column in ascending order, shape (n,).
-        lasting: for how many seconds, shape (n,).
     """
 
-    waits: FloatArray
-    column: IntArray
-    of: IntArray
-    step: IntArray
-    lasting: FloatArray
+    waits: FloatArray  # the latency of each step in seconds, shape (T,)
+    column: IntArray  # of each link, shape (L,)
+    of: IntArray  # the columns that are busy in a step, in ascending order, shape (n,)
+    step: IntArray  # in which, for each column in ascending order, shape (n,)
+    lasting: FloatArray  # for how many seconds, shape (n,)
 
     @classmethod
     def joined(cls, parts: Sequence[Traffic]) -> Traffic:
@@ -153,19 +146,12 @@ def _highest(start: IntArray, end: IntArray, value: FloatArray, size: int) -> Fl
 
 
 class Pricing:
-    """A topology's links at a price.
+    """A topology's links at a price: message, alpha and bandwidth."""
 
-    Args:
-        topology: whose links and routes.
-        message: M in bytes.
-        alpha: latency in seconds, one for each level of the topology.
-        bandwidth: BW in bytes per second, likewise.
-    """
-
-    def __init__(self, topology: Topology, *, message: float, alpha: Price, bandwidth: Price) -> None:
-        alphas, speeds = values_per_level(topology.levels, message=message, alpha=alpha, bandwidth=bandwidth)
+    def __init__(self, topology: Topology, **price: Unpack[Terms]) -> None:
+        alphas, speeds = values_per_level(topology.levels, **price)
         speed = np.array([float(tier.bandwidth) * speeds[tier.level] for tier in topology.tiers])[topology.tier]
-        self.topology, self.seconds = topology, message / speed  # that each link takes for M
+        self.topology, self.seconds = topology, price["message"] / speed  # that each link takes for M
         self.alpha = np.array(alphas) / topology.alpha.denominator
         #: of each link, all in one where the topology tells none
         self.classes = np.zeros(topology.num_links, np.intp) if topology.link_class is None else topology.link_class
@@ -174,14 +160,7 @@ class Pricing:
         self.of_class = np.bincount(self.classes, self.seconds) / links * topology.ranks / links
 
     def traffic(self, steps: Iterable[Flows]) -> Traffic:
-        """What steps take, those with the same flows being routed once.
-
-        Args:
-            steps: with all flows, or rank 0's alone in each of them.
-
-        Raises:
-            NoRouteError: for flows without a route.
-        """
+        """What steps take, with all flows or rank 0's alone in each; those with the same flows are routed once."""
         kinds: dict[bytes, int] = {}
         waits: list[float] = []
         kind: list[int] = []
@@ -212,7 +191,7 @@ class Pricing:
         return Traffic(np.array(waits)[kind], column, of[order], when[order], lasting[order])
 
     def lock_step(self, steps: Iterable[Flows]) -> tuple[float, float]:
-        """How long steps, one after another, wait, and how long they keep links busy; raises as `traffic`."""
+        """How long steps, one after another, wait, and how long they keep links busy."""
         known: dict[bytes, tuple[float, float]] = {}
         waits = busy = 0.0
         for step in steps:
@@ -244,27 +223,19 @@ def whole_steps(schedule: Schedule, topology: Topology) -> Iterator[Flows]:
         yield Flows(src, dst, share.as_floats(), alike)
 
 
-def overlapped(schedule: Schedule, topology: Topology, *, message: float, alpha: Price, bandwidth: Price) -> Parts:
+def overlapped(schedule: Schedule, topology: Topology, **price: Unpack[Terms]) -> Parts:
     """What a schedule, `pipelined`, takes in P segments, known for every P from its messages in one.
-
-    Args:
-        schedule: in one segment, on the topology's own routes.
-        topology: where.
-        message: M in bytes.
-        alpha: latency in seconds, one for each level of the topology.
-        bandwidth: BW in bytes per second, likewise.
 
     >>> from colllib import star
     >>> from colllib.algorithms import broadcast
     >>> overlapped(broadcast.chain(4), star(4), message=8, alpha=1, bandwidth=1)(4)
     (6.0, 12.0)
     """
-    pricing = Pricing(topology, message=message, alpha=alpha, bandwidth=bandwidth)
-    return pricing.traffic(whole_steps(schedule, topology)).in_segments()
+    return Pricing(topology, **price).traffic(whole_steps(schedule, topology)).in_segments()
 
 
 def in_every_way(
-    algorithm: Algorithm, topology: Topology, price: dict[str, Any]
+    algorithm: Algorithm, topology: Topology, **price: Unpack[Terms]
 ) -> Iterator[tuple[Algorithm, Traffic]]:
     """Every order and every choice of algorithms for the tiers, the usual ones first, with the traffic of one segment.
 
@@ -303,7 +274,7 @@ def lowest(parts: Parts, steps: int, most: int, *, rounds: int = 1, below: float
     bounds so from below what the next ones can, and those alone are looked at that may take less than the best so far.
 
     Args:
-        parts: what P segments wait, and how long their links are busy, in seconds; infinite where there are too many.
+        parts: infinite where there are too many segments.
         steps: of the schedule in one segment.
         most: the largest P to consider, at least 1.
         rounds: after how many segments the steps are as before.

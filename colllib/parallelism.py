@@ -24,53 +24,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from math import comb
-from typing import Any
 
 from colllib.bounds import lower_bound
+from colllib.cost import Terms
 from colllib.ladder import Rung, on_stars
 from colllib.primitives import check_counts
 
 
 @dataclass(frozen=True)
 class Latent:
-    """Sizes of multi-head latent attention (DeepSeek-V2 and -V3).
+    """Widths of multi-head latent attention (DeepSeek-V2 and -V3)."""
 
-    Args:
-        query_rank: width of the compressed queries.
-        kv_rank: width of the compressed keys and values.
-        plain: width of a head's query and key without position.
-        rotary: width of the part with position, which all heads share.
-        value: width of a head's value.
-    """
-
-    query_rank: int
-    kv_rank: int
-    plain: int
-    rotary: int
-    value: int
+    query_rank: int  # of the compressed queries
+    kv_rank: int  # of the compressed keys and values
+    plain: int  # of a head's query and key without position
+    rotary: int  # of the part with position, which all heads share
+    value: int  # of a head's value
 
 
 @dataclass(frozen=True)
 class Model:
     """A decoder-only transformer with SwiGLU and RMSNorm, by its published configuration.
-
-    Args:
-        name: as published.
-        reference: a key of the bibliography.
-        layers: how many.
-        hidden: width of the residual stream.
-        heads: query heads.
-        kv_heads: key and value heads.
-        head_width: width of a head.
-        ffn: inner width of a dense layer's MLP; 0 where every layer has experts.
-        vocabulary: tokens; input and output matrices are separate.
-        experts: routed experts of a layer, 0 for a dense model.
-        top_k: routed experts that a token visits.
-        expert_ffn: inner width of an expert.
-        shared_experts: experts that every token visits.
-        dense_layers: layers without experts at the bottom of a model with experts.
-        router_bias: whether the router has one number per expert beside its matrix.
-        latent: the sizes of latent attention, None for grouped-query attention.
 
     Raises:
         ValueError: for layers, widths or heads below 1, or more dense layers than layers.
@@ -80,21 +54,21 @@ class Model:
     """
 
     name: str
-    reference: str
+    reference: str  # a key of the bibliography
     layers: int
-    hidden: int
-    heads: int
-    kv_heads: int
+    hidden: int  # width of the residual stream
+    heads: int  # of queries
+    kv_heads: int  # of keys and values
     head_width: int
-    ffn: int
-    vocabulary: int
-    experts: int = 0
-    top_k: int = 0
-    expert_ffn: int = 0
-    shared_experts: int = 0
-    dense_layers: int = 0
-    router_bias: bool = False
-    latent: Latent | None = None
+    ffn: int  # inner width of a dense layer's MLP; 0 where every layer has experts
+    vocabulary: int  # tokens; input and output matrices are separate
+    experts: int = 0  # routed ones of a layer, 0 for a dense model
+    top_k: int = 0  # routed experts that a token visits
+    expert_ffn: int = 0  # inner width of an expert
+    shared_experts: int = 0  # that every token visits
+    dense_layers: int = 0  # without experts, at the bottom of a model with experts
+    router_bias: bool = False  # whether the router has one number per expert beside its matrix
+    latent: Latent | None = None  # None for grouped-query attention
 
     def __post_init__(self) -> None:
         sizes = ("layers", "hidden", "heads", "kv_heads", "head_width", "vocabulary")
@@ -150,17 +124,13 @@ class Model:
     def _count(self, experts: int) -> int:
         dense = self.layers - self.expert_layers
         layers = dense * self.beside_experts(False)
-        if self.experts:
-            layers += self.expert_layers * (self.beside_experts(True) + experts * self.expert)
+        layers += self.expert_layers * (self.beside_experts(True) + experts * self.expert)
         return layers + self.hidden + 2 * self.vocabulary * self.hidden
 
 
-def _model(name: str, latent: dict[str, int] | None = None, **sizes: Any) -> Model:
-    return Model(name, latent=None if latent is None else Latent(**latent), **sizes)
-
-
 _TABLE = tomllib.loads((files("colllib") / "models.toml").read_text(encoding="utf-8"))
-MODELS = {name: _model(name, **sizes) for name, sizes in _TABLE.items()}
+_LATENT = {name: Latent(**sizes.pop("latent")) for name, sizes in _TABLE.items() if "latent" in sizes}
+MODELS = {name: Model(name, latent=_LATENT.get(name), **sizes) for name, sizes in _TABLE.items()}
 
 BF16, FP32 = 2, 4  # bytes of a number on the wire; gradients are reduced in FP32
 
@@ -230,25 +200,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Call:
-    """A collective that each rank of its group issues.
+    """A collective that each rank of its group issues."""
 
-    Attributes:
-        axis: DP, TP, SP, CP, EP or PP.
-        primitive: which.
-        ranks: over how many.
-        message: M in bytes, by the book's convention for the primitive.
-        count: how often in one step.
-        why: what it moves.
-        senders: how many ranks take turns in sending: 2 for a pipeline's pair that sends both ways.
-    """
-
-    axis: str
+    axis: str  # DP, TP, SP, CP, EP or PP
     primitive: str
     ranks: int
-    message: float
-    count: int
-    why: str
-    senders: int = 1
+    message: float  # M in bytes, by the book's convention for the primitive
+    count: int  # how often in one step
+    why: str  # what it moves
+    senders: int = 1  # ranks that take turns in sending: 2 for a pipeline's pair that sends both ways
 
     @cached_property
     def sent(self) -> float:
@@ -272,19 +232,10 @@ def merged(calls: Iterable[Call]) -> tuple[Call, ...]:
     return tuple(found.values())
 
 
-def training(
-    model: Model,
-    plan: Plan,
-    *,
-    tokens: int,
-    microbatches: int = 1,
-    gradient: int = FP32,
-) -> tuple[Call, ...]:
+def training(model: Model, plan: Plan, *, tokens: int, microbatches: int = 1, gradient: int = FP32) -> tuple[Call, ...]:
     """The collectives of one training step, as a rank of the last pipeline stage issues them.
 
     Args:
-        model: the model.
-        plan: the plan.
         tokens: in one step, over all ranks.
         microbatches: passes per step and replica (gradient accumulation, or what fills the pipeline).
         gradient: bytes of a number in the gradients that are reduced; all else is BF16.
@@ -323,8 +274,7 @@ def decoding(model: Model, plan: Plan, *, sequences: int) -> tuple[Call, ...]:
     """The collectives between two tokens of a sequence: all layers, all stages, one token per sequence.
 
     Args:
-        model: the model.
-        plan: the plan; its DP issues nothing, its CP must be 1.
+        plan: its DP issues nothing, its CP must be 1.
         sequences: in flight on each replica (each rank of EP has as many).
 
     >>> [call] = decoding(MODELS["Llama 3.1 70B"], Plan(tp=8), sequences=1)
@@ -360,11 +310,7 @@ def state(plan: Plan, held: Iterable[tuple[float, int, int]]) -> float:
 
 
 def bubble(stages: int, microbatches: int) -> float:
-    """The share of a step in which a stage of a plain pipeline waits: (p - 1)/(m + p - 1).
-
-    Args:
-        stages: p.
-        microbatches: m.
+    """The share of a step in which a stage of a plain pipeline waits: (p - 1)/(m + p - 1) of p stages, m microbatches.
 
     >>> bubble(4, 12)
     0.2
@@ -407,9 +353,7 @@ def check_fits(model: Model, plan: Plan) -> None:
 def held_alike(plan: Plan, beside: float, experts: float) -> list[tuple[float, int, int]]:
     """Parameters that a rank holds, how many ranks hold them (or share them, under ZeRO), and how far apart these are.
 
-    Args:
-        plan: the plan; without EP, or experts, there is one group of ranks.
-        beside, experts: parameters in all, beside the experts and of them.
+    Of all parameters beside the experts and of theirs; without EP, or experts, there is one group of ranks.
 
     >>> held_alike(Plan(dp=8, tp=2, ep=4), 100, 800)
     [(50.0, 8, 2), (100.0, 2, 8)]
@@ -429,9 +373,7 @@ class _Stage:
         self.expert_layers = min(self.layers, model.expert_layers)
         dense = self.layers - self.expert_layers
         vocabulary = model.vocabulary * model.hidden * (2 if plan.pp == 1 else 1)
-        beside = dense * model.beside_experts(False)
-        if self.expert_layers:
-            beside += self.expert_layers * model.beside_experts(True)
+        beside = dense * model.beside_experts(False) + self.expert_layers * model.beside_experts(True)
         experts = self.expert_layers * model.experts * model.expert
         self.held = held_alike(plan, beside + vocabulary + model.hidden, experts)
 
@@ -458,13 +400,7 @@ def _gradients(stage: _Stage, width: int, microbatches: int) -> list[Call]:
 
 
 def in_layer(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[Call]:
-    """What a rank of TP and CP issues in one pass through a layer, in order.
-
-    Args:
-        model: the model.
-        plan: the plan.
-        tokens: that the rank has.
-        backward: whether it is the backward pass.
+    """What a rank of TP and CP issues in one pass through a layer, in order, for the tokens that it has.
 
     >>> [call.axis for call in in_layer(MODELS["Llama 3.1 8B"], Plan(tp=8), 1024, backward=False)]
     ['TP', 'TP', 'CP']
@@ -517,13 +453,7 @@ def _pipeline(stage: _Stage, tokens: int, count: int, *, backward: bool) -> list
 
 @dataclass(frozen=True)
 class Priced:
-    """A call with the fastest algorithm for it.
-
-    Attributes:
-        call: which.
-        rung: the fastest on a star, one full-duplex port per rank, lock-step clock, by its closed form.
-        bound: the sum of the two lower bounds for one call, in seconds.
-    """
+    """A call, the fastest algorithm for it, and the sum of the two lower bounds for one call, in seconds."""
 
     call: Call
     rung: Rung
@@ -543,16 +473,11 @@ class Priced:
 def price(call: Call, *, alpha: float, bandwidth: float) -> Priced:
     """The fastest algorithm for a call, on a star with one full-duplex port per rank, lock-step clock.
 
-    Args:
-        call: which.
-        alpha: latency in seconds.
-        bandwidth: BW in bytes per second.
-
     >>> [call] = decoding(MODELS["Llama 3.1 70B"], Plan(tp=8), sequences=1)
     >>> found = price(call, alpha=0.5e-6, bandwidth=900e9)
     >>> found.rung.algorithm.name, f"{found.seconds * 1e6:.2f} µs"
     ('recursive-doubling', '1.55 µs')
     """
-    here = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
+    here: Terms = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
     bound = lower_bound(call.primitive, call.ranks).seconds(**here)
     return Priced(call, min(on_stars(call.primitive, call.ranks, **here), key=lambda rung: rung.seconds), bound)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 
 from colllib.algorithms import Algorithm
 from colllib.algorithms.nested import nested
 from colllib.closed_form import no_closed_form
-from colllib.cost import Price
+from colllib.cost import Terms
 from colllib.exact import IntArray
 from colllib.execution import execute, expected_seconds
 from colllib.schedule import Schedule, placed
@@ -25,7 +26,6 @@ def order_of(topology: Topology, kind: str, seed: int = 0) -> IntArray:
     """At which of the topology's places each rank stands.
 
     Args:
-        topology: with its places in boxes.
         kind: "contiguous" (box r div G), "strided" (box r mod B), or "random".
         seed: of a random order.
 
@@ -49,29 +49,13 @@ def order_of(topology: Topology, kind: str, seed: int = 0) -> IntArray:
 
 
 def sought(
-    schedule: Schedule,
-    topology: Topology,
-    *,
-    message: float,
-    alpha: Price,
-    bandwidth: Price,
-    seed: int = 0,
-    tries: int = MOST_TRIED,
+    schedule: Schedule, topology: Topology, *, seed: int = 0, tries: int = MOST_TRIED, **price: Unpack[Terms]
 ) -> IntArray:
     """A good order of the ranks, by exchanging two ranks or turning some in a row around.
 
     It begins with the faster one of rank order and a random order. What makes the schedule faster
     stays, or, at the same time, what lightens the links of the outermost level. It ends after as
-    many tries as take a few seconds, and need not be the best, but is no slower than rank order.
-
-    Args:
-        schedule: for which.
-        topology: on which it runs.
-        message: M in bytes.
-        alpha: latency in seconds.
-        bandwidth: BW in bytes per second.
-        seed: of the random order and of the tries.
-        tries: at most so many.
+    many tries as take a few seconds, `tries` at most, and need not be the best, but is no slower than rank order.
 
     >>> from colllib.algorithms import allgather
     >>> from colllib.topology import boxes
@@ -86,8 +70,7 @@ def sought(
 
     def weight(order: IntArray) -> tuple[float, int]:
         run = execute(placed(schedule, order.tolist()), topology)
-        seconds = run.cost.seconds(message=message, alpha=alpha, bandwidth=bandwidth)
-        return seconds, int(run.ledger.link[out].sum())
+        return run.cost.seconds(**price), int(run.ledger.link[out].sum())
 
     random = np.random.default_rng(seed)
     best = min(order_of(topology, "contiguous"), random.permutation(topology.ranks), key=weight)
@@ -118,12 +101,9 @@ def at_places(algorithm: Algorithm, order: IntArray) -> Algorithm:
 
 
 def in_groups(algorithm: Algorithm, size: int, across: bool) -> Algorithm:
-    """The algorithm at once in groups of ranks, each with a message of its own.
+    """The algorithm at once in groups of so many ranks, each with a message of its own.
 
-    Args:
-        algorithm: which.
-        size: ranks of a group.
-        across: a group has every so manieth rank, as data-parallel ones do, instead of neighbors, as tensor-parallel.
+    A group has neighbors, as tensor-parallel ones do, or across every so manieth rank, as data-parallel ones.
 
     Raises:
         ValueError: if it is made for a whole topology.

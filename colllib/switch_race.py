@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 from colllib.algorithms import find
 from colllib.bounds import least_traffic
-from colllib.cost import Cost
+from colllib.cost import Cost, Terms
 from colllib.events import event_clock
 from colllib.ladder import ANCHOR_BANDWIDTH, CLOSED_FORM, Entry, offered
 from colllib.topology import Latency, Topology, star
@@ -19,19 +18,12 @@ STREAM = 512  # segments that stand for a stream
 
 @dataclass(frozen=True)
 class Race:
-    """The fastest software and the fastest way through the switch, for one message.
+    """The fastest software and the fastest way through the switch, for one message."""
 
-    Attributes:
-        software: its name, with the segments where there are several.
-        seconds: lock-step time of the software.
-        lockstep: lock-step time through the switch.
-        streamed: what the event clock tends to through the switch, in ever more segments.
-    """
-
-    software: str
-    seconds: float
-    lockstep: float
-    streamed: float
+    software: str  # its name, with the segments where there are several
+    seconds: float  # of it, lock-step
+    lockstep: float  # through the switch
+    streamed: float  # what the event clock tends to there, in ever more segments
 
 
 def able_star(ranks: int, endpoint: float, switch: float) -> Topology:
@@ -65,7 +57,7 @@ def race(primitive: str, ranks: int, message: float, endpoint: float, switch: fl
     'recursive doubling'
     """
     topology = able_star(ranks, endpoint, switch)
-    price: dict[str, Any] = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
+    price: Terms = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
 
     here = [Entry(algorithm, topology, trusting=True) for algorithm in offered(primitive, topology)]
     rungs = [one.priced(**price) for one in here if one.how == CLOSED_FORM]
@@ -80,17 +72,13 @@ def race(primitive: str, ranks: int, message: float, endpoint: float, switch: fl
 def streamed(primitive: str, message: float, endpoint: float, switch: float, ranks: int = 8) -> float:
     """Seconds through one switch in 512 segments, executed on the event clock: nearly the `stream_limit`.
 
-    Args:
-        primitive: its name.
-        message: M in bytes.
-        endpoint: what an endpoint takes of alpha, in seconds.
-        switch: what the switch takes.
-        ranks: how many; one switch takes as long for any number where no rank is spared its own share of M.
+    M in bytes; what an endpoint and the switch take of alpha, in seconds. One switch takes as long for any number of
+    ranks where none is spared its own share of M.
 
     >>> round(streamed("all-reduce", 16e6, 300e-9, 200e-9) * 1e6, 1)
     18.3
     """
     topology = able_star(ranks, endpoint, switch)
     schedule = find(primitive, "in-network").build(topology, segments=STREAM)
-    price: dict[str, Any] = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
+    price: Terms = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
     return event_clock(schedule, topology, **price).seconds

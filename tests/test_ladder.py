@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from colllib import ladder as ladders
 from colllib.algorithms import alltoall, find, hierarchical, of
 from colllib.cli import cli
-from colllib.execution import execute
+from colllib.execution import execute, expected_seconds
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, Entry, best, entry, ladder, run
 from colllib.symmetry import by_symmetry, expected_proof
 from colllib.topology import boxes, fat_tree, leaf_spine, mesh, ring, star, switch_tree, torus
@@ -164,7 +164,7 @@ def test_of_all_numbers_of_segments_the_best_is_found(where, message, alpha, ban
 def test_a_search_that_takes_long_says_how_far_it_went(monkeypatch):
     tree, on = find("broadcast", "two-tree"), torus((4, 4))
     free = run(tree, on, **ANCHOR)
-    takes = Entry(tree, on).expected("", free.segments - 2)
+    takes = expected_seconds("", Entry(tree, on).schedule(free.segments - 2), on)
     monkeypatch.setattr(ladders, "PRICED", takes)
     limited = run(tree, on, **ANCHOR)
     assert free.not_run is None
@@ -214,7 +214,8 @@ def test_the_command_says_in_the_row_what_was_too_long_to_run(monkeypatch):
     words = ["ladder", "all-gather", "--on", "dgx-h100:4", "--message", "1GB"]
     [free] = [row for row in json.loads(invoked(*words, "--json"))["rungs"] if row["algorithm"] == "hierarchical"]
     way = find("all-gather", "hierarchical").configured(dict(option.split("=") for option in free["options"]))
-    takes = Entry(way, find_on("dgx-h100:4")).expected("", free["segments"] // 2)
+    on = find_on("dgx-h100:4")
+    takes = expected_seconds("", Entry(way, on).schedule(free["segments"] // 2), on)
     monkeypatch.setattr(ladders, "LONGEST", takes)
     [row] = [row for row in json.loads(invoked(*words, "--json"))["rungs"] if row["algorithm"] == "hierarchical"]
     assert free["not_run"] is None

@@ -84,7 +84,7 @@ def _over_tiers(primitive: str, machine: str, boxes: int, inside: int) -> list[t
     """What can head a ladder over boxes, with what one byte does to the links."""
     where, (_, alpha, bandwidth) = topology(f"boxes:{boxes}x{inside}"), tiers(machine)
     unit: dict[str, Any] = {"message": 1.0, "alpha": alpha, "bandwidth": bandwidth}
-    found = list(in_every_way(find(primitive, "hierarchical"), where, unit))
+    found = list(in_every_way(find(primitive, "hierarchical"), where, **unit))
     if primitive == "all-reduce":
         flat = find(primitive, "recursive-doubling")
         found.append((flat, Pricing(where, **unit).traffic(whole_steps(flat.build(where.ranks), where))))
