@@ -19,7 +19,7 @@ from colllib.algorithms.relay import relay_load
 from colllib.closed_form import ANY, EVEN_LONG_RINGS, LONG_RINGS, ClosedForm, Condition
 from colllib.cost import Cost
 from colllib.formula import Formula
-from colllib.primitives import PRIMITIVES, check_counts, check_ranks
+from colllib.primitives import check_counts, check_ranks
 from colllib.topology import Topology
 from colllib.topology.cuts import cut_links
 
@@ -28,19 +28,12 @@ MOST_RANKS_TO_CUT = 12
 
 @dataclass(frozen=True)
 class Traffic:
-    """What any schedule must move, in units of M, without help from switches.
+    """What any schedule must move, in units of M, without help from switches."""
 
-    Attributes:
-        send: the most that some one rank must send.
-        receive: the most that some one rank must receive.
-        both: the most that some one rank must send and receive together.
-        total: what all ranks together must send, and so receive.
-    """
-
-    send: Fraction
-    receive: Fraction
-    both: Fraction
-    total: Fraction
+    send: Fraction  # the most that some one rank must send
+    receive: Fraction  # the most that some one rank must receive
+    both: Fraction  # the most that some one rank must send and receive together
+    total: Fraction  # what all ranks together must send, and so receive
 
 
 def least_traffic(primitive: str, ranks: int) -> Traffic:
@@ -62,9 +55,7 @@ def least_traffic(primitive: str, ranks: int) -> Traffic:
     >>> least_traffic("all-reduce", 4)
     Traffic(send=Fraction(1, 1), receive=Fraction(1, 1), both=Fraction(2, 1), total=Fraction(6, 1))
     """
-    check_ranks(ranks)
-    if primitive not in PRIMITIVES:
-        raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(PRIMITIVES)}")
+    _one_port(primitive, ranks)  # which refuses unknown names
     if ranks == 1:
         return Traffic(*[Fraction(0)] * 4)
     one, own, away, others = Fraction(1), Fraction(1, ranks), Fraction(ranks - 1, ranks), Fraction(ranks - 1)
@@ -85,10 +76,6 @@ def fewest_steps(ranks: int, ports: int = 1) -> int:
     Everybody who knows it tells one other rank through each of its k ports, so the number of those
     who know it grows at most (k+1)-fold in a step.
 
-    Args:
-        ranks: number of ranks N.
-        ports: number of ports k of a rank, each with one message in and one out per step.
-
     >>> fewest_steps(512), fewest_steps(512, ports=3), fewest_steps(512, ports=511)
     (9, 5, 1)
     """
@@ -103,13 +90,7 @@ def fewest_steps(ranks: int, ports: int = 1) -> int:
 
 @dataclass(frozen=True)
 class PortBound:
-    """Lower bounds for a port model: latencies, and bytes by the rank and on average.
-
-    Attributes:
-        n_alpha: the fewest steps.
-        rank: n_beta by what one rank cannot avoid.
-        average: n_beta by the traffic of all, spread evenly over all ports.
-    """
+    """Lower bounds for a port model: steps, and n_beta by what one rank cannot avoid and on the average port."""
 
     n_alpha: int
     rank: Fraction
@@ -125,12 +106,6 @@ def port_bound(primitive: str, ranks: int, *, ports: int = 1, full_duplex: bool 
     """Lower bounds for k ports of BW per rank, full-duplex or not, and no help from switches.
 
     A port that is not full-duplex sends or receives, not both at once, so its two loads add up.
-
-    Args:
-        primitive: its name.
-        ranks: number of ranks N.
-        ports: number of ports k of a rank.
-        full_duplex: whether a port sends and receives at the same time.
 
     >>> bound = port_bound("all-reduce", 8)
     >>> bound.rank, bound.average
@@ -232,10 +207,6 @@ def all_to_all_hops(ranks: int, steps: int) -> int:
     A block that moves in h of the T steps has C(T, h) choices of steps, each of which ends at one
     rank. So at most that many ranks are h hops away, and the cheapest plan fills them in order of h.
 
-    Args:
-        ranks: number of ranks N.
-        steps: number of steps T.
-
     Raises:
         ValueError: if T steps do not reach N ranks.
 
@@ -257,19 +228,12 @@ def all_to_all_hops(ranks: int, steps: int) -> int:
 
 @dataclass(frozen=True)
 class Cut:
-    """Some ranks against all others: what a primitive must bring out, and over which links.
+    """Some ranks against all others: what a primitive must bring out, and over which links."""
 
-    Attributes:
-        inside: the ranks on one side.
-        crossing: what must leave them, in units of M.
-        links: directed links that lead out.
-        bandwidth: of these links together, in units of BW.
-    """
-
-    inside: tuple[int, ...]
-    crossing: Fraction
-    links: int
-    bandwidth: Fraction
+    inside: tuple[int, ...]  # the ranks on one side
+    crossing: Fraction  # what must leave them, in units of M
+    links: int  # directed ones that lead out
+    bandwidth: Fraction  # of these links together, in units of BW
 
     @property
     def n_beta(self) -> Fraction:
@@ -280,18 +244,16 @@ class Cut:
 def crossing(primitive: str, ranks: int, inside: Collection[int]) -> Fraction:
     """What must leave a set of ranks, in units of M, even if every switch can add and replicate.
 
-    Args:
-        primitive: its name.
-        ranks: number of ranks N.
-        inside: the ranks of the set; a root, and the source of a point-to-point, is rank 0, its target the last one.
+    A root, and the source of a point-to-point, is rank 0, its target the last one.
 
     >>> [str(crossing(name, 8, range(4))) for name in ("all-reduce", "all-gather", "all-to-all")]
     ['1', '1/2', '2']
     """
+    _one_port(primitive, ranks)
     size = len(set(inside))
     if size in (0, ranks):
         return Fraction(0)
-    amount = {
+    return {
         "broadcast": Fraction(0 in inside),
         "reduce": Fraction(0 not in inside),
         "all-reduce": Fraction(1),
@@ -299,19 +261,13 @@ def crossing(primitive: str, ranks: int, inside: Collection[int]) -> Fraction:
         "all-gather": Fraction(size, ranks),
         "all-to-all": Fraction(size * (ranks - size), ranks),
         "point-to-point": Fraction(0 in inside and ranks - 1 not in inside),
-    }
-    if primitive not in amount:
-        raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(PRIMITIVES)}")
-    return amount[primitive]
+    }[primitive]
 
 
 def cut(primitive: str, topology: Topology, inside: Collection[int]) -> Cut:
-    """What a primitive must push out of some ranks, and over how much bandwidth.
+    """What a primitive must push out of some ranks, and over how much bandwidth; a root is rank 0.
 
-    Args:
-        primitive: its name.
-        topology: where; a switch stands on whichever side suits the traffic.
-        inside: the ranks on one side; none, or all of them, is no cut. A root is rank 0.
+    A switch stands on whichever side suits the traffic.
 
     Raises:
         ValueError: if a side is empty, no link leads out, or the topology has several levels.
@@ -335,9 +291,6 @@ def cut(primitive: str, topology: Topology, inside: Collection[int]) -> Cut:
 def middle_cut(topology: Topology) -> Cut:
     """What an all-to-all meets across the middle of a lattice's longest axis: of all axes the largest bound.
 
-    Raises:
-        ValueError: for a topology without axes.
-
     >>> from colllib.topology import torus
     >>> middle_cut(torus((16, 8, 4))).n_beta, middle_cut(torus((5, 5))).n_beta
     (Fraction(2, 1), Fraction(3, 5))
@@ -357,12 +310,8 @@ def middle_cut(topology: Topology) -> Cut:
 def worst_cut(primitive: str, topology: Topology) -> Cut:
     """The set of ranks whose links bound n_beta most; of equal ones the smallest, lowest-numbered.
 
-    Args:
-        primitive: its name.
-        topology: with at most 12 ranks: all 2^N sets are tried.
-
     Raises:
-        ValueError: for more ranks, or only one.
+        ValueError: for one rank, or more than 12: all 2^N sets are tried.
 
     >>> from colllib.topology import ring
     >>> found = worst_cut("all-to-all", ring(8))
@@ -395,9 +344,6 @@ def bus_factor(primitive: str, ranks: int) -> Fraction:
     """What nccl-tests multiplies algorithm bandwidth with to report bus bandwidth: the bytes of `ONE_PORT`.
 
     Source: nccl-tests, doc/PERFORMANCE.md.
-
-    Raises:
-        ValueError: for an unknown primitive or N < 1.
 
     >>> bus_factor("all-reduce", 8)
     Fraction(7, 4)

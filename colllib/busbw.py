@@ -38,15 +38,10 @@ def ideal_gain(ranks: int, *, shots: int = 2) -> Fraction:
 
 @dataclass(frozen=True)
 class Measured:
-    """Published bus bandwidths of all-reduces on one machine, in bytes per second; `busbw.csv` has their sources.
+    """Published bus bandwidths of all-reduces on one machine, in bytes per second; `busbw.csv` has their sources."""
 
-    Attributes:
-        link: the rate of a rank's links one way.
-        busbw: ranks -> (bus bandwidth as NCCL chose, with NVLS switched off).
-    """
-
-    link: float
-    busbw: dict[int, tuple[float, float]] = field(default_factory=dict)
+    link: float  # the rate of a rank's links one way
+    busbw: dict[int, tuple[float, float]] = field(default_factory=dict)  # by ranks: as NCCL chose, and without NVLS
 
 
 def _measured() -> dict[str, Measured]:

@@ -21,17 +21,11 @@ Given = ParamSpec("Given")
 
 @dataclass(frozen=True)
 class Condition:
-    """When a closed form holds.
+    """When a closed form holds."""
 
-    Attributes:
-        text: what a page says, in Markdown; "any" also where the kind of topology is the whole condition.
-        test: whether it holds for what an algorithm is built from.
-        segments: the fewest with which it holds.
-    """
-
-    text: str
-    test: Callable[[Any], bool]
-    segments: int = 1
+    text: str  # what a page says, in Markdown; "any" also where the kind of topology is the whole condition
+    test: Callable[[Any], bool]  # whether it holds for what an algorithm is built from
+    segments: int = 1  # the fewest with which it holds
 
     def __call__(self, argument: Argument, segments: int = 1) -> bool:
         """Whether it holds there.
@@ -100,13 +94,7 @@ ONE_SWITCH_SEGMENTED = Condition("$P > 2$", _one_switch, segments=3)
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """The two parts of a cost as formulas in N ranks, P segments and the k axes longer than 1.
-
-    Attributes:
-        n_alpha: latencies.
-        n_beta: load of the busiest link.
-        holds: when this is the cost.
-    """
+    """The two parts of a cost as formulas in N ranks, P segments and the k axes longer than 1."""
 
     n_alpha: Formula
     n_beta: Formula
@@ -131,12 +119,8 @@ class CostFunction(Generic[Given]):
     """The cost of an algorithm: by its closed forms where they hold, elsewhere by a function that counts it.
 
     It is called with what the algorithm is built from, with segments if the function takes them, and with the
-    function's other options, of which a closed form has none. One rank has nothing to send, and no cost.
-
-    Args:
-        function: counts the cost from the same arguments.
-        forms: the first that holds is the cost.
-        elsewhere: whether the function knows the cost where none holds.
+    function's other options, of which a closed form has none. The first form that holds is the cost; `elsewhere` says
+    whether the function knows it where none does. One rank has nothing to send, and no cost.
     """
 
     def __init__(self, function: Callable[Given, Cost], forms: tuple[ClosedForm, ...], elsewhere: bool) -> None:
@@ -146,9 +130,6 @@ class CostFunction(Generic[Given]):
         update_wrapper(self, function)
 
     def __call__(self, *args: Given.args, **options: Given.kwargs) -> Cost:
-        if not args:  # the argument is given by name
-            bound = self._signature.bind(**options)
-            args, options = bound.args, bound.kwargs  # type: ignore[assignment]
         argument: Any = args[0]
         ranks = getattr(argument, "ranks", argument)
         if ranks <= 1:
@@ -197,9 +178,8 @@ def closed_form(
     """Make a function the cost of an algorithm, given by formulas where they hold; several can stand above each other.
 
     Args:
-        n_alpha: latencies, the text of a `Formula`.
-        n_beta: load of the busiest link, likewise.
-        holds: when.
+        n_alpha, n_beta: texts of a `Formula`.
+        holds: when they are the cost.
         elsewhere: whether the body of the function counts the cost where no formula holds.
 
     >>> @closed_form("lg(N)", "lg(N)", POWER_OF_TWO)

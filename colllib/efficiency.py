@@ -14,20 +14,11 @@ from colllib.cost import Cost, Kind, TieredCost
 
 @dataclass(frozen=True)
 class Eta:
-    """What a fabric is said to lose: alpha times eta_alpha, BW times eta_beta.
+    """What a fabric is said to lose: alpha times eta_alpha, BW times eta_beta; refused outside their ranges."""
 
-    Args:
-        alpha: eta_alpha, at least 1.
-        beta: eta_beta, above 0 and at most 1.
-        source: where the two numbers come from.
-
-    Raises:
-        ValueError: for coefficients outside these ranges.
-    """
-
-    alpha: Fraction
-    beta: Fraction
-    source: str = ""
+    alpha: Fraction  # at least 1
+    beta: Fraction  # above 0 and at most 1
+    source: str = ""  # of the two numbers
 
     def __post_init__(self) -> None:
         if self.alpha < 1 or not 0 < self.beta <= 1:
@@ -79,13 +70,7 @@ def implied_eta_beta(bus_bandwidth: float, link: float, n_beta: Fraction | int, 
 
     A bus bandwidth is M over the time, times 2(N-1)/N with the N of the measurement. So the time of
     a large message is 2(N-1)/N M over it, and eta_beta is n_beta over 2(N-1)/N, times the bus
-    bandwidth over the link's.
-
-    Args:
-        bus_bandwidth: as nccl-tests prints it, in bytes per second.
-        link: BW of a rank's links one way, in bytes per second.
-        n_beta: what the algorithm is said to load the busiest link with, in units of M, at this N.
-        ranks: N of the measurement.
+    bandwidth over the link's one way, both in bytes per second.
 
     >>> round(implied_eta_beta(360e9, 450e9, Fraction(7, 4), 8), 3), round(implied_eta_beta(470e9, 450e9, 1, 8), 3)
     (0.8, 0.597)

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from colllib.cost import Cost
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Two numbers that describe a series of measurements.
+    """Two numbers that describe a series of measurements, with their standard errors."""
 
-    Attributes:
-        cost: the counts that were assumed.
-        alpha: latency in seconds.
-        bandwidth: bytes per second; infinite if the times do not grow with the size.
-        alpha_error: standard error of alpha, in seconds.
-        bandwidth_error: standard error of the bandwidth, in bytes per second.
-        worst: the largest relative deviation of a measurement from the fit.
-    """
-
-    cost: Cost
-    alpha: float
-    bandwidth: float
+    cost: Cost  # the counts that were assumed
+    alpha: float  # latency in seconds
+    bandwidth: float  # bytes per second; infinite if the times do not grow with the size
     alpha_error: float
     bandwidth_error: float
-    worst: float
+    worst: float  # the largest relative deviation of a measurement from the fit
 
     def seconds(self, message: float) -> float:
         """The fitted time for M bytes."""
@@ -41,12 +31,7 @@ def fit(messages: Sequence[float], seconds: Sequence[float], cost: Cost) -> Fit:
     """The alpha and BW that make n_alpha alpha + n_beta M/BW deviate least, in relative terms.
 
     Relative deviations weigh a microsecond-sized point as much as a millisecond-sized one; absolute
-    ones would let the largest message decide alone.
-
-    Args:
-        messages: M of each measurement in bytes, at least two different ones.
-        seconds: its time.
-        cost: n_alpha and n_beta of the algorithm that ran, both above 0.
+    ones would let the largest message decide alone. Messages are in bytes, the cost is that of the algorithm that ran.
 
     Raises:
         ValueError: if there are fewer than two sizes, a time is not positive, or the counts are 0.
@@ -68,17 +53,12 @@ def fit(messages: Sequence[float], seconds: Sequence[float], cost: Cost) -> Fit:
     table = np.stack((float(cost.n_alpha) / time, float(cost.n_beta) * size / time), axis=1)
     scale = np.linalg.norm(table, axis=0)
     found, _ = nnls(table / scale, np.ones(len(time)))
-    alpha, slowness = found / scale
-    errors = _standard_errors(table, np.array([alpha, slowness]))
-    worst = float(np.abs(table @ np.array([alpha, slowness]) - 1).max())
-    bandwidth = 1 / slowness if slowness > 0 else float("inf")
-    bandwidth_error = float(errors[1] * bandwidth**2) if isfinite(bandwidth) else float("inf")
-    return Fit(cost, float(alpha), float(bandwidth), float(errors[0]), bandwidth_error, worst)
-
-
-def _standard_errors(table: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
-    free = len(table) - 2
-    if free == 0:
-        return np.full(2, np.inf)
-    variance = ((table @ found - 1) ** 2).sum() / free
-    return np.asarray(np.sqrt(variance * np.diag(np.linalg.pinv(table.T @ table))), dtype=np.float64)
+    found /= scale
+    off = table @ found - 1
+    errors = np.full(2, inf)
+    if free := len(time) - 2:
+        errors = np.sqrt((off**2).sum() / free * np.diag(np.linalg.pinv(table.T @ table)))
+    alpha, slowness = found.tolist()
+    bandwidth = 1 / slowness if slowness > 0 else inf
+    bandwidth_error = float(errors[1] * bandwidth**2) if slowness > 0 else inf
+    return Fit(cost, alpha, bandwidth, float(errors[0]), bandwidth_error, float(np.abs(off).max()))

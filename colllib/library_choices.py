@@ -23,12 +23,7 @@ ELEMENT = 4  # bytes; MPICH compares counts of elements with numbers of ranks
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table comes from.
-
-    Attributes:
-        file: path in the library's repository.
-        version: which version of the file was read.
-    """
+    """Where a table comes from: a path in the library's repository, and which version of the file was read."""
 
     file: str
     version: str
@@ -46,12 +41,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Choice:
-    """What a library takes.
-
-    Attributes:
-        named: the library's own name for it.
-        algorithm: this book's name for that schedule or one that costs the same, or None.
-    """
+    """What a library takes: its own name for it, and this book's for that schedule or one that costs the same."""
 
     named: str
     algorithm: str | None
@@ -93,25 +83,15 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A line of a library's table; the first that fits decides.
+    """A line of a library's table; the first that fits decides."""
 
-    Attributes:
-        compared: "M" or "M/N", which the limit is in bytes of.
-        ranks_below: for how many ranks, infinite for any.
-        power_of_two: whether only for such numbers of ranks.
-        limit: up to how many bytes, infinite for any.
-        inclusive: whether the limit itself belongs to it.
-        fewer_elements_than_ranks: it holds only if M has fewer elements than the largest power of two up to N.
-        takes: the library's name for the algorithm.
-    """
-
-    compared: str
-    ranks_below: float
-    power_of_two: bool
-    limit: float
-    inclusive: bool
-    fewer_elements_than_ranks: bool
-    takes: str
+    compared: str  # "M" or "M/N", which the limit is in bytes of
+    ranks_below: float  # for how many ranks, infinite for any
+    power_of_two: bool  # whether only for such numbers of ranks
+    limit: float  # up to how many bytes, infinite for any
+    inclusive: bool  # whether the limit itself belongs to it
+    fewer_elements_than_ranks: bool  # only if M has fewer elements than the largest power of two up to N
+    takes: str  # the library's name for the algorithm
 
     def fits(self, ranks: int, message: float) -> bool:
         """Whether it decides, if none before it does."""
@@ -127,9 +107,8 @@ class Rule:
 def _tables() -> dict[str, dict[str, list[Rule]]]:
     found: dict[str, dict[str, list[Rule]]] = {}
     text = (resources.files(__package__) / "library_choices.csv").read_text(encoding="utf-8")
-    for library, primitive, compared, ranks, power, limit, inclusive, few, takes in list(csv.reader(text.splitlines()))[
-        1:
-    ]:
+    _, *rows = csv.reader(text.splitlines())
+    for library, primitive, compared, ranks, power, limit, inclusive, few, takes in rows:
         rule = Rule(compared, float(ranks or inf), bool(power), float(limit or inf), bool(inclusive), bool(few), takes)
         found.setdefault(library, {}).setdefault(primitive, []).append(rule)
     return found
@@ -142,13 +121,7 @@ LIBRARIES = tuple(SOURCES)
 
 
 def choice(library: str, primitive: str, ranks: int, message: float) -> Choice | None:
-    """What a library takes by default, or None where no table was read.
-
-    Args:
-        library: "MPICH", "Open MPI" or "NCCL".
-        primitive: its name.
-        ranks: number of ranks N, at least 2. For NCCL each is a box of its own (see `single_gpus`).
-        message: M in bytes.
+    """What a library takes by default for M bytes, or None where no table was read; NCCL on `single_gpus`.
 
     Raises:
         ValueError: for an unknown library or N < 2.
@@ -162,20 +135,18 @@ def choice(library: str, primitive: str, ranks: int, message: float) -> Choice |
         raise ValueError(f"unknown library {library!r}: known are {', '.join(SOURCES)}")
     if ranks < 2:
         raise ValueError(f"N = {ranks}: a choice needs at least 2 ranks")
-    named = _nccl(primitive, ranks, message) if library == "NCCL" else _by_table(library, primitive, ranks, message)
-    return None if named is None else Choice(named, _book(primitive, named.partition(",")[0], ranks))
-
-
-def _book(primitive: str, named: str, ranks: int) -> str | None:
-    ours = _NAMES.get((primitive, named))
-    if ours == "recursive-halving" and ranks & (ranks - 1):
-        return None  # the libraries fold here; the book's schedule is for powers of two
-    return ours
-
-
-def _by_table(library: str, primitive: str, ranks: int, message: float) -> str | None:
-    takes = next((rule.takes for rule in TABLES[library].get(primitive, ()) if rule.fits(ranks, message)), None)
-    return _handed_over(primitive, takes, ranks, message) if library == "Open MPI" and takes else takes
+    if library == "NCCL":
+        named = _nccl(primitive, ranks, message)
+    else:
+        rules = TABLES[library].get(primitive, ())
+        named = next((rule.takes for rule in rules if rule.fits(ranks, message)), "")
+    if not named:
+        return None
+    if library == "Open MPI":
+        named = _handed_over(primitive, named, ranks, message)
+    ours = _NAMES.get((primitive, named.partition(",")[0]))
+    folds = ours == "recursive-halving" and ranks & (ranks - 1)  # where the book's schedule is for powers of two
+    return Choice(named, None if folds else ours)
 
 
 def _handed_over(primitive: str, takes: str, ranks: int, message: float) -> str:

@@ -95,17 +95,11 @@ def busiest_link(execution: Execution) -> Fraction:
 
 
 class Crossing(NamedTuple):
-    """What a run puts on the links of one tier, in shares of M.
+    """What a run puts on the links of one tier, in shares of M."""
 
-    Attributes:
-        most: on the busiest link.
-        total: on all of them together.
-        used: how many links carry anything.
-    """
-
-    most: Fraction
-    total: Fraction
-    used: int
+    most: Fraction  # on the busiest link
+    total: Fraction  # on all of them together
+    used: int  # how many links carry anything
 
 
 def crossings(execution: Execution) -> dict[str, Crossing]:
@@ -134,11 +128,7 @@ PICOJOULES: dict[str, tuple[float, float]] = {"box": (1.3, 5.5), "card": OPTICS,
 
 
 def joules(execution: Execution, message: float) -> tuple[float, float]:
-    """The least and the most energy that the links of a run take, for a message of M bytes.
-
-    Args:
-        execution: what was run; its ledger counts the bits on each link.
-        message: M in bytes, at least 0.
+    """The least and the most energy in joules that the links of a run take, for a message of M bytes.
 
     Raises:
         ValueError: for a tier of which no energy is known, or a negative message.

@@ -32,10 +32,6 @@ class Moves:
     A move is a number 0..order-1: its shifts, or its mirrors, the first axis fastest. Move 0 leaves
     all in place. But for move 0, no move leaves any rank in place.
 
-    Args:
-        lattice: what is moved.
-        axes: along which axes, in ascending order.
-
     Raises:
         ValueError: for an axis that is not there.
 
@@ -45,14 +41,13 @@ class Moves:
     """
 
     lattice: Lattice
-    axes: tuple[int, ...]
+    axes: tuple[int, ...]  # in ascending order
 
     def __post_init__(self) -> None:
         for axis in self.axes:
             if not 0 <= axis < len(self.lattice.dims):
-                raise ValueError(
-                    f"axis {axis}: the lattice {self.lattice} has the axes 0..{len(self.lattice.dims) - 1}"
-                )
+                last = len(self.lattice.dims) - 1
+                raise ValueError(f"axis {axis}: the lattice {self.lattice} has the axes 0..{last}")
 
     @classmethod
     def of(cls, lattice: Lattice) -> Moves:

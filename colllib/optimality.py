@@ -25,10 +25,10 @@ PASSES = {"all-gather": 1, "reduce-scatter": 1, "all-reduce": 2}
 
 @dataclass(frozen=True)
 class AtNode:
-    """A cost in the convention of a node's bandwidth.
+    """A cost in the convention of a node's bandwidth, B = d BW: what a rank's d links carry together.
 
     Attributes:
-        n_beta: load of the busiest link in units of M/B, B = d BW being what a rank's d links carry together.
+        n_beta: load of the busiest link in units of M/B.
         latency: whether no network of as many ranks and links could take fewer steps for a pass, by the Moore bound for
             digraphs. An all-reduce that is no two passes can: one that gathers whole vectors takes one.
         bandwidth: whether n_beta is (N - 1)/N for each pass, which every rank must receive.
@@ -40,15 +40,10 @@ class AtNode:
 
 
 def at_node(primitive: str, topology: Topology, cost: Cost) -> AtNode:
-    """An executed cost against the two bounds; self-loops and parallel links count in the degree.
-
-    Args:
-        primitive: all-gather, reduce-scatter or all-reduce.
-        topology: d equal links out of and into every rank.
-        cost: as executed there.
+    """The executed cost of a primitive against the two bounds; self-loops and parallel links count in the degree.
 
     Raises:
-        ValueError: for another primitive, switches, ranks of unequal degree, or links of unequal bandwidth.
+        ValueError: for what is not in `PASSES`, switches, ranks of unequal degree, or links of unequal bandwidth.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.topology.expression import find

@@ -139,18 +139,9 @@ BF16, FP32 = 2, 4  # bytes of a number on the wire; gradients are reduced in FP3
 class Plan:
     """How many ways each axis cuts the work. GPUs = DP x TP x PP x CP; EP's ranks are among DP's and CP's.
 
-    Args:
-        dp: data parallel: replicas, each with its part of the batch.
-        tp: tensor parallel: ranks that share each matrix.
-        pp: pipeline parallel: stages of consecutive layers.
-        cp: context parallel: ranks that share each sequence.
-        ep: expert parallel: ranks that share each layer's experts.
-        zero: what data parallelism shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and
-            parameters (FSDP).
-        replicate: copies of what ZeRO shards, above 1 in hybrid sharding (HSDP, MiCS): ranks next to each other
-            share one, and the copies' gradients are summed in the end.
-        sequence_parallel: whether TP keeps the activations between its matrices cut along the
-            sequence: reduce-scatter and all-gather instead of all-reduce.
+    In hybrid sharding (HSDP, MiCS) ranks next to each other share one of several copies, whose gradients are summed in
+    the end. Under sequence parallelism TP keeps the activations between its matrices cut along the sequence, with
+    reduce-scatter and all-gather instead of all-reduce.
 
     Raises:
         ValueError: for a number below 1, a ZeRO stage that does not exist, an EP or copies that do not
@@ -160,13 +151,13 @@ class Plan:
     16384
     """
 
-    dp: int = 1
-    tp: int = 1
-    pp: int = 1
-    cp: int = 1
-    ep: int = 1
-    zero: int = 1
-    replicate: int = 1
+    dp: int = 1  # data parallel: replicas, each with its part of the batch
+    tp: int = 1  # tensor parallel: ranks that share each matrix
+    pp: int = 1  # pipeline parallel: stages of consecutive layers
+    cp: int = 1  # context parallel: ranks that share each sequence
+    ep: int = 1  # expert parallel: ranks that share each layer's experts
+    zero: int = 1  # what DP shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and parameters (FSDP)
+    replicate: int = 1  # copies of what ZeRO shards
     sequence_parallel: bool = False
 
     def __post_init__(self) -> None:
@@ -241,8 +232,7 @@ def training(model: Model, plan: Plan, *, tokens: int, microbatches: int = 1, gr
         gradient: bytes of a number in the gradients that are reduced; all else is BF16.
 
     Raises:
-        ValueError: if the tokens cannot be divided among replicas and microbatches, or the plan does not
-            fit the model.
+        ValueError: if the tokens cannot be divided among replicas and microbatches, or the plan does not fit the model.
 
     >>> plan = Plan(dp=128, tp=8, pp=16)
     >>> for call in training(MODELS["Llama 3.1 405B"], plan, tokens=2**24, microbatches=16):
@@ -335,11 +325,7 @@ def copies(experts: int, top_k: int, ranks: int) -> float:
 
 
 def check_fits(model: Model, plan: Plan) -> None:
-    """Refuse a plan that cuts a model into parts that it does not have.
-
-    Raises:
-        ValueError: naming the axis and what it must divide.
-    """
+    """Refuse a plan that cuts a model into parts that it does not have, naming the axis and what it must divide."""
     if plan.pp > model.layers:
         raise ValueError(f"pp = {plan.pp}: {model.name} has {model.layers} layers")
     if plan.ep > 1 and (not model.experts or model.experts % plan.ep):

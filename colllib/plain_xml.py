@@ -12,11 +12,7 @@ MOST_TEXT, MOST_DEPTH = 32 * 2**20, 50
 
 
 def parsed(text: str, root: str) -> Element:
-    """The tree of a document.
-
-    Args:
-        text: the document.
-        root: the name that its outermost element must have.
+    """The tree of a document whose outermost element must have the name `root`.
 
     Raises:
         ValueError: if it is over 32 MiB, no XML, has a document type, is nested over 50 deep, or begins otherwise.
@@ -56,11 +52,7 @@ def parsed(text: str, root: str) -> Element:
 
 
 def number(element: Element, name: str, least: int = 0) -> int:
-    """A whole number among the attributes.
-
-    Raises:
-        ValueError: if it is missing, no number, or too small.
-    """
+    """A whole number among the attributes; refused if it is missing, no number, or too small."""
     text = element.get(name)
     try:
         value = int(text or "")

@@ -13,19 +13,13 @@ from colllib.ladder import Entry, Rung, entry
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the realistic ladder: an entry, and what its topology is said to lose.
-
-    Attributes:
-        primitive, name, on: which entry it is.
-        eta: the coefficients of its topology in Lu's profile.
-        label: what tables call it.
-    """
+    """One line of the realistic ladder: an entry, and what its topology is said to lose."""
 
     primitive: str
     name: str
     on: str
-    eta: Eta
-    label: str
+    eta: Eta  # the coefficients of its topology in Lu's profile
+    label: str  # what tables call it
 
     @property
     def entry(self) -> Entry:
@@ -33,7 +27,7 @@ class Line:
         return entry(self.primitive, self.name, self.on)
 
     def ideal(self, **price: Any) -> Rung:
-        """Priced without coefficients: message, alpha and bandwidth as for `Entry.priced`."""
+        """Priced without coefficients, as by `Entry.priced`."""
         return self.entry.priced(**price)
 
     def real(self, **price: Any) -> Rung:
@@ -48,15 +42,9 @@ class Line:
 
 
 def break_even(slower: Line, faster: Line, **price: Any) -> float | None:
-    """The eta_beta of the faster line's topology at which it takes as long as the slower line.
+    """The eta_beta of the faster line's topology, to four digits, at which it takes as long as the slower line.
 
-    Args:
-        slower: with its own coefficients.
-        faster: with its own eta_alpha, and eta_beta falling from 1.
-        price: message, alpha and bandwidth as for `Entry.priced`.
-
-    Returns:
-        The coefficient to four digits, or None if the line is not faster even at 1.
+    None if it is not faster even at 1.
 
     >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
     >>> round(break_even(line("all-gather", "recursive-doubling"), line("all-gather", "in-network"), **price), 2)
@@ -102,15 +90,12 @@ def lines_of(primitive: str) -> tuple[Line, ...]:
 
 
 def line(primitive: str, name: str) -> Line:
-    """The line of an algorithm.
-
-    Raises:
-        ValueError: if there is none.
+    """The line of an algorithm; refused if there is none.
 
     >>> line("all-reduce", "dim-ring").entry.cost()
     Cost(n_alpha=42, n_beta=511/256)
     """
-    for found in LINES:
-        if (found.primitive, found.name) == (primitive, name):
-            return found
-    raise ValueError(f"no line for {primitive} by {name}")
+    found = [line for line in lines_of(primitive) if line.name == name]
+    if not found:
+        raise ValueError(f"no line for {primitive} by {name}")
+    return found[0]

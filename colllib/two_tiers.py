@@ -35,12 +35,7 @@ def cluster(name: str) -> Topology:
 
 
 def price(name: str, message: float = ANCHOR_MESSAGE, kept: Sequence[float] = (1, 1)) -> dict[str, Any]:
-    """Message, alphas and bandwidths of a cluster, as prices take them.
-
-    Args:
-        name: of `CLUSTERS`.
-        message: M in bytes.
-        kept: which part of BW the boxes keep under load, and which part all tiers outside.
+    """Message, alphas and bandwidths of one of `CLUSTERS`, whose boxes and outer tiers keep a part of BW under load.
 
     >>> price("8 NVL72 pods", kept=(1, 0.8))["bandwidth"]
     (900000000000.0, 80000000000.0, 80000000000.0)
@@ -65,21 +60,14 @@ def rungs(primitive: str, name: str, message: float = ANCHOR_MESSAGE) -> list[Ru
 
 @dataclass(frozen=True)
 class TwoTiers:
-    """A hierarchical schedule over B boxes of G ranks, a card for each, in one piece and in the order that is right.
-
-    Attributes:
-        primitive: its name.
-        tiers: the algorithm of both tiers.
-        inner, outer: latencies in the boxes and between them.
-        port, card: bytes in units of M on the busiest port of a box and the busiest card, added up over the steps.
-    """
+    """A hierarchical schedule over B boxes of G ranks, a card for each, in one piece and in the order that is right."""
 
     primitive: str
-    tiers: str
-    inner: Formula
-    outer: Formula
-    port: Formula
-    card: Formula
+    tiers: str  # the algorithm of both
+    inner: Formula  # latencies in the boxes
+    outer: Formula  # and between them
+    port: Formula  # bytes in units of M on the busiest port of a box, added up over the steps
+    card: Formula  # and on the busiest card
 
 
 def _form(primitive: str, tiers: str, *texts: str) -> TwoTiers:

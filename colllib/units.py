@@ -33,7 +33,7 @@ _MOST_DIGITS = 18  # of a whole number, so that sums of a few fit a machine inte
 
 
 def parse(kind: str, text: str) -> float:
-    """Read a quantity in bytes, seconds or bytes per second, as the floating-point number nearest to it.
+    """Read a message size, time or bandwidth in bytes, seconds or bytes per second, as the nearest float.
 
     Args:
         kind: "message size", "time" or "bandwidth".
@@ -60,16 +60,10 @@ def parse(kind: str, text: str) -> float:
 
 
 def whole(what: str, text: str, example: str, *, signed: bool = False) -> int:
-    """Read a whole number.
-
-    Args:
-        what: names it in an error.
-        text: its decimal digits, at most 18.
-        example: how it is written right.
-        signed: whether there may be a minus.
+    """Read a whole number of at most 18 decimal digits.
 
     Raises:
-        ValueError: if the text is anything else.
+        ValueError: if the text is anything else, saying what it is and, by an example, how it is written right.
 
     >>> whole("root", "3", "root=3"), whole("first", "-1", "first=0", signed=True)
     (3, -1)

@@ -40,7 +40,6 @@ def final_values(
     """What each rank holds of each block after the last step.
 
     Args:
-        schedule: on ranks only, without switches.
         start: start[rank][block], the rank's own value; read only where the rank is a source.
         combine: called as combine(held, arrived) where a message adds.
         wire: called as wire(sent, message), says what arrives of what was sent (default: the same): what
@@ -78,20 +77,13 @@ def final_values(
 
 
 def run_on(schedule: Schedule, buffers: Sequence[ArrayLike]) -> list[Numbers]:
-    """Run a schedule on each rank's send buffer and return each rank's receive buffer.
+    """Run a schedule on each rank's send buffer, cut along the first axis, and return each rank's receive buffer.
 
     A send buffer is the blocks that the rank holds before, in block order, end to end; a receive
     buffer is the blocks that it must hold after. For an all-reduce both are the vector, for an
     all-gather the shard and the whole, for an all-to-all one piece for and from each rank. What
-    a rank neither holds nor must hold is an empty array.
-
-    Args:
-        schedule: what to run. Additions happen in its order, so floating-point sums round as it
-            makes them round.
-        buffers: one array per rank, cut along the first axis.
-
-    Returns:
-        one array per rank, of the same type.
+    a rank neither holds nor must hold is an empty array. Floating-point sums round as the schedule's
+    order makes them round.
 
     Raises:
         ValueError: if there is not one buffer per rank, or their lengths cannot be cut into the
@@ -149,9 +141,8 @@ def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
 
 def _cut(schedule: Schedule, arrays: Sequence[Numbers], lengths: list[int]) -> list[list[Numbers | None]]:
     pieces: list[list[Numbers | None]] = [[None] * len(schedule.blocks) for _ in arrays]
-    for rank, held in enumerate(_held(schedule, "source")):
-        at = 0
-        for block in held:
-            pieces[rank][block] = arrays[rank][at : at + lengths[block]]
-            at += lengths[block]
+    for array, held, row in zip(arrays, _held(schedule, "source"), pieces, strict=True):
+        ends = np.cumsum([lengths[block] for block in held], dtype=int)
+        for block, piece in zip(held, np.split(array, ends), strict=False):
+            row[block] = piece
     return pieces

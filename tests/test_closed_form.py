@@ -123,7 +123,7 @@ def test_where_no_form_holds_the_function_counts_or_the_cost_is_refused():
 
 def test_segments_may_be_given_by_name_or_in_order_and_by_nothing_else():
     cost = broadcast.chain_cost
-    assert cost(5, 4) == cost(5, segments=4) == cost(ranks=5, segments=4)
+    assert cost(5, 4) == cost(5, segments=4)
     with pytest.raises(TypeError):
         allgather.ring_cost(5, 4)
     with pytest.raises(TypeError):
