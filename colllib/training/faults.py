@@ -31,7 +31,7 @@ def flipped(value: Singles, bit: int) -> Singles:
     found = np.array(value, dtype=np.float32)
     if not is_whole(bit) or not 0 <= bit < 32 or not found.size:
         raise ValueError(f"bit {bit} of {found.size} numbers: the first FP32 number has the bits 0 to 31")
-    found.view(np.uint32)[0] ^= np.uint32(1 << bit)
+    found.view(np.uint32)[0] ^= 1 << bit
     return found
 
 
@@ -265,8 +265,7 @@ def bf16(values: Singles) -> Singles:
     """
     single = np.asarray(values, dtype=np.float32)
     bits = single.view(np.uint32)
-    even = (bits >> np.uint32(16)) & np.uint32(1)
-    rounded = (bits + np.uint32(0x7FFF) + even) & np.uint32(0xFFFF0000)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
     return np.where(np.isnan(single), single, rounded.view(np.float32))
 
 
