@@ -37,4 +37,4 @@ def test_all_links_of_8x8x8_at_once(benchmark, name):
 def test_all_states_of_the_torus_player(benchmark):
     """Every schedule on every shape executed, every step drawn: what a build of the book pays."""
     benchmark.extra_info["target"] = "3 s"
-    benchmark.pedantic(lambda: torus_player().grid.json(), rounds=1)
+    benchmark.pedantic(lambda: torus_player().payload, rounds=1)

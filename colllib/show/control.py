@@ -1,11 +1,12 @@
 """What an explorer is made of: controls and quantities that the reader moves, parts that follow them."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from math import log10
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from colllib import units
 
@@ -62,16 +63,15 @@ class Control:
 
     def choices(self, state: State) -> dict[Any, str]:
         """The values on offer in `state`, each with its display text."""
-        given = {name: state[name] for name in self.depends_on}
-        values = self.values(**given) if callable(self.values) else self.values
-        if isinstance(values, Mapping):
-            found = {value: str(text) for value, text in values.items()}
-        else:
-            found = {}
-            for value in values:
-                if value in found:
+        values = (
+            self.values(**{name: state[name] for name in self.depends_on}) if callable(self.values) else self.values
+        )
+        if not isinstance(values, Mapping):
+            for value, times in Counter(values).items():
+                if times > 1:
                     raise ValueError(f"control {self.name!r} offers {value!r} twice; values must differ")
-                found[value] = self.format(value)
+            values = {value: self.format(value) for value in values}
+        found = {value: str(text) for value, text in values.items()}
         if not found:
             said = ", ".join(f"{name} = {value}" for name, value in state.items())
             where = f" where {said}" if state else ""
@@ -116,6 +116,7 @@ class Quantity:
     high: float
     start: float
     only_with: str = ""
+    depends_on: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in _TEXT:

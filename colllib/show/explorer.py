@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from colllib.show.control import Control, Part, Quantity, State
 from colllib.show.looks import Look, known
+from colllib.show.page import static_html
 from colllib.show.race import Race, Row
 from colllib.show.theme import typeset
 from colllib.show.views import Told, View
@@ -26,22 +27,6 @@ if TYPE_CHECKING:
 FEW = 3  # values that stand side by side
 MOST_STATES = 6_000
 MOST_BYTES = 6_000_000
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Every state, rendered: nested lists of fragment numbers over the controls, and the fragments; races and views."""
-
-    start: list[float]
-    controls: list[dict[str, Any]]
-    parts: list[dict[str, Any]]
-    fragments: list[str]
-    races: list[dict[str, Any]]
-    play: int | None
-
-    def json(self) -> str:
-        """The payload for the page's script, the same text on every machine."""
-        return _dense(vars(self))
 
 
 @dataclass(frozen=True)
@@ -58,7 +43,7 @@ class Explorer:
     >>> explorer = Explorer("Squares", [numbers], [square], lambda n: f"{n} times {n}")
     >>> explorer
     Explorer: Squares (Number n)
-    >>> explorer.grid.fragments[:2]
+    >>> explorer.grid["fragments"][:2]
     ['<p>0 squared is 0</p>', '<p>1 squared is 1</p>']
     """
 
@@ -79,24 +64,20 @@ class Explorer:
         names = [control.name for control in self.controls]
         if not names or not self.parts:
             raise ValueError(f"explorer {self.title!r} needs at least one control and one part")
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two controls have the name {name!r}; names must differ")
-        if self.play is not None and self.play not in names:
-            raise ValueError(f"play names {self.play!r}, which is no control; the controls are {', '.join(names)}")
         for place, control in enumerate(self.controls):
-            for name in control.depends_on if isinstance(control, Control) else ():
-                if name not in names[:place]:
-                    raise ValueError(f"control {control.name!r} depends on {name!r}, which is no earlier control")
+            if control.name in names[:place]:
+                raise ValueError(f"two controls have the name {control.name!r}; names must differ")
+            _refuse_unknown(
+                f"control {control.name!r} depends on", control.depends_on, names[:place], "earlier control"
+            )
         chosen = [control.name for control in self.controls if isinstance(control, Control)]
+        _refuse_unknown("play names", [self.play] if self.play else [], chosen)
         for control in self.controls:
-            if isinstance(control, Quantity) and control.only_with not in ("", *chosen):
-                raise ValueError(f"quantity {control.name!r} is shown with {control.only_with!r}, which is no control")
+            if isinstance(control, Quantity) and control.only_with:
+                _refuse_unknown(f"quantity {control.name!r} is shown with", [control.only_with], chosen)
         for number, part in enumerate(self.all_parts):
-            for name in part.race.depends_on if isinstance(part, View) else part.depends_on:
-                if name not in chosen:
-                    what = f"{self._part_name(number)} depends on {name!r}"
-                    raise ValueError(f"{what}, which is no control; the controls are {', '.join(chosen)}")
+            needed = part.race.depends_on if isinstance(part, View) else part.depends_on
+            _refuse_unknown(f"{self._part_name(number)} depends on", needed, chosen)
         self.start  # noqa: B018  (raises where a start value is not on offer)
 
     def __repr__(self) -> str:
@@ -158,8 +139,7 @@ class Explorer:
 
     def needs(self, place: int) -> tuple[int, ...]:
         """The earlier controls that decide what control number `place` offers."""
-        control = self.controls[place]
-        return () if isinstance(control, Quantity) else self.closure(control.depends_on)
+        return self.closure(self.controls[place].depends_on)
 
     def closure(self, names: Sequence[str]) -> tuple[int, ...]:
         """The controls named, and those that decide what they offer, in order."""
@@ -218,11 +198,14 @@ class Explorer:
         name = self.controls[on[0]].name
         return [self.tree(on[1:], leaf, {**state, name: value}) for value in self.choices(on[0], state)]
 
-    def _limit(self, on: Sequence[int], what: str) -> None:
+    def _limited(self, names: Sequence[str], what: str) -> tuple[int, ...]:
+        """The `closure` of the controls that `what` depends on, whose states a page can hold."""
+        on = self.closure(names)
         if sum(1 for _ in islice(self.states(on), MOST_STATES + 1)) > MOST_STATES:
             raise ValueError(
                 f"{what} has more than {MOST_STATES:,} states; let it depend on fewer controls, or offer fewer values"
             )
+        return on
 
     # -- rendering ------------------------------------------------------------------------
 
@@ -237,44 +220,51 @@ class Explorer:
         return self._rendered[key]
 
     @cached_property
-    def grid(self) -> Grid:
-        """Every part in every state; raises ValueError where that is too much for a page."""
+    def grid(self) -> dict[str, Any]:
+        """Every state, rendered: nested lists of fragment numbers over the controls, and the fragments; races, views.
+
+        Raises:
+            ValueError: where something has too many states for a page.
+        """
         made: dict[str, int] = {}
-
-        def placed(number: int) -> Callable[[State], int]:
-            return lambda state: made.setdefault(self.render(number, state), len(made))
-
         races = list(dict.fromkeys(part.race for part in self.all_parts if isinstance(part, View)))
         parts = []
         for number, part in enumerate(self.all_parts):
             if isinstance(part, View):
                 parts.append({"race": races.index(part.race), **part.options()})
                 continue
-            on = self.closure(part.depends_on)
-            self._limit(on, f"{self._part_name(number)} ({', '.join(part.depends_on)})")
-            parts.append({"on": on, "tree": self.tree(on, placed(number))})
-        start = [
-            self.start[control.name]
-            if isinstance(control, Quantity)
-            else list(self.choices(place, self.start)).index(self.start[control.name])
-            for place, control in enumerate(self.controls)
-        ]
+            on = self._limited(part.depends_on, f"{self._part_name(number)} ({', '.join(part.depends_on)})")
+            placed = partial(lambda number, state: made.setdefault(self.render(number, state), len(made)), number)
+            parts.append({"on": on, "tree": self.tree(on, placed)})
         names = [control.name for control in self.controls]
-        grid = Grid(
-            start,
-            [self._offer(place) for place in range(len(names))],
-            parts,
-            list(made),
-            [self._race(race) for race in races],
-            names.index(self.play) if self.play else None,
-        )
-        if len(grid.json().encode()) > MOST_BYTES:
-            size = len(grid.json().encode()) / 1e6
+        return {
+            "start": [self._place_of(self.start[name], place) for place, name in enumerate(names)],
+            "controls": [self._offer(place) for place in range(len(names))],
+            "parts": parts,
+            "fragments": list(made),
+            "races": [self._race(race) for race in races],
+            "play": names.index(self.play) if self.play else None,
+        }
+
+    @cached_property
+    def payload(self) -> str:
+        """The grid for the page's script, the same text on every machine.
+
+        Raises:
+            ValueError: if it is too large for a page.
+        """
+        text = _dense(self.grid)
+        if (size := len(text.encode())) > MOST_BYTES:
             raise ValueError(
-                f"explorer {self.title!r} unpacks to {size:.1f} MB, over the {MOST_BYTES / 1e6:g} MB a page can take; "
-                "offer fewer values, or split large parts"
+                f"explorer {self.title!r} unpacks to {size / 1e6:.1f} MB, over the {MOST_BYTES / 1e6:g} MB a page can "
+                "take; offer fewer values, or split large parts"
             )
-        return grid
+        return text
+
+    def _place_of(self, value: Any, place: int) -> float:
+        """A value of control number `place` as the page has it: that of a quantity itself, of a choice its number."""
+        control = self.controls[place]
+        return value if isinstance(control, Quantity) else list(self.choices(place, self.start)).index(value)
 
     def _offer(self, place: int) -> dict[str, Any]:
         """What the page needs to know of a control."""
@@ -282,13 +272,9 @@ class Explorer:
         if isinstance(control, Quantity):
             found: dict[str, Any] = {"name": control.name, "kind": control.kind, "marks": control.marks}
             return found | ({"with": control.only_with} if control.only_with else {})
-        on = self.needs(place)
-        self._limit(on, f"the range of control {control.name!r}")
-        found = {
-            "name": control.name,
-            "on": on,
-            "tree": self.tree(on, lambda state: list(self.choices(place, state).values())),
-        }
+        on = self._limited(control.depends_on, f"the range of control {control.name!r}")
+        tree = self.tree(on, lambda state: list(self.choices(place, state).values()))
+        found = {"name": control.name, "on": on, "tree": tree}
         values = [] if callable(control.values) else list(control.values)
         if any(isinstance(value, int | float) and str(value) != control.format(value) for value in values):
             found["numbers"] = values
@@ -296,8 +282,7 @@ class Explorer:
 
     def _race(self, race: Race) -> dict[str, Any]:
         """The rows of a race in every state of its controls; equal ones once."""
-        on = self.closure(race.depends_on)
-        self._limit(on, f"a race ({', '.join(race.depends_on)})")
+        on = self._limited(race.depends_on, f"a race ({', '.join(race.depends_on)})")
         rows: dict[str, int] = {}
         ways: dict[str, int] = {}
 
@@ -328,8 +313,6 @@ class Explorer:
 
     @cached_property
     def _html(self) -> str:
-        from colllib.show.page import static_html
-
         return static_html(self)
 
     def _repr_html_(self) -> str:
@@ -340,6 +323,12 @@ class Explorer:
         view = self.live.box._repr_mimebundle_()
         bundle.update({kind: data for kind, data in view.items() if kind.endswith("widget-view+json")})
         return bundle
+
+
+def _refuse_unknown(what: str, wanted: Iterable[str], offered: Sequence[str], kind: str = "control") -> None:
+    for name in wanted:
+        if name not in offered:
+            raise ValueError(f"{what} {name!r}, which is no {kind}; the {kind}s are {', '.join(offered)}")
 
 
 def _dense(data: object) -> str:

@@ -28,7 +28,7 @@ def _control(explorer: Explorer, place: int) -> str:
         value = explorer.start[control.name]
         return _typed(place, control.label, control.text(value), control.at(value), len(control.marks), only)
     texts = list(explorer.choices(place, explorer.start).values())
-    at = int(explorer.grid.start[place])
+    at = int(explorer.grid["start"][place])
     form = explorer.form(place)
     if not form:
         return ""
@@ -123,7 +123,7 @@ def static_html(explorer: Explorer) -> str:
 
     The payload's digest is of what it unpacks to: the packed bytes may differ between builds of zlib.
     """
-    payload = explorer.grid.json()
+    payload = explorer.payload
     packed = base64.b64encode(zlib.compress(payload.encode(), 9)).decode()
     parts = "".join(_part(explorer, k) for k in explorer.order)
     controls = "".join(_control(explorer, k) for k in range(len(explorer.controls)))

@@ -120,7 +120,7 @@ def test_a_thousand_random_settings_are_drawn_by_the_page_as_python_draws_them(t
 
 def test_the_states_behind_the_page_stay_small(explorers):
     """Of those whose states take longest to count."""
-    size = {explorer.address: len(explorer.grid.json()) for explorer in explorers}
+    size = {explorer.address: len(explorer.payload) for explorer in explorers}
     assert size["switch"] < 400_000
     assert size["pat"] < 1_500_000
 

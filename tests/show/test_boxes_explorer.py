@@ -187,5 +187,5 @@ def test_the_page_is_built_from_at_most_600_executions(monkeypatch):
     for cached in ("row", "counted"):
         monkeypatch.setattr(MODULE, cached, getattr(MODULE, cached).__wrapped__)
     monkeypatch.setattr(MODULE, "counted", functools.cache(MODULE.counted))
-    assert boxes_explorer().grid.races
+    assert boxes_explorer().grid["races"]
     assert 100 < len(asked) <= 600

@@ -66,7 +66,7 @@ def test_it_starts_where_busbw_exceeds_the_wire(explorer):
 
 
 def test_it_stays_within_a_page(explorer):
-    assert len(explorer.grid.json()) < 200_000
+    assert len(explorer.payload) < 200_000
 
 
 def test_the_note_calls_the_line_of_the_wire_what_it_is_drawn_as(explorer):

@@ -77,7 +77,7 @@ def test_equal_fragments_are_kept_once_and_rendered_once_a_state():
     calls = []
     parity = Part(lambda n: calls.append(n) or f"<p>{n % 2}</p>")
     grid = Explorer("Parity", [Control("n", "n", range(10))], [parity, parity], summary=lambda n: "x").grid
-    assert grid.fragments == ["<p>0</p>", "<p>1</p>", "x"]
+    assert grid["fragments"] == ["<p>0</p>", "<p>1</p>", "x"]
     assert sorted(calls) == sorted([*range(10)] * 2)
 
 
@@ -93,15 +93,15 @@ def test_a_dependent_range_brings_its_controls_along():
     kind = Control("kind", "Kind", ["a", "b"])
     explorer = Explorer("x", [N, kind, step], [Part(lambda step: f"<p>step {step}</p>")], summary=SAID)
     assert explorer.closure(("step",)) == (0, 2)
-    assert [len(texts) for texts in explorer.grid.controls[2]["tree"]] == [2, 4, 8]
-    assert [len(row) for row in explorer.grid.parts[0]["tree"]] == [2, 4, 8]
-    assert len([f for f in explorer.grid.fragments if "step" in f]) == 8
+    assert [len(texts) for texts in explorer.grid["controls"][2]["tree"]] == [2, 4, 8]
+    assert [len(row) for row in explorer.grid["parts"][0]["tree"]] == [2, 4, 8]
+    assert len([f for f in explorer.grid["fragments"] if "step" in f]) == 8
 
 
 def test_a_summary_may_depend_on_fewer_controls():
     big = [Control(name, name, range(100)) for name in "abc"]
     part = Part(lambda b: "<p></p>")
-    assert len(Explorer("x", big, [part], summary=lambda a: f"a is {a}").grid.fragments) == 101
+    assert len(Explorer("x", big, [part], summary=lambda a: f"a is {a}").grid["fragments"]) == 101
 
 
 def test_controls_whose_names_are_only_known_later_are_named_beside_the_function():
@@ -109,8 +109,8 @@ def test_controls_whose_names_are_only_known_later_are_named_beside_the_function
     part = Part(lambda **state: f"<p>{state[name]}</p>", depends_on=(name,))
     half = Control("half", "Half", lambda **state: range(state[name] // 2), depends_on=(name,))
     explorer = Explorer("x", [N, half], [part], summary=lambda: "fixed")
-    assert explorer.grid.fragments == ["<p>2</p>", "<p>4</p>", "<p>8</p>", "fixed"]
-    assert [len(texts) for texts in explorer.grid.controls[1]["tree"]] == [1, 2, 4]
+    assert explorer.grid["fragments"] == ["<p>2</p>", "<p>4</p>", "<p>8</p>", "fixed"]
+    assert [len(texts) for texts in explorer.grid["controls"][1]["tree"]] == [1, 2, 4]
 
 
 def test_text_is_escaped_everywhere():
@@ -197,7 +197,9 @@ def test_fragments_may_be_charts_tables_or_text():
             r"part 1 \(n\) has more than 6,000",
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", range(4))], [Part(lambda n: f"{n} " * 10**6)], summary=SAID).grid,
+            lambda: (
+                Explorer("x", [Control("n", "N", range(4))], [Part(lambda n: f"{n} " * 10**6)], summary=SAID).payload
+            ),
             "unpacks to .* MB, over the 6 MB",
         ),
     ],

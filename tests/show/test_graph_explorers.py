@@ -96,12 +96,12 @@ def test_the_names_of_a_line_graph_say_which_links_follow_each_other():
 @pytest.mark.parametrize("explorer", [graph_player(), breadth_first_explorer(), expansion_explorer()], ids=repr)
 def test_every_state_fits_a_page(explorer):
     assert len(explorer._html) < 400_000
-    assert len(explorer.grid.fragments) > 100
+    assert len(explorer.grid["fragments"]) > 100
 
 
 @pytest.mark.parametrize("explorer", [graph_player(), expansion_explorer()], ids=repr)
 def test_one_rank_has_a_shard_and_several_have_it(explorer):
-    found = re.findall(r"(\d+) of \d+ ranks (ha\w+) the shard", " ".join(explorer.grid.fragments))
+    found = re.findall(r"(\d+) of \d+ ranks (ha\w+) the shard", " ".join(explorer.grid["fragments"]))
     assert {verb for count, verb in found if count == "1"} == {"has"}
     assert {verb for count, verb in found if count != "1"} == {"have"}
 

@@ -114,5 +114,5 @@ def test_what_the_chapter_asks_for_can_be_found():
 
 
 def test_the_grids_stay_small():
-    assert len(REALISTIC.grid.json()) < 50_000
-    assert len(ladder_explorer(QUICK).grid.json()) < 50_000
+    assert len(REALISTIC.payload) < 50_000
+    assert len(ladder_explorer(QUICK).payload) < 50_000

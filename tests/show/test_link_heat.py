@@ -89,7 +89,7 @@ def test_picture_and_alt_text_say_the_same():
 
 def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():
     explorer = link_heat_explorer()
-    assert len(explorer.grid.json().encode()) < 5_000_000
+    assert len(explorer.payload.encode()) < 5_000_000
     start = explorer.start
     found = heat(start["shape"], start["rule"])
     assert max(found.loads) > floor("all-to-all", found.run.topology).n_beta

@@ -63,7 +63,7 @@ def test_the_chapter_names_the_steps_right():
 
 def test_what_the_explorer_says_and_draws():
     explorer = link_steps_explorer()
-    assert len(explorer.grid.json().encode()) < 2_000_000
+    assert len(explorer.payload.encode()) < 2_000_000
     said = [explorer.render(k, {"way": "bundles: X first", "step": 2}) for k in range(3)]
     assert "160 of 240 blocks have arrived" in said[1]
     assert "160 of 240" in said[2]

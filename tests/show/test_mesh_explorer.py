@@ -74,4 +74,4 @@ def test_table_pictures_and_summary_agree(collective):
 
 def test_it_starts_where_mesh_and_torus_differ_most_visibly():
     assert EXPLORER.start == {"collective": "all-to-all, relayed", "dims": (8, 8)}
-    assert len(EXPLORER.grid.json()) < 4_000_000
+    assert len(EXPLORER.payload) < 4_000_000

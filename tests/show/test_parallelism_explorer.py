@@ -73,5 +73,5 @@ def test_one_gpu_a_group_sends_nothing_on_that_axis():
 
 
 def test_it_fits_into_a_page():
-    assert len(EXPLORER.grid.json()) < 3_000_000
+    assert len(EXPLORER.payload) < 3_000_000
     assert len(EXPLORER._repr_html_()) < 300_000

@@ -75,4 +75,4 @@ def test_it_starts_where_the_usual_formula_fails():
     start = EXPLORER.start
     assert start == {"kind": "2-D torus", "size": (5, 4)}
     assert bisection(torus((5, 4))).bandwidth != Fraction(2 * 20, 5)
-    assert len(EXPLORER.grid.json()) < 1_000_000
+    assert len(EXPLORER.payload) < 1_000_000
