@@ -15,7 +15,7 @@ from colllib.show.figure import Chart
 from colllib.show.lines import Curve, Frame, Mark, number, plot
 from colllib.show.looks import letters, looks
 from colllib.show.race import BOUND
-from colllib.show.table import Align, Table
+from colllib.show.table import Table
 from colllib.show.views import keys, listed
 from colllib.topology import star
 
@@ -39,11 +39,7 @@ def _costs(algorithm: Algorithm, segments: int, ranks: int) -> dict[str, Cost]:
 
 
 def entries(primitive: str, ranks: int, ports: str) -> list[tuple[str, int, Cost]]:
-    """Every algorithm that serves N ranks, executed, with its number of segments: the pipelined ones at several.
-
-    >>> [name for name, *_ in entries("all-gather", 6, "one")]
-    ['ring', 'Bruck', 'PAT']
-    """
+    """Every algorithm that serves N ranks, executed, with its number of segments: the pipelined ones at several."""
     return [
         (algorithm.label, segments, _costs(algorithm, segments, ranks)[ports])
         for algorithm in of(primitive)
@@ -91,9 +87,7 @@ def _table(primitive: str, n: int, ports: str) -> Table:
         over = [f"{float(Fraction(value) / Fraction(least)):.2f}" for value, least in pairs]
         rows.append((name, segments if segments > 1 else "", cost.n_alpha, over[0], str(cost.n_beta), over[1]))
     headers = ["algorithm", "P", "n_alpha", "over bound", "n_beta", "over bound"]
-    right: Align = "right"
-    align: tuple[Align, ...] = ("left", right, right, right, right, right)
-    return Table(headers, rows, f"Executed on {PORTS[ports]} per rank", align=align, lit=True)
+    return Table(headers, rows, f"Executed on {PORTS[ports]} per rank", align=("left", *["right"] * 5), lit=True)
 
 
 def _plane(primitive: str, n: int, ports: str) -> Chart:
@@ -120,12 +114,12 @@ def _plane(primitive: str, n: int, ports: str) -> Chart:
 
 def _summary(primitive: str, n: int, ports: str) -> str:
     bound = _bound(primitive, n, ports)
-    found = [
-        (label + (f" in {segments} segments" if segments > 1 else ""), cost)
+    found = {
+        label + (f" in {segments} segments" if segments > 1 else ""): cost
         for label, segments, cost in entries(primitive, n, ports)
-    ]
-    steps = [label for label, cost in found if cost.n_alpha == bound.n_alpha]
-    load = [label for label, cost in found if cost.n_beta == bound.n_beta]
+    }
+    steps = [label for label, cost in found.items() if cost.n_alpha == bound.n_alpha]
+    load = [label for label, cost in found.items() if cost.n_beta == bound.n_beta]
     both = [label for label in steps if label in load]
     described = f"On {PORTS[ports]}, at N = {n}: "
     if both:

@@ -22,11 +22,7 @@ ROW = 40.0
 
 
 def fast_and_slow() -> Topology:
-    """A ring of 8 with chords to the opposite rank, whose ring links are twice as fast as its chords.
-
-    >>> fast_and_slow().num_links
-    24
-    """
+    """A ring of 8 with chords to the opposite rank, whose ring links are twice as fast as its chords."""
     ring = [(k, (k + way) % 8) for k in range(8) for way in (1, -1)]
     chords = [(k, (k + 4) % 8) for k in range(8)]
     return from_links("fast ring, slow chords", 8, ring + chords, bandwidth=[2] * 16 + [1] * 8)
@@ -201,17 +197,13 @@ def breadth_first_explorer() -> Explorer:
         [
             Control("graph", "Graph", GRAPHS, "kautz:4x11", "select"),
             Control("receiver", "Receiver u", lambda graph: range(min(14, plan_of(graph).topology.ranks)), 1),
-            Control("step", "Step t", _steps, 2),
+            Control("step", "Step t", lambda graph, receiver: range(1, plan_of(graph).hops[receiver].max() + 1), 2),
         ],
         [Part(_picture, "Whose shards come, and by which links"), Part(_words, "What limits the step")],
         _summary,
         "step",
         "breadth-first",
     )
-
-
-def _steps(graph: str, receiver: int) -> range:
-    return range(1, int(plan_of(graph).hops[receiver].max()) + 1)
 
 
 def _picture(graph: str, receiver: int, step: int) -> Drawing:
@@ -223,18 +215,16 @@ def _words(graph: str, receiver: int, step: int) -> str:
     links = [f"{w} → {here.receiver}" for k, w in enumerate(here.neighbors) if here.is_tight(k)]
     width = sum(here.transport.capacity[k] for k in range(len(here.neighbors)) if here.is_tight(k))
     most = max(here.plan.layers[here.step - 1].loads)
-    count = len(here.tight_owners)
-    whole = "No receiver has a larger U in this step."
+    count, whole = len(here.tight_owners), "No receiver has a larger U in this step."
     if most > here.least:
         whole = f"The largest U of any receiver in this step is <b>{most}</b>, and the step waits for it."
-    unit = "link" if max(here.transport.capacity) == 1 else "unit of capacity"
-    over = f"1 {unit}" if width == 1 else f"{width} {unit.replace('link', 'links').replace('unit ', 'units ')}"
+    over = several(width, "link") if max(here.transport.capacity) == 1 else f"{several(width, 'unit')} of capacity"
     return (
         f"<p><b>Tight set:</b> {', '.join(links)}. {count} of {len(here.owners)} shards can come by no other link: "
         f"{shards(Fraction(count))} over {over}, so <b>U ≥ {here.least}</b>; the division above attains it.</p>"
         f"<p>{whole} Over all {len(here.plan.layers)} steps the graph "
-        f"needs {shards(sum(here.plan.loads, Fraction(0)))} a link, with every shard in {here.plan.pieces} "
-        f"piece{'s' * (here.plan.pieces > 1)}.</p>"
+        f"needs {shards(sum(here.plan.loads, Fraction(0)))} a link, with every shard in "
+        f"{several(here.plan.pieces, 'piece')}.</p>"
     )
 
 

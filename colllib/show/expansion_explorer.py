@@ -1,6 +1,5 @@
 """Expansions, step by step: a small graph, the larger one that it becomes, and a shard's way through both."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -62,6 +61,11 @@ class Expanded:
         """The all-gather of the base."""
         return breadth_first.all_gather(self.small)
 
+    @cached_property
+    def links(self) -> list[tuple[int, int]]:
+        """Those of the base, which are the ranks of its line graph."""
+        return list(zip(*(end.tolist() for end in arcs(self.small)), strict=True))
+
     @property
     def graph(self) -> str:
         """The expression of the larger graph."""
@@ -70,21 +74,20 @@ class Expanded:
     @cached_property
     def run(self) -> Execution:
         """The expanded schedule, executed on the expanded graph."""
-        build: Mapping[str, Callable[[], Schedule]] = {
-            "line-graph": lambda: expansion.line_graph(self.before, self.small),
-            "degree": lambda: expansion.degree_expansion(self.before, self.small, 2),
-            "power": lambda: expansion.cartesian_product(self.before, self.before),
-        }
-        return execute(build[self.kind](), find(self.graph))
+        if self.kind == "line-graph":
+            schedule = expansion.line_graph(self.before, self.small)
+        elif self.kind == "degree":
+            schedule = expansion.degree_expansion(self.before, self.small, 2)
+        else:
+            schedule = expansion.cartesian_product(self.before, self.before)
+        return execute(schedule, find(self.graph))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Of the larger graph's ranks, in letters of the base's: a link, a copy with its number, or a pair."""
         ranks = self.small.ranks
         if self.kind == "line-graph":
-            return tuple(
-                letter(a) + letter(b) for a, b in zip(*(end.tolist() for end in arcs(self.small)), strict=True)
-            )
+            return tuple(letter(a) + letter(b) for a, b in self.links)
         if self.kind == "degree":
             return tuple(f"{letter(rank % ranks)}{rank // ranks + 1}" for rank in range(2 * ranks))
         return tuple(letter(rank % ranks) + letter(rank // ranks) for rank in range(ranks**2))
@@ -93,7 +96,7 @@ class Expanded:
         """Which rank of the base broadcasts when the larger graph does a step for a rank, and its step; -1 for none."""
         ranks, steps = self.small.ranks, self.before.num_steps
         if self.kind == "line-graph":
-            return int(arcs(self.small)[1][rank]), step - 1
+            return self.links[rank][1], step - 1
         if self.kind == "degree":
             return rank % ranks, step if step <= steps else -1
         return (rank % ranks, step) if step <= steps else (rank // ranks, step - steps)
@@ -193,15 +196,14 @@ def _picture(kind: str, base: str, rank: int, step: int) -> str:
     # the first step of a line graph goes from a link to those that follow it: in the base, over the link itself
     loads = small.carried[when - 1] if when > 0 else {}
     if kind == "line-graph" and when <= 0:
-        loads = {(int(arcs(here.small)[0][rank]), owner): Fraction(1)}
+        loads = {here.links[rank]: Fraction(1)}
     picks = {k: f"rank={k}" for k in range(len(here.names))}
-    edges = dict(zip(zip(*(end.tolist() for end in arcs(here.small)), strict=True), picks.values(), strict=False))
+    edges = {link: picks[k] for k, link in enumerate(here.links)} if kind == "line-graph" else None
 
     def draw(pen: Pen) -> None:
         pen.text(0, -radius - 32, f"base: {BASES[base]}", "q")
         look = {owner: ("i", -1)} | {k: ("i", 0) for k in small.holders(max(when, 0)) if k != owner}
-        by_link = edges if kind == "line-graph" else None
-        around(pen, here.small, (0, 0), radius, loads=loads, look=look, names=names, picks=by_link)
+        around(pen, here.small, (0, 0), radius, loads=loads, look=look, names=names, picks=edges)
         left, top = (PANEL / 2 + 30, -radius) if pen.wide else (-ROOM / 2, radius + 62)
         pen.text(left + ROOM / 2, top - 32, f"{KINDS[kind]}: the shard of {here.names[rank]}", "q")
         in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=here.names, picks=picks)
@@ -219,9 +221,7 @@ def _costs(kind: str, base: str) -> Table:
         ("made anew", large.ranks, degree(large), anew.schedule.num_steps, node_beta(anew)),
         ("least", "", "", "", Fraction(large.ranks - 1, large.ranks)),
     ]
-    return Table(
-        ["all-gather", "N", "d", "steps", "bytes, M/B"], rows, align=("left", "right", "right", "right", "right")
-    )
+    return Table(["all-gather", "N", "d", "steps", "bytes, M/B"], rows, align=("left", *["right"] * 4))
 
 
 def _summary(kind: str, base: str, rank: int, step: int) -> str:

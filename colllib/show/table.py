@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from tabulate import tabulate
 
 from colllib.show.theme import escape, style, typeset
 
-Align = Literal["left", "right", "center"]
+ALIGN = ("left", "right", "center")
 
 
 def _numeric(cell: object) -> bool:
@@ -40,7 +39,7 @@ class Table:
     headers: Sequence[str]
     rows: Sequence[Sequence[object]]
     caption: str | None = None
-    align: Sequence[Align] | None = None
+    align: Sequence[str] | None = None
     lit: bool = False
 
     def __post_init__(self) -> None:
@@ -49,15 +48,14 @@ class Table:
         for place, row in enumerate(self.rows, 1):
             if len(row) != len(self.headers):
                 raise ValueError(f"row {place} has {len(row)} cells; the headers say {len(self.headers)}")
-        if self.align is not None:
-            if len(self.align) != len(self.headers):
-                raise ValueError(f"align names {len(self.align)} columns; the headers say {len(self.headers)}")
-            for wanted in self.align:
-                if wanted not in ("left", "right", "center"):
-                    raise ValueError(f"align {wanted!r} is not left, right or center")
+        if self.align is not None and len(self.align) != len(self.headers):
+            raise ValueError(f"align names {len(self.align)} columns; the headers say {len(self.headers)}")
+        for wanted in self.align or ():
+            if wanted not in ALIGN:
+                raise ValueError(f"align {wanted!r} is not {ALIGN[0]}, {ALIGN[1]} or {ALIGN[2]}")
 
     @property
-    def columns(self) -> tuple[Align, ...]:
+    def columns(self) -> tuple[str, ...]:
         """The alignment in use: the one given, else right for columns of numbers; a row's name that only begins with
         one ("4 × 4", "8 boxes of 8") is a text."""
         if self.align is not None:
