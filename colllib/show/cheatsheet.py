@@ -19,6 +19,13 @@ ANCHORS = {
     "mesh": "mesh:8x8x8",
     "full-mesh": "full-mesh:512",
 }
+#: A primitive, with the one whose schedules are its own backwards.
+_BACKWARDS = {
+    "broadcast": "broadcast, reduce",
+    "all-gather": "all-gather, reduce-scatter",
+    "all-reduce": "all-reduce",
+    "all-to-all": "all-to-all",
+}
 
 
 def closed_forms(kind: str) -> str:
@@ -31,11 +38,11 @@ def closed_forms(kind: str) -> str:
     | all-to-all | direct | $1$ | $\\frac{1}{N}$ | any | 535\u00a0ns |
     """
     spec, rows = ANCHORS[kind], []
-    backwards = [("broadcast", "reduce"), ("all-gather", "reduce-scatter"), ("all-reduce",), ("all-to-all",)]
     # a switch adds on the way up and replicates on the way down: the one is not the other backwards
-    for primitives in [(name,) for name in ladder.PRIMITIVES] if kind == "inc-star" else backwards:
-        for place, way in enumerate(_in_order(primitives[0], spec)):
-            rows.append(["" if place else ", ".join(primitives), *_cells(way)])
+    both = {name: name for name in ladder.PRIMITIVES} if kind == "inc-star" else _BACKWARDS
+    for primitive, named in both.items():
+        for place, way in enumerate(_in_order(primitive, spec)):
+            rows.append(["" if place else named, *_cells(way)])
     headers = ["primitive", "algorithm", r"latencies $n_\alpha$", r"bytes $n_\beta$", "for", fabric_name(spec)]
     return _table(headers, rows)
 
@@ -61,17 +68,14 @@ def _in_order(primitive: str, spec: str) -> list[Entry]:
     return sorted(found, key=lambda way: (_at_anchor(way).seconds, way.algorithm.label))
 
 
-_OTHER_WAY = {"recursive doubling": "recursive doubling, halving"}
-
-
 def _cells(way: Entry) -> list[str]:
     """The algorithm, its latencies and bytes, where that holds, and the time at the anchor."""
     rung = _at_anchor(way)
     form = way.algorithm.form(way.topology, rung.segments)
     time = _time(rung.seconds) + (f" $P={rung.segments}$" if rung.segments > 1 else "")
     name = way.algorithm.label
-    if way.algorithm.primitive == "all-gather":
-        name = _OTHER_WAY.get(name, name)
+    if (way.algorithm.primitive, name) == ("all-gather", "recursive doubling"):
+        name += ", halving"
     if form is None:
         return [name, f"({rung.cost.n_alpha})", f"({float(rung.cost.n_beta):.4g})", "no closed form", time]
     return [name, f"${form.n_alpha.tex}$", f"${form.n_beta.tex}$", form.holds.text, time]
@@ -99,13 +103,12 @@ def two_tiers() -> str:
     """
     name = next(iter(CLUSTERS))
     rows = []
-    backwards = {"broadcast": "broadcast, reduce", "all-gather": "all-gather, reduce-scatter"}
     for form in TWO_TIERS:
         algorithm = find(form.primitive, "hierarchical").configured({"tiers": form.tiers})
         rung = ladder.run(algorithm, cluster(name), **price(name), segments=1)
         parts = (f"${part.tex}$" for part in (form.inner, form.outer, form.port, form.card))
-        who = backwards.get(form.primitive, form.primitive)
-        rows.append([who, find(form.primitive, form.tiers).label, *parts, _time(rung.seconds)])
+        label = find(form.primitive, form.tiers).label
+        rows.append([_BACKWARDS[form.primitive], label, *parts, _time(rung.seconds)])
     headers = ["primitive", "both tiers", "latencies inside", "outside", "bytes on a port", "on a card", name]
     return _table(headers, rows)
 

@@ -79,25 +79,18 @@ def bars(
         if label not in values:
             raise ValueError(f"highlight {label!r} is not a bar; the bars are {', '.join(values)}")
     ranked = sorted(values.items(), key=lambda item: (item[1], item[0]))
-    low, high = ranked[0][1], ranked[-1][1]
-    floor = 10.0 ** math.floor(math.log10(low) - 1e-9) if log else 0.0
-
-    def share(value: float) -> float:
-        if log:
-            return math.log(value / floor) / math.log(high / floor)
-        return value / high if high else 0.0
-
+    low, high, hint = ranked[0][1], ranked[-1][1] or 1.0, ""
+    if log:
+        floor = 10.0 ** math.floor(math.log10(low) - 1e-9)
+        hint = f'<p class="cl-hint">Logarithmic scale; the bars start at {escape(value_format(floor))}.</p>'
     cells = []
     for label, value in ranked:
         tag = "b" if label in highlight else "span"
+        share = math.log(value / floor) / math.log(high / floor) if log else value / high
         cells.append(
-            f'<{tag}>{escape(label)}</{tag}><i><span class="cl-bar" '
-            f'style="width:{100 * share(value):.2f}%"></span></i>'
+            f'<{tag}>{escape(label)}</{tag}><i><span class="cl-bar" style="width:{100 * share:.2f}%"></span></i>'
             f"<{tag}>{escape(value_format(value))}</{tag}>"
         )
-    hint = ""
-    if log:
-        hint = f'<p class="cl-hint">Logarithmic scale; the bars start at {escape(value_format(floor))}.</p>'
     described = "; ".join(f"{label} {value_format(value)}" for label, value in ranked)
     alt = f"{title + '. ' if title else ''}Bar chart, lowest first: {described}."
     return Chart(f'<div class="cl-bars">{"".join(cells)}</div>{hint}', alt, title)

@@ -57,14 +57,14 @@ class Lasso:
 
 def _counts(on: Fabric) -> dict[str, Any]:
     """All links with their capacities, exactly, and the worst set."""
-    limit, grid = bound(on), on.topology.switches == 0
+    grid = on.topology.switches == 0
     return {
         "ranks": on.ranks,
         "nodes": on.nodes,
         "unit": [on.unit.numerator, on.unit.denominator],
         "rate": "GB/s" if on.topology.speeds else "BW",
         "links": [[a, b, int(on.capacity[a, b])] for a, b in np.argwhere(on.capacity).tolist()],
-        "worst": [node for node in limit.cut if node < on.ranks],
+        "worst": [node for node in bound(on).cut if node < on.ranks],
         "places": [
             f"row {rank // ACROSS}, column {rank % ACROSS}" if grid else f"box {rank // SIZE}"
             for rank in range(on.ranks)

@@ -9,16 +9,7 @@ from importlib import resources
 from string import ascii_letters
 
 #: Light-theme values of the series colors ``--cl-s1`` to ``--cl-s8`` (see ``static/theme.css``).
-SERIES = (
-    "#0b5cad",
-    "#a83f08",
-    "#17703a",
-    "#83359f",
-    "#086b76",
-    "#b0222f",
-    "#6c5d05",
-    "#57606a",
-)
+SERIES = ("#0b5cad", "#a83f08", "#17703a", "#83359f", "#086b76", "#b0222f", "#6c5d05", "#57606a")
 
 
 @cache
@@ -34,11 +25,8 @@ def style(*sheets: str) -> str:
     >>> style("theme").startswith('<style data-colllib="theme-')
     True
     """
-    found = []
-    for name in sheets:
-        text = " ".join(re.sub(r"/\*.*?\*/", "", asset(f"{name}.css"), flags=re.S).split())
-        found.append(shipped("style", name, text))
-    return "".join(found)
+    plain = {name: re.sub(r"/\*.*?\*/", "", asset(f"{name}.css"), flags=re.S) for name in sheets}
+    return "".join(shipped("style", name, " ".join(text.split())) for name, text in plain.items())
 
 
 @cache
