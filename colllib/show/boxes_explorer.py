@@ -113,12 +113,12 @@ def counted(p: str, name: str, n: int, r: int, g: int, place: str) -> tuple[dict
     """
     algorithm, inc, cuts = RUNNERS[p][name]
     entry = Entry(find(p, algorithm), boxes(sizes(n, r, g), inc=inc))
-    counting, order, runs = _counting(entry.topology), order_of(entry.topology, place).tolist(), []
+    counting, order, runs = _counting(entry.topology), order_of(entry.topology, place).tolist(), {}
     for segments in cuts:
         schedule = entry.schedule(segments)
-        runs.append(execute(schedule if place == PLACES[0] else placed(schedule, order), counting))
-    ways = [f"P = {segments}" for segments in cuts] if len(cuts) > 1 else [""]
-    return {way: run.kinds() for way, run in zip(ways, runs, strict=True)}, crossings(runs[0])
+        way = f"P = {segments}" if len(cuts) > 1 else ""
+        runs[way] = execute(schedule if place == PLACES[0] else placed(schedule, order), counting)
+    return {way: run.kinds() for way, run in runs.items()}, crossings(next(iter(runs.values())))
 
 
 @cache
@@ -164,7 +164,7 @@ def boxes_explorer() -> Explorer:
         bandwidth=("bw", "bw_out", "bw_out/narrow", "bw_out/narrow"),
         levels=LEVELS,
     )
-    speeds = two_tiers()
+    speeds, heads = two_tiers(), "schedule = name | in = way | time | of fastest | busbw | busiest card = card"
     return Explorer(
         "Build your cluster",
         [
@@ -182,7 +182,7 @@ def boxes_explorer() -> Explorer:
         [
             Curves(race),
             Heat(race, "What is busy"),
-            Rows(race, "Schedules", "All in numbers", COLUMNS),
+            Rows(race, "Schedules", "All in numbers", heads),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
         ],
         summary="{p} of {m} over {n} boxes of {g} with {c} each, {r}: {fastest} with {time}; {binds}{next}.",
@@ -197,6 +197,3 @@ def boxes_explorer() -> Explorer:
         "sends in all.",
         name="boxes",
     )
-
-
-COLUMNS = "schedule = name | in = way | time | of fastest | busbw | busiest card = card"

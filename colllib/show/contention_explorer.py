@@ -19,9 +19,10 @@ from colllib.show.figure import Chart, legend_row
 from colllib.show.layouts import direction
 from colllib.show.lines import px, text
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.theme import SERIES, color
+from colllib.show.theme import color
 from colllib.show.views import Rows
 from colllib.topology import Lattice, Topology
+from colllib.units import several
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
 SIZES = (2, 4, 8, 16, 32)  # ranks of a job
@@ -63,6 +64,11 @@ class Scene:
         """What each link carries in all, in units of what one rank sends, rounded up, shape (L,)."""
         share = self.found.joint.ledger.link / self.found.joint.schedule.blocks.share.denominator
         return np.ceil(share / self.unit - 1e-9).astype(np.intp)
+
+    @property
+    def levels(self) -> IntArray:
+        """Which of the loads in the legend each link has, shape (L,)."""
+        return np.minimum(self.loads, len(_LEVELS) - 1)
 
 
 def places_of(size: int, layout: str, groups: int, draw: int) -> IntArray:
@@ -134,13 +140,15 @@ def rows(fabric: str, work: str, size: int, groups: int, layout: str, draw: int)
 def _picture(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> Chart:
     here = scene(fabric, work, size, groups, layout, draw)
     body = _torus_picture(here) if fabric == "torus" else _spine_picture(here)
-    counts = np.bincount(_level(here.loads), minlength=len(_LEVELS))
+    counts = np.bincount(here.levels, minlength=len(_LEVELS))
     described = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
     alt = f"Jobs on {FABRICS[fabric][0]}: {len(here.places)}. Directed links by load: {described}."
     busiest = int(here.loads.max())
-    links = int((here.loads == busiest).sum())
-    title = f"Busiest: {links} directed link{'s' * (links > 1)} with a load of {busiest}"
-    return Chart(_legend(counts) + body, alt, title)
+    links = several(int((here.loads == busiest).sum()), "directed link")
+    title = f"Busiest: {links} with a load of {busiest}"
+    line = '<svg width="26" height="10"><path d="M0 5H26" style="stroke:{}" stroke-width="{}"/></svg>'
+    legend = legend_row((line.format(_HUES[k], _WIDTHS[k]), name) for k, name in enumerate(_LEVELS) if counts[k])
+    return Chart(legend + body, alt, title)
 
 
 _LEVELS = ("idle", "load 1", "load 2", "load 3", "load 4 and more")
@@ -149,15 +157,6 @@ _HUES = (
     "var(--cl-line,#c3c9d0)",
     *(f"color-mix(in srgb, currentColor {share}%, transparent)" for share in (40, 60, 80, 100)),  # hues are jobs
 )
-
-
-def _level(loads: IntArray) -> IntArray:
-    return np.minimum(loads, len(_LEVELS) - 1)
-
-
-def _legend(counts: IntArray) -> str:
-    line = '<svg width="26" height="10"><path d="M0 5H26" style="stroke:{}" stroke-width="{}"/></svg>'
-    return legend_row((line.format(_HUES[k], _WIDTHS[k]), name) for k, name in enumerate(_LEVELS) if counts[k])
 
 
 def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: float) -> str:
@@ -172,7 +171,7 @@ def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: 
     for job, mine in enumerate(here.places.tolist(), 1):
         texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job}</text>' for x, y in map(spot, mine))
         out.append(
-            f'{dots(mine, color((job - 1) % len(SERIES)), 2 * radius)}<g style="fill:var(--cl-bg,#fff)" stroke="none" '
+            f'{dots(mine, color(job - 1), 2 * radius)}<g style="fill:var(--cl-bg,#fff)" stroke="none" '
             f'font-size="11.5" text-anchor="middle">{texts}</g>'
         )
     return f'<g stroke-linecap="round">{"".join(out)}</g>'
@@ -186,9 +185,7 @@ def _torus_picture(here: Scene) -> str:
         return left + step * (rank % SIDE), left + step * (rank // SIDE)
 
     segments: list[list[str]] = [[] for _ in _LEVELS]
-    levels = _level(here.loads).tolist()
-    ends = zip(here.topology.link_src.tolist(), here.topology.link_dst.tolist(), levels, strict=True)
-    for a, b, level in ends:
+    for a, b, level in zip(here.topology.link_src.tolist(), here.topology.link_dst.tolist(), here.levels, strict=True):
         x, y = spot(a)
         axis, way = direction(axes, a, b)
         length = way * (step if b - a == way * axes.strides[axis] else step * 0.55)
@@ -215,7 +212,7 @@ def _spine_picture(here: Scene) -> str:
         return 52 + cell * (rank % SIDE), 34 + row * (rank // SIDE)
 
     first = 2 * here.topology.ranks
-    loads, levels = here.loads.tolist(), _level(here.loads).tolist()
+    loads, levels = here.loads.tolist(), here.levels.tolist()
     out = [text(44, 14, "start", "ranks, by job")]
     out += [text(2, 38 + row * leaf, "start", f"leaf {leaf}") for leaf in range(SIDE)]
     for panel, title in enumerate(("up", "down")):

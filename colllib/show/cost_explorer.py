@@ -90,7 +90,7 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
         [ranks(), *prices()],
         [
             Curves(race),
-            Rows(race, "Algorithms", "All in numbers", COLUMNS),
+            Rows(race, "Algorithms", "All in numbers", "algorithm = title | time | of fastest | n_alpha | n_beta | P"),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
         ],
         summary="At N = {n} and M = {m}, {fastest} with {time}, {over} times the sum of the two lower bounds{next}.",
@@ -100,9 +100,6 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
         "reach.",
         name="cost",
     )
-
-
-COLUMNS = "algorithm = title | time | of fastest | n_alpha | n_beta | P"
 
 
 # -- one message -----------------------------------------------------------------------------------------------------
@@ -219,13 +216,14 @@ def alltoall_explorer() -> Explorer:
     Explorer: All-to-all: steps against bytes (Ranks N, Message M, Latency α, Bandwidth BW)
     """
     race = Race(_between)
+    heads = "algorithm = name | where | time | n_alpha | n_beta"
     return Explorer(
         "All-to-all: steps against bytes",
         [ranks(), *prices()],
         [
             Curves(race, strip=False),
             Ways(race, "Time against radix", "Every radix that is best somewhere", x_label="radix k"),
-            Rows(Race(elsewhere), "On other clocks and wires", "On other clocks and wires", _ELSEWHERE),
+            Rows(Race(elsewhere), "On other clocks and wires", "On other clocks and wires", heads),
         ],
         summary="At N = {n} and M = {m}, {way:Bruck, best radix} is fastest on a star with {time:Bruck, best radix}; "
         "radix 2 takes {times:Bruck, radix 2|Bruck, best radix} times, pairwise exchange "
@@ -236,8 +234,6 @@ def alltoall_explorer() -> Explorer:
         name="alltoall",
     )
 
-
-_ELSEWHERE = "algorithm = name | where | time | n_alpha | n_beta"
 
 # -- a switch that takes part ----------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from colllib.show.race import Row, only
 from colllib.show.views import Rows
 from colllib.topology import boxes
 from colllib.training import experts
-from colllib.training.experts import Placement, Routing
+from colllib.training.experts import Routing
 from colllib.units import percent
 
 BOXES, IN_BOX, TOKENS, EXPERTS, TOP_K = 4, 4, 32, 64, 4
@@ -40,20 +40,15 @@ def routing(gate: str, capacity: float) -> Routing:
     return experts.with_capacity(chosen, Fraction(capacity)) if capacity else chosen
 
 
-def placement(name: str, load: IntArray) -> Placement:
-    """Where the experts live; by load, with as many copies as are asked for."""
-    if name == "contiguous":
-        return experts.contiguous(EXPERTS, RANKS)
-    if name == "round-robin":
-        return experts.by_load([1] * EXPERTS, RANKS)
-    return experts.by_load(load, RANKS, copies=RANKS if name == "16 copies" else 0)
-
-
 @cache
 def destinations(gate: str, capacity: float, on: str) -> IntArray:
-    """The rank of each choice; experts are placed by the load that they will have."""
+    """The rank of each choice; experts are placed by the load that they will have, if by load."""
     chosen = routing(gate, capacity)
-    return experts.destinations(chosen, placement(on, chosen.load))
+    if on == "contiguous":
+        return experts.destinations(chosen, experts.contiguous(EXPERTS, RANKS))
+    load = [1] * EXPERTS if on == "round-robin" else chosen.load
+    placed = experts.by_load(load, RANKS, copies=RANKS if on == "16 copies" else 0)
+    return experts.destinations(chosen, placed)
 
 
 @cache

@@ -1,6 +1,7 @@
 """The topology finder's explorer: N and the degree give a frontier, alpha and M say where on it to stand."""
 
 from functools import cache
+from string import ascii_uppercase
 
 from colllib.cost import Cost
 from colllib.graphs.finder import Found, pareto
@@ -13,6 +14,7 @@ from colllib.show.lines import Mark, lines
 from colllib.show.race import Race, Row, only
 from colllib.show.theme import escape
 from colllib.show.views import Curves, Rows
+from colllib.units import several
 
 RANKS = (8, 12, 16, 20, 32, 64, 100, 128, 256, 512, 1000, 1024)
 DEGREES = (2, 4)
@@ -20,22 +22,13 @@ DEGREES = (2, 4)
 
 @cache
 def named(ranks: int, degree: int) -> dict[str, Found]:
-    """The rows of a frontier under short names: a letter and how many steps they take.
-
-    >>> list(named(32, 4))
-    ['A (3 steps)', 'B (4 steps)']
-    """
+    """The rows of a frontier under short names, such as "A (3 steps)"."""
     rows = pareto(ranks, degree)
-    return {f"{'ABCDEFGHIJ'[k]} ({row.n_alpha} step{'s' * (row.n_alpha > 1)})": row for k, row in enumerate(rows)}
+    return {f"{ascii_uppercase[k]} ({several(row.n_alpha, 'step')})": row for k, row in enumerate(rows)}
 
 
 def frontier(ranks: int, degree: int, title: str = "") -> Chart:
-    """Steps against the bandwidth term in M/B, with a letter for every row.
-
-    >>> frontier(32, 4)
-    Line chart of n_beta at a node, M/B against steps n_alpha for N = 32. At 3: N = 32 1. At 4: N = 32 0.9688. \
-A is marked at 3. B is marked at 4.
-    """
+    """Steps against the bandwidth term in M/B, with a letter for every row."""
     rows = named(ranks, degree)
     steps, bandwidth = [row.n_alpha for row in rows.values()], [float(row.n_beta_node) for row in rows.values()]
     marks = [Mark(x, name[0], y) for name, x, y in zip(rows, steps, bandwidth, strict=True)]
@@ -56,7 +49,7 @@ def provenance(row: Found) -> str:
     '<li>complete graph: N = 5, 1 step, 4/5 M/B</li>'
     """
     inner = "".join(map(provenance, row.parents))
-    said = f"{row.made}: N = {row.ranks}, {row.n_alpha} step{'s' * (row.n_alpha != 1)}, {row.n_beta_node} M/B"
+    said = f"{row.made}: N = {row.ranks}, {several(row.n_alpha, 'step')}, {row.n_beta_node} M/B"
     return f"<li>{escape(said)}{f'<ul>{inner}</ul>' if inner else ''}</li>"
 
 

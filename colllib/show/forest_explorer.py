@@ -1,6 +1,6 @@
 """Explorers of forests: switches that vanish link by link, trees that grow."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from colllib.exact import IntArray
-from colllib.forest import Fabric, Tree, bound, fabric, forest
+from colllib.forest import Tree, bound, fabric, forest
 from colllib.forest.fabric import two_boxes
 from colllib.forest.splitting import split_off, without_switches
 from colllib.show.control import Control, Part
@@ -18,38 +18,23 @@ from colllib.show.geometry import Box, between
 from colllib.show.pen import Drawing, Pen, drawing
 from colllib.show.theme import listed
 
-Links = Mapping[tuple[int, int], int]
-
-
-# -- two boxes of four, worked by hand ------------------------------------------------------------------
-
-
-def _rings(fabric: Fabric) -> tuple[tuple[int, int, int, int], ...]:
-    """The splits that make a ring of every switch."""
-    found = []
-    for switch in range(fabric.ranks, fabric.nodes):
-        members = np.flatnonzero(fabric.capacity[switch]).tolist()
-        for u, t in zip(members, members[1:] + members[:1], strict=True):
-            found.append((u, switch, t, int(fabric.capacity[u, switch])))
-    return tuple(found)
-
 
 @cache
 def splits(how: str) -> tuple[tuple[int, int, int, int], ...]:
     """The links that become links past a switch, in order: verified ones, or a ring for each switch."""
-    network = fabric(two_boxes())
-    if how == "rings":
-        return _rings(network)
-    return tuple(without_switches(network.capacity, network.weight, network.ranks, "two boxes").splits)
+    network, rings = fabric(two_boxes()), []
+    if how == "verified":
+        return tuple(without_switches(network.capacity, network.weight, network.ranks, "two boxes").splits)
+    for switch in range(network.ranks, network.nodes):
+        members = np.flatnonzero(network.capacity[switch]).tolist()
+        for u, t in zip(members, members[1:] + members[:1], strict=True):
+            rings.append((u, switch, t, int(network.capacity[u, switch])))
+    return tuple(rings)
 
 
 @cache
 def after(how: str, count: int) -> IntArray:
-    """The capacities after so many splits.
-
-    >>> after("verified", len(splits("verified")))[8:].any()  # no switch is left
-    np.False_
-    """
+    """The capacities after so many splits."""
     left = fabric(two_boxes()).capacity
     for u, switch, t, width in splits(how)[:count]:
         left = split_off(left, u, switch, t, width)
@@ -83,9 +68,9 @@ def _split(how: str, k: int) -> Drawing:
     left = after(how, k)
     links = {(a, b): int(left[a, b]) for a, b in np.argwhere(left).tolist()}
     done = splits(how)[:k]
-    fresh = {(done[-1][0], done[-1][2])} if done else set()
+    fresh = [(u, t) for u, _, t, _ in done[-1:]]
     out = int(left[np.ix_([0, 1, 2, 3, 8], [4, 5, 6, 7, 9, 10])].sum())
-    return joined(
+    return _joined(
         links,
         fresh,
         title=f"{out} lead out of the upper box, and 1/x* = {_inverse(how, k)}",
@@ -110,10 +95,7 @@ def growing_explorer() -> Explorer:
     """
     return Explorer(
         "Watch a tree grow",
-        [
-            Control("root", "Root", range(8), kind="select"),
-            Control("k", "Links of the tree", range(8), 7),
-        ],
+        [Control("root", "Root", range(8), kind="select"), Control("k", "Links of the tree", range(8), 7)],
         [Part(_tree, "The tree on its wires")],
         summary=_tree_summary,
         play="k",
@@ -134,7 +116,7 @@ def _tree(root: int, k: int) -> Drawing:
     reached = {tree.root, *(end for _, end in tree.edges[:k])}
     crossing = sum(10 in path for path in tree.paths[:k])
     times = ("never", "once")[crossing] if crossing < 2 else f"{crossing} times"
-    return joined(
+    return _joined(
         dict.fromkeys(wires, 0),
         fresh,
         inside=reached,
@@ -152,8 +134,13 @@ def _tree_summary(root: int, k: int) -> str:
     return f"Link {k} of 7 joins rank {end} from rank {start}, by {way}, {tree.depths[k - 1]} deep."
 
 
-def joined(
-    links: Links, fresh: set[tuple[int, int]], *, title: str, alt: str, inside: set[int] | frozenset[int] = frozenset()
+def _joined(
+    links: Mapping[tuple[int, int], int],
+    fresh: Collection[tuple[int, int]],
+    *,
+    title: str,
+    alt: str,
+    inside: Collection[int] = (),
 ) -> Drawing:
     """The two boxes with some links, new ones colored; above 0 a link's capacity decides how thick it is."""
     boxes = _boxes()

@@ -23,7 +23,9 @@ ORDER = Control("order", "Rows", ("as listed", "by time"))
 #: A wire for each pair of 512 ranks would lead every ladder, and nobody builds it.
 SPECS = tuple(spec for spec in ladder.FABRICS if not spec.startswith("full-mesh"))
 
-
+_COLUMNS = "fabric = name | by = way | time | of fastest | n_alpha | n_beta"
+_SHORT = {"inc-star:512": "star that adds", "star:512": "star", "torus:8x8x8": "torus"}
+_ADDS = ("reduce", "reduce-scatter", "all-reduce")  # what asks the switch to add
 _KINDS = {"full-mesh": "full mesh", "inc-star": "star that computes"}
 
 
@@ -38,16 +40,12 @@ def fabric_name(spec: str) -> str:
 
 
 def rung(name: str, entries: Sequence[Entry], ports: bool, losses: tuple[str, str] = ("alpha", "bw")) -> Row:
-    """A row of the ladder: the entries of one fabric, the fastest of which counts, with the fabric's own lower bounds.
-
-    >>> [row] = [rung("star 8", ladder.entries("all-to-all", "star:8", trusting=True), False)]
-    >>> list(row.ways), row.ways["pairwise"].cost()
-    (['pairwise', 'Bruck, radix 2', 'Bruck, radix 3', 'Bruck, radix 6', 'ring relay'], Cost(n_alpha=7, n_beta=7/8))
-    """
+    """A row of the ladder: the entries of one fabric, the fastest of which counts, with its own lower bounds."""
     topology = entries[0].topology
     scale = injection(topology) if ports else Fraction(1)
-    known = (way for entry in entries for way in Form.ways(entry, entry.algorithm.label).items())
-    ways = {way: form.scaled(scale) for way, form in known}
+    ways = {
+        way: form.scaled(scale) for entry in entries for way, form in Form.ways(entry, entry.algorithm.label).items()
+    }
     least = Form((floor(entries[0].algorithm.primitive, topology),)).scaled(scale)
     return Row(name, ways, floor=least, alpha=losses[:1], bandwidth=losses[1:])
 
@@ -69,8 +67,15 @@ def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
         found = [(spec, ladder.entries(p, spec, trusting=True)) for spec in specs]
         return [rung(fabric_name(spec), entries, ports) for spec, entries in found if entries]
 
+    tori = [spec for spec in specs if spec.startswith("torus")]
+    owned = ", ".join(f"{injection(ladder.topology(spec))} on {fabric_name(spec)}" for spec in tori)
+    note = (
+        "Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "
+        f"{owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
+        "P is the best whole number of segments. The tick beside a dot is the sum of the fabric's two lower bounds."
+    )
     heads = f"{_COLUMNS} | over its bounds = over floor"
-    return _ladder("The ladder of 512 ranks", Race(rows), Dots, heads, _note(specs), "ladder")
+    return _ladder("The ladder of 512 ranks", Race(rows), Dots, heads, note, "ladder")
 
 
 def realistic_ladder_explorer() -> Explorer:
@@ -91,16 +96,16 @@ def realistic_ladder_explorer() -> Explorer:
             losses = ("alpha*delay", "bw*wires") if spec.startswith("torus") else ("alpha", "bw*star")
             if spec.startswith("inc") and p in _ADDS:
                 losses = ("alpha", "bw*adding")
-            entries = ladder.entries(p, spec, trusting=True)
             lines = [line for line in LINES if (line.primitive, line.on) == (p, spec)]
-            named = {line.name: line.label.partition(", ")[0] for line in lines}
-            for entry in entries:
-                if entry.algorithm.name in named:
-                    label = entry.algorithm.label
-                    row = rung(f"{named[entry.algorithm.name]}, {label}", [entry], ports, losses)
-                    ways = {way.removeprefix(label).removeprefix(", "): form for way, form in row.ways.items()}
-                    found.append(replace(row, ways=ways))
-            others = [entry for entry in entries if entry.algorithm.name not in named]
+            named, others = {line.name: line.label.partition(", ")[0] for line in lines}, []
+            for entry in ladder.entries(p, spec, trusting=True):
+                name, label = named.get(entry.algorithm.name), entry.algorithm.label
+                if name is None:
+                    others.append(entry)
+                    continue
+                row = rung(f"{name}, {label}", [entry], ports, losses)
+                ways = {way.removeprefix(label).removeprefix(", "): form for way, form in row.ways.items()}
+                found.append(replace(row, ways=ways))
             if others:
                 found.append(rung(f"{_SHORT[spec]}, others", others, ports, losses))
         return found
@@ -112,14 +117,16 @@ def realistic_ladder_explorer() -> Explorer:
         Quantity("wires", "BW kept, torus", "number", 0.01, 1, float(wires.beta)),
         Quantity("delay", "α times, torus", "number", 1, 20, float(wires.alpha)),
     ]
+    note = (
+        "Lock-step clock, 512 ranks. A rank owns one link on a star and "
+        f"{injection(ladder.topology('torus:8x8x8'))} on the torus of 8 × 8 × 8. The "
+        "part of BW that a fabric keeps (η_β) divides its bytes, η_α multiplies its latencies; both ways through a "
+        "switch that adds keep the same. Hollow: without coefficients. P is the best whole number of segments "
+        "with them."
+    )
     dots = partial(Dots, ideal=("alpha", "bw"))
     title = "The ladder of 512 ranks, ideal and with coefficients"
-    return _ladder(title, Race(rows), dots, _COLUMNS, _note_on_losses(), "realistic", etas)
-
-
-_COLUMNS = "fabric = name | by = way | time | of fastest | n_alpha | n_beta"
-_SHORT = {"inc-star:512": "star that adds", "star:512": "star", "torus:8x8x8": "torus"}
-_ADDS = ("reduce", "reduce-scatter", "all-reduce")  # what asks the switch to add
+    return _ladder(title, Race(rows), dots, _COLUMNS, note, "realistic", etas)
 
 
 def _ladder(
@@ -147,25 +154,4 @@ def _ladder(
         summary="{p} of {m}, BW that of {ports}: {fastest} with {time}{next}.",
         note=note,
         name=name,
-    )
-
-
-def _note(specs: Sequence[str]) -> str:
-    owned = ", ".join(
-        f"{injection(ladder.topology(spec))} on {fabric_name(spec)}" for spec in specs if spec.startswith("torus")
-    )
-    return (
-        "Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "
-        f"{owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
-        "P is the best whole number of segments. The tick beside a dot is the sum of the fabric's two lower bounds."
-    )
-
-
-def _note_on_losses() -> str:
-    owned = injection(ladder.topology("torus:8x8x8"))
-    return (
-        f"Lock-step clock, 512 ranks. A rank owns one link on a star and {owned} on the torus of 8 × 8 × 8. The "
-        "part of BW that a fabric keeps (η_β) divides its bytes, η_α multiplies its latencies; both ways through a "
-        "switch that adds keep the same. Hollow: without coefficients. P is the best whole number of segments "
-        "with them."
     )

@@ -49,7 +49,7 @@ def loads(done: Execution) -> Mapping[tuple[int, int], Fraction]:
     found: dict[tuple[int, int], Fraction] = {}
     for a, b, load in zip(topology.link_src.tolist(), topology.link_dst.tolist(), done.link_total, strict=True):
         wire = (min(a, b), max(a, b))
-        found[wire] = max(load, found.get(wire, Fraction(0)))
+        found[wire] = max(load, found.get(wire, load))
     return found
 
 

@@ -14,9 +14,9 @@ from colllib.training.prices import price
 from colllib.training.timeline import COMPUTE, Step
 
 MODEL = MODELS["Llama 3.1 8B"]
-SIZES = tuple(n * 1e6 for n in (1, 5, 10, 25, 50, 100, 200, 400, 800, 1600, 3200))
-#: Those on offer: also powers of two, and what frameworks start with.
-OFFERED = tuple(sorted({*SIZES, *(n * 1e6 for n in (2, 16, 32, 40, 64, 80, 128, 256, 320, 500, 512, 640, 1000, 2000))}))
+_MEGABYTES = (1, 2, 5, 10, 16, 25, 32, 40, 50, 64, 80, 100, 128, 200, 256, 320, 400, 500, 512, 640, 800)
+#: Sizes of buckets: round ones, powers of two, and what frameworks start with.
+OFFERED = tuple(n * 1e6 for n in (*_MEGABYTES, 1000, 1600, 2000, 3200))
 BOXES = (1, 2, 4, 8, 16, 32)
 MILLISECONDS = (2, 4, 8, 16)
 WIDTHS = {2: "BF16", 4: "FP32"}
@@ -35,23 +35,16 @@ def tensors(seconds: float, width: int) -> list[Layer]:
     m = MODEL
     keys = m.hidden * m.head_width * m.kv_heads
     counts = [m.hidden**2, keys, keys, m.hidden**2, *[m.hidden * m.ffn] * 3]
-    parts = [count / sum(counts) for count in counts]
-    layer = [
-        Layer(seconds / 2 * part, seconds * part, float(width * count))
-        for part, count in zip(parts, counts, strict=True)
-    ]
-    return layer * m.layers
+    parts = {count: count / sum(counts) for count in counts}
+    return [Layer(seconds / 2 * parts[n], seconds * parts[n], float(width * n)) for n in counts] * m.layers
 
 
 @cache
 def overlapped(bucket: float, boxes: int, ms: float, width: int) -> Step:
     """A step of that model on some DGX H100, each GPU a replica."""
     machine, ranks = f"dgx-h100:{boxes}", 8 * boxes
-    return bucketed(
-        tensors(ms * 1e-3, width),
-        bucket,
-        lambda size: price("all-reduce", machine, ranks, 1, size).seconds,
-    )
+    layers = tensors(ms * 1e-3, width)
+    return bucketed(layers, bucket, lambda size: price("all-reduce", machine, ranks, 1, size).seconds)
 
 
 def overlap_explorer() -> Explorer:
@@ -68,10 +61,7 @@ def overlap_explorer() -> Explorer:
             Control("ms", "Backward of a layer in ms", MILLISECONDS, 2),
             Control("width", "Gradients", WIDTHS, 2),
         ],
-        [
-            Part(_timeline, "The step"),
-            Part(_curve, "Step against bucket"),
-        ],
+        [Part(_timeline, "The step"), Part(_curve, "Step against bucket")],
         summary=_summary,
         note="224 matrices of Llama 3.1 8B, a replica on every GPU of DGX H100 boxes. A bucket closes when it holds "
         "at least its size, or at the last gradient, and queues for the network. Each all-reduce takes the time of "

@@ -64,7 +64,18 @@ def _experts(model: str, dp: int) -> tuple[int, ...]:
 
 
 def _rows(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, zero: int) -> list[Row]:
-    return [_row(call) for call in _calls(MODELS[model], tokens, Plan(dp=dp, tp=tp, pp=pp, ep=ep, zero=zero))]
+    return [
+        Row(
+            f"{call.axis} {call.primitive}, {call.ranks} ranks, {units.size(call.message)}",
+            _ways(call.primitive, call.ranks),
+            message=call.message,
+            times=call.count,
+            group=call.axis,
+            alpha=() if call.axis == "TP" else ("alpha2",),
+            bandwidth=() if call.axis == "TP" else ("bw2",),
+        )
+        for call in _calls(MODELS[model], tokens, Plan(dp=dp, tp=tp, pp=pp, ep=ep, zero=zero))
+    ]
 
 
 def _calls(model: Model, tokens: int, plan: Plan) -> tuple[Call, ...]:
@@ -75,19 +86,6 @@ def _calls(model: Model, tokens: int, plan: Plan) -> tuple[Call, ...]:
 def _ways(primitive: str, ranks: int) -> dict[str, Form]:
     entries = (ladder.on_star(primitive, a.name, ranks) for a in of(primitive) if a.fits(ranks))
     return {way: form for one in entries for way, form in Form.ways(one, one.algorithm.label).items()}
-
-
-def _row(call: Call) -> Row:
-    inside = call.axis == "TP"
-    return Row(
-        f"{call.axis} {call.primitive}, {call.ranks} ranks, {units.size(call.message)}",
-        _ways(call.primitive, call.ranks),
-        message=call.message,
-        times=call.count,
-        group=call.axis,
-        alpha=() if inside else ("alpha2",),
-        bandwidth=() if inside else ("bw2",),
-    )
 
 
 def _plan_summary(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, zero: int) -> str:

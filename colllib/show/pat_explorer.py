@@ -17,7 +17,6 @@ from colllib.show.views import Rows, Ways
 
 RANKS = (*range(2, 65), 72, 128, 256, 512)
 
-
 Run = tuple[Cost, list[int]]  # the cost on a star, and the shards parked on the fullest rank after each step
 
 

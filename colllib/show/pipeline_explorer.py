@@ -24,11 +24,7 @@ CLOCKS = ("lock-step clock", "event clock")
 
 @cache
 def pipelines() -> dict[str, Algorithm]:
-    """The segmented algorithms on offer: all broadcasts, the chain reduce, the double tree.
-
-    >>> list(pipelines())[0], list(pipelines())[-1]
-    ('Broadcast, chain', 'All-reduce, double binary tree')
-    """
+    """The segmented algorithms on offer, by what the reader sees: all broadcasts, the chain reduce, the double tree."""
     chosen = [algorithm for algorithm in of("broadcast") if algorithm.segmented]
     chosen += [find("reduce", "chain"), find("all-reduce", "double-binary-tree")]
     return {f"{a.primitive[0].upper()}{a.primitive[1:]}, {a.label}": a for a in chosen}

@@ -65,9 +65,7 @@ def placement_explorer() -> Explorer:
             Control("work", "Schedule", {name: described for name, (described, _) in BUILDS.items()}, kind="select"),
             Control("inside", "Box A holds", ways, (0, 2, 4, 6), kind="select"),
         ],
-        [
-            Part(_picture, "Ranks and what their cards send"),
-        ],
+        [Part(_picture, "Ranks and what their cards send")],
         summary=_summary,
         note="By key, Enter takes a rank, Enter on another exchanges the two, and Escape puts back what is taken. In "
         "each box the ranks stand in ascending order. Each has a card of its own; the bar is what this card sends in "

@@ -50,11 +50,7 @@ def equal(fabric: str) -> Cost:
 
 @cache
 def popularity(kind: str, strength: float, capacity: float, seed: int) -> tuple[Fraction, ...]:
-    """The share of M that every rank sends to each expert, what is dropped left out.
-
-    >>> str(max(popularity("hot", 3, 0, 1)))
-    '1/22'
-    """
+    """The share of M that every rank sends to each expert, what is dropped left out."""
     if kind == "zipf":
         shares = zipf(RANKS, strength, seed=seed)[0]
     else:

@@ -86,7 +86,7 @@ def _picture(kind: str, size: Any) -> Chart:
 def _table(kind: str, size: object) -> Table:
     topology, found = _measured(kind, size)
     links = links_per_rank(topology)
-    each = f"{links[0]}" if len(set(links)) == 1 else f"{min(links)} to {max(links)}"
+    each = " to ".join(map(str, sorted({min(links), max(links)})))
     by_cut, by_hops = cut("all-to-all", topology, found.half).n_beta, floor_by_hops(topology)
     known = "proof that it is exact" if found.exact else f"proof of at least {found.at_least}"
     rows = [

@@ -60,11 +60,7 @@ def _rows(primitive: str, library: str, n: int) -> list[Row]:
 
 @cache
 def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], ...]:
-    """What a library takes, as the sizes in bytes below which it takes it, found by bisection between powers of two.
-
-    >>> taken("MPICH", "all-reduce", 8)
-    ((32, 'recursive doubling'), (1e+99, 'Rabenseifner'))
-    """
+    """What a library takes, as the sizes in bytes below which it takes it, found by bisection between powers of two."""
     labels = {a.name: a.label for a in of(primitive)}
 
     def at(size: int) -> str:
