@@ -1,5 +1,6 @@
 """Claims as the last line of a chapter, as cards that can be filtered, and as errata."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -188,6 +189,4 @@ def _claimed(claim: Claim) -> str:
 
 def _plain(text: str) -> str:
     """Text with the characters that Markdown would take for markup kept as they are."""
-    for mark in ("\\", "*", "_", "`", "<", "[", "$", "{", "|"):
-        text = text.replace(mark, "\\" + mark)
-    return text
+    return re.sub(r"[\\*_`<[${|]", r"\\\g<0>", text)

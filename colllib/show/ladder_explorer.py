@@ -1,9 +1,8 @@
 """The ladder explorer: every fabric's rung for a primitive at the reader's M, alpha and BW, ideal or with losses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 
 from colllib import ladder
 from colllib.bounds import floor
@@ -75,7 +74,7 @@ def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
         "P is the best whole number of segments. The tick beside a dot is the sum of the fabric's two lower bounds."
     )
     heads = f"{_COLUMNS} | over its bounds = over floor"
-    return _ladder("The ladder of 512 ranks", Race(rows), Dots, heads, note, "ladder")
+    return _ladder("The ladder of 512 ranks", rows, heads, note, "ladder")
 
 
 def realistic_ladder_explorer() -> Explorer:
@@ -124,20 +123,20 @@ def realistic_ladder_explorer() -> Explorer:
         "switch that adds keep the same. Hollow: without coefficients. P is the best whole number of segments "
         "with them."
     )
-    dots = partial(Dots, ideal=("alpha", "bw"))
     title = "The ladder of 512 ranks, ideal and with coefficients"
-    return _ladder(title, Race(rows), dots, _COLUMNS, note, "realistic", etas)
+    return _ladder(title, rows, _COLUMNS, note, "realistic", etas, ("alpha", "bw"))
 
 
 def _ladder(
     title: str,
-    race: Race,
-    dots: type[Dots] | partial[Dots],
+    rows: Callable[[str, bool], list[Row]],
     heads: str,
     note: str,
     name: str,
     etas: Sequence[Quantity] = (),
+    ideal: tuple[str, ...] = (),
 ) -> Explorer:
+    race = Race(rows)
     return Explorer(
         title,
         [
@@ -148,7 +147,7 @@ def _ladder(
             ORDER,
         ],
         [
-            dots(race, "Rungs", order=ORDER.name),
+            Dots(race, "Rungs", order=ORDER.name, ideal=ideal),
             Rows(race, "Costs of the rungs", "All in numbers", heads, order=ORDER.name),
         ],
         summary="{p} of {m}, BW that of {ports}: {fastest} with {time}{next}.",

@@ -59,17 +59,13 @@ def mesh_explorer() -> Explorer:
     >>> mesh_explorer()
     Explorer: What the wires carry (Collective, Shape)
     """
-    shapes = {dims: _size(dims) for dims in SHAPES}
     return Explorer(
         "What the wires carry",
         [
             Control("collective", "Collective", list(COLLECTIVES), kind="select"),
-            Control("dims", "Shape", shapes, (8, 8)),
+            Control("dims", "Shape", {dims: _size(dims) for dims in SHAPES}, (8, 8)),
         ],
-        [
-            Part(_pictures, "The mesh and its torus"),
-            Part(_table, "Mesh and torus", fold="Both in numbers"),
-        ],
+        [Part(_pictures, "The mesh and its torus"), Part(_table, "Mesh and torus", fold="Both in numbers")],
         summary=_summary,
         note="The thicker a wire, the more its busier direction carries over the whole run; both pictures have one "
         "scale, and the busiest wires of the two are colored. Every rank has a full-duplex link of BW to each "
@@ -125,7 +121,7 @@ def _summary(collective: str, dims: tuple[int, ...]) -> str:
     opened, closed = _pair(collective, dims)
     a, b = max(opened.link_total), max(closed.link_total)
     return (
-        f"{collective[0].upper()}{collective[1:]}, on {_size(dims)}: the mesh's busiest link carries {a} M, "
+        f"{collective.capitalize()}, on {_size(dims)}: the mesh's busiest link carries {a} M, "
         f"the torus's {b} M, {float(a / b):.2f} times as much; "
         f"{opened.cost.n_alpha} against {closed.cost.n_alpha} latencies."
     )

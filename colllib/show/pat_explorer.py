@@ -1,6 +1,8 @@
 """The PAT explorer: what a cap on the message does to steps, time and the memory that a rank lends to others."""
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from colllib.algorithms import allgather
 from colllib.cost import Cost
@@ -17,12 +19,6 @@ from colllib.show.views import Rows, Ways
 
 RANKS = (*range(2, 65), 72, 128, 256, 512)
 
-Run = tuple[Cost, list[int]]  # the cost on a star, and the shards parked on the fullest rank after each step
-
-
-def _run(schedule: Schedule) -> Run:
-    return execute(schedule).cost, [int(share * schedule.ranks) for share in staging(schedule)]
-
 
 def caps(n: int) -> list[int]:
     """The caps that make a difference: powers of two up to half of the next power of two.
@@ -34,20 +30,20 @@ def caps(n: int) -> list[int]:
 
 
 @cache
-def pat(ranks: int, cap: int, order: str = "depth") -> Run:
-    """PAT with a cap, executed."""
-    return _run(allgather.pat(ranks, cap=cap, order=order))
+def _run(build: Callable[..., Schedule], ranks: int, **options: Any) -> tuple[Cost, list[int]]:
+    """The cost on a star, and the shards parked on the fullest rank after each step."""
+    schedule = build(ranks, **options)
+    return execute(schedule).cost, [int(share * ranks) for share in staging(schedule)]
 
 
-@cache
-def others(ranks: int) -> dict[str, Run]:
-    """What it is compared with, executed."""
-    return {"ring": _run(allgather.ring(ranks)), "Bruck": _run(allgather.bruck(ranks))}
+def _pat(ranks: int, cap: int, order: str = "depth") -> tuple[Cost, list[int]]:
+    return _run(allgather.pat, ranks, cap=cap, order=order)
 
 
 def every(n: int) -> list[Row]:
     """A row for each cap, the ring and Bruck, with the shards that each parks."""
-    runs = {f"PAT, A = {cap}": pat(n, cap) for cap in caps(n)} | others(n)
+    runs = {f"PAT, A = {cap}": _pat(n, cap) for cap in caps(n)}
+    runs |= {"ring": _run(allgather.ring, n), "Bruck": _run(allgather.bruck, n)}
     return [
         Row(name, only(cost), more={"parked": f"{max(parked, default=0)} × M/{n}"})
         for name, (cost, parked) in runs.items()
@@ -56,8 +52,8 @@ def every(n: int) -> list[Row]:
 
 def chosen(n: int, cap: int) -> list[Row]:
     """PAT at the chosen cap, at the best one, and the ring."""
-    ways = {f"A = {most}": Form((pat(n, most)[0],)) for most in caps(n)}
-    return [Row("chosen", only(pat(n, cap)[0])), Row("PAT", ways), Row("ring", only(others(n)["ring"][0]))]
+    ways = {f"A = {most}": Form((_pat(n, most)[0],)) for most in caps(n)}
+    return [Row("chosen", only(_pat(n, cap)[0])), Row("PAT", ways), Row("ring", only(_run(allgather.ring, n)[0]))]
 
 
 def pat_explorer() -> Explorer:
@@ -92,7 +88,7 @@ def pat_explorer() -> Explorer:
 def _parked(n: int, cap: int) -> Chart:
     series, most = {}, []
     for label, order in (("depth first, as NCCL does", "depth"), ("round by round", "rounds")):
-        _, parked = pat(n, cap, order)
+        _, parked = _pat(n, cap, order)
         series[label] = (list(range(len(parked) + 1)), [0, *parked])
         most.append(max(parked, default=0))
     return lines(

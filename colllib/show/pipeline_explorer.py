@@ -27,7 +27,7 @@ def pipelines() -> dict[str, Algorithm]:
     """The segmented algorithms on offer, by what the reader sees: all broadcasts, the chain reduce, the double tree."""
     chosen = [algorithm for algorithm in of("broadcast") if algorithm.segmented]
     chosen += [find("reduce", "chain"), find("all-reduce", "double-binary-tree")]
-    return {f"{a.primitive[0].upper()}{a.primitive[1:]}, {a.label}": a for a in chosen}
+    return {f"{a.primitive.capitalize()}, {a.label}": a for a in chosen}
 
 
 @cache

@@ -80,9 +80,10 @@ def _bounds(primitive: str, n: int) -> Table:
 
 def _summary(primitive: str, n: int, root: int) -> str:
     bound = lower_bound(primitive, n)
-    if primitive == "all-to-all":
-        words = "Before: rank i holds a block for every rank. After: rank j must hold a block from every rank."
-    else:
+    words = "Before: rank i holds a block for every rank. After: rank j must hold a block from every rank."
+    if primitive != "all-to-all":
         words = describe(an_instance(primitive, n, root).blocks)
-    text = f"{primitive[0].upper()}{primitive[1:]} on {n} ranks. {words}"
-    return f"{text} Lower bounds on one full-duplex port: n_alpha = {bound.n_alpha}, n_beta = {bound.n_beta}."
+    return (
+        f"{primitive.capitalize()} on {n} ranks. {words} Lower bounds on one full-duplex port: "
+        f"n_alpha = {bound.n_alpha}, n_beta = {bound.n_beta}."
+    )

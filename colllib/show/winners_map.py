@@ -67,13 +67,10 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
         found = choice(library, primitive, ranks, size)
         return "nothing that is known" if found is None else labels.get(found.algorithm or "", found.named)
 
-    def changes(size: int) -> bool:
-        return at(size) != now
-
     found, now = [], at(1)
     for low, high in pairwise(2**k for k in range(EDGE + 1)):
-        while changes(high):
-            low += bisect(range(low, high), 0, key=changes)
+        while at(high) != now:
+            low += bisect(range(low, high), 0, key=lambda size: at(size) != now)
             found.append((low, now))
             now = at(low)
     return (*found, (1e99, now))
