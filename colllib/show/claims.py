@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Finding, causes, entry, for_chapter
 from colllib.claims import ledger as all_entries
 from colllib.show.theme import asset, escape, style
+from colllib.units import several
 
 
 class Claimed:
@@ -21,16 +22,15 @@ class Claimed:
 
     def __init__(self, chapter: str) -> None:
         self.chapter = chapter
-        self.entries = for_chapter(chapter)
+        self.verdicts = [claim.verdict for claim in for_chapter(chapter)]
 
     def _line(self, opening: str, closing: str) -> str:
-        checked = sum(entry.verdict in (*FAILS, *HOLDS) for entry in self.entries)
-        failing = sum(entry.verdict in FAILS for entry in self.entries)
+        checked, failing = (sum(one in group for one in self.verdicts) for group in ((*FAILS, *HOLDS), FAILS))
+        described = f"{opening}{several(checked, 'statement')} of published texts{closing}"
         if checked == 1:
-            described = f"{opening}1 statement of published texts{closing} was checked for this chapter; it "
-            return described + ("does not hold." if failing else "holds.")
+            return f"{described} was checked for this chapter; it {'does not hold' if failing else 'holds'}."
         fails = "all of them hold" if not failing else "1 does not hold" if failing == 1 else f"{failing} do not hold"
-        return f"{opening}{checked} statements of published texts{closing} were checked for this chapter; {fails}."
+        return f"{described} were checked for this chapter; {fails}."
 
     def _repr_markdown_(self) -> str:
         return self._line("[", f"](../book/claims.html?chapter={self.chapter})")
@@ -39,6 +39,7 @@ class Claimed:
         return self._line("", "")
 
 
+@dataclass(frozen=True, repr=False)
 class Ledger:
     """Every claim as a card, its verdict first; a form filters them, and without script all are shown.
 
@@ -47,8 +48,7 @@ class Ledger:
     15 claims: 9 reproduced, ...
     """
 
-    def __init__(self, entries: Iterable[Claim]) -> None:
-        self.entries = list(entries)
+    entries: Sequence[Claim]
 
     @property
     def anchors(self) -> dict[str, str]:
@@ -84,12 +84,7 @@ _FACETS = ("source", "section", "chapter", "verdict")
 def _facets(claim: Claim) -> dict[str, str]:
     """What a card is filtered by; a section is that of one source."""
     section = _place(claim) if claim.where else ""
-    return {
-        "source": SOURCES[claim.source],
-        "section": section,
-        "chapter": claim.chapter,
-        "verdict": claim.verdict.value,
-    }
+    return dict(zip(_FACETS, (SOURCES[claim.source], section, claim.chapter, claim.verdict.value), strict=True))
 
 
 def _choice(name: str, values: Iterable[str]) -> str:
@@ -131,19 +126,13 @@ def errata() -> str:
     >>> errata().splitlines()[0]
     '## One trip through a switch, counted once and twice'
     """
-    lines = []
+    lines, in_order = [], [claim.id for claim in all_entries()]
     for cause in sorted(causes().values(), key=lambda cause: -len(cause.ids)):
         see = f" See [](../notebooks/{cause.see})." if cause.see else ""
         lines += [f"## {cause.title}", "", _plain(cause.text) + _cited(cause.reference) + see, ""]
-        for name in sorted(cause.ids, key=_in_order().__getitem__):
+        for name in sorted(cause.ids, key=in_order.index):
             lines += _erratum(entry(name), cause)
     return "\n".join(lines)
-
-
-@cache
-def _in_order() -> dict[str, int]:
-    """Id of a claim -> its number in the list."""
-    return {claim.id: number for number, claim in enumerate(all_entries())}
 
 
 def _erratum(claim: Claim, cause: Cause) -> list[str]:
