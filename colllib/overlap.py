@@ -73,14 +73,14 @@ class Traffic:
         so_far = np.zeros((steps + 1, np.count_nonzero(often)))
         so_far[self.step[dense] + 1, (often.cumsum() - 1)[self.of[dense]]] = self.lasting[dense]
         so_far, waits = so_far.cumsum(axis=0), np.append(self.waits, 0)
-        others = _Seldom.of_steps(self.of[seldom], self.step[seldom], self.lasting[seldom])
+        others = _seldom(self.of[seldom], self.step[seldom], self.lasting[seldom])
 
         def parts(segments: int) -> tuple[float, float]:
             at_once = min(segments, steps)
             last = np.arange(1, steps + at_once)
             first, last = np.maximum(last - at_once, 0), np.minimum(last, steps)
             longest = (so_far[last] - so_far[first]).max(axis=1, initial=0)
-            longest = np.maximum(longest, others.longest(at_once, len(last))) / segments
+            longest = np.maximum(longest, others(at_once, len(last))) / segments
             waiting = np.maximum.reduceat(waits, np.stack((first, last), axis=1).ravel())[::2]
             wait, busy = (
                 each.sum() + (segments - at_once) * each[steps - 1 : steps].sum() for each in (waiting, longest)
@@ -96,37 +96,30 @@ def _ranges(start: IntArray, count: IntArray) -> IntArray:
     return whole
 
 
-@dataclass(frozen=True, eq=False)
-class _Seldom:
-    """Columns that are busy in a few steps: which, in which, and for how long before it and after it, shape (n,)."""
+def _seldom(of: IntArray, step: IntArray, lasting: FloatArray) -> Callable[[int, int], FloatArray]:
+    """For how long the busiest of columns that are busy in a few steps is, in so many steps in a row.
 
-    of: IntArray
-    step: IntArray
-    before: FloatArray
-    after: FloatArray
+    By the last of these steps, of so many. What a column takes changes when a step comes in or goes out, and is at
+    least that until the next goes out.
+    """
+    _, row, count = np.unique(of, return_inverse=True, return_counts=True)
+    nth = _ranges(np.zeros_like(count), count)
+    so_far = np.zeros((len(count), count.max(initial=0) + 1))
+    so_far[row, nth + 1] = lasting
+    so_far = so_far.cumsum(axis=1)
+    before, after = so_far[row, nth], so_far[row, nth + 1]
 
-    @classmethod
-    def of_steps(cls, of: IntArray, step: IntArray, lasting: FloatArray) -> _Seldom:
-        _, row, count = np.unique(of, return_inverse=True, return_counts=True)
-        nth = _ranges(np.zeros_like(count), count)
-        so_far = np.zeros((len(count), count.max(initial=0) + 1))
-        so_far[row, nth + 1] = lasting
-        so_far = so_far.cumsum(axis=1)
-        return cls(row, step, so_far[row, nth], so_far[row, nth + 1])
-
-    def longest(self, at_once: int, windows: int) -> FloatArray:
-        """For how long the busiest column is, in so many steps in a row, by the last of them, shape (windows,).
-
-        What a column takes changes when a step comes in or goes out, and is at least that until the next goes out.
-        """
-        apart = np.tile(self.of * (windows + 1), 2)  # so that one search serves all columns
-        when = apart[: len(self.step)] + self.step
-        last = np.concatenate((self.step, self.step + at_once))
+    def longest(at_once: int, windows: int) -> FloatArray:
+        apart = np.tile(row * (windows + 1), 2)  # so that one search serves all columns
+        when = apart[: len(step)] + step
+        last = np.concatenate((step, step + at_once))
         first = np.searchsorted(when, apart + last - at_once, side="right")
         end = np.searchsorted(when, apart + last, side="right")
         some = first < end
         first, end, last = first[some], end[some], last[some]
-        return _highest(last, self.step[first] + at_once, self.after[end - 1] - self.before[first], windows)
+        return _highest(last, step[first] + at_once, after[end - 1] - before[first], windows)
+
+    return longest
 
 
 def _highest(start: IntArray, end: IntArray, value: FloatArray, size: int) -> FloatArray:

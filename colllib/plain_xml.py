@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers.expat import ExpatError, ParserCreate
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from colllib.units import shortened
 
 MOST_TEXT, MOST_DEPTH = 32 * 2**20, 50
+
+
+class _Plain(TreeBuilder):
+    depth = 0
+
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise ValueError(f"XML nested over {MOST_DEPTH} deep")
+        return super().start(tag, attrs)
+
+    def end(self, tag: str, /) -> Element:
+        self.depth -= 1
+        return super().end(tag)
+
+    def doctype(self, *_: str | None) -> None:
+        """Its being there is refused, before anything in it is read."""
+        raise ValueError("XML with a document type, which could name entities and other files: take it out")
 
 
 def parsed(text: str, root: str) -> Element:
@@ -22,30 +38,12 @@ def parsed(text: str, root: str) -> Element:
     """
     if len(text) > MOST_TEXT:
         raise ValueError("XML over 32 MiB")
-    tree, parser, depth = TreeBuilder(), ParserCreate(), 0
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > MOST_DEPTH:
-            raise ValueError(f"XML nested over {MOST_DEPTH} deep")
-        tree.start(name, attributes)
-
-    def end(name: str) -> None:
-        nonlocal depth
-        depth -= 1
-        tree.end(name)
-
-    def refuse(*_: object) -> NoReturn:
-        raise ValueError("XML with a document type, which could name entities and other files: take it out")
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.StartDoctypeDeclHandler = refuse
+    parser = XMLParser(target=_Plain())
     try:
-        parser.Parse(text.encode(errors="replace"), True)
-    except ExpatError as error:
+        parser.feed(text.encode(errors="replace"))
+        found = parser.close()
+    except ParseError as error:
         raise ValueError(f"no XML: {error}") from None
-    found = tree.close()
     if found.tag != root:
         raise ValueError(f"XML begins with <{shortened(found.tag)}>, not with <{root}>")
     return found

@@ -20,10 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 #: What others call: commands through click.
 DECORATORS = ["@cli.command"]
 
-#: And by name: click's convert, what Jupyter shows an object by, a widget's text, the payload of an explorer,
-#: expat's handlers.
-NAMES = ["_repr_markdown_", "convert", "ctx", "param", "include", "exclude", "description", "fragments"]
-NAMES += ["Start*Handler", "End*Handler"]
+#: And by name: click's convert, what Jupyter shows an object by, a widget's text, the payload of an explorer, what an
+#: XML parser tells of a document type.
+NAMES = ["_repr_markdown_", "convert", "ctx", "param", "include", "exclude", "description", "fragments", "doctype"]
 
 
 def cells(root: Path) -> Iterator[tuple[Path, str]]:
