@@ -47,6 +47,9 @@ def full(vector: Floats, seed: int = 0) -> Packet:
 def int8(block: int | None = None) -> Compressor:
     """Whole numbers from -127 to 127 times the largest value / 127, of all values or of each block of so many.
 
+    Raises:
+        ValueError: for a block below 1.
+
     >>> int8()(np.array([127.0, 1.4, 0.3]), 0).values, int8(2)(np.zeros(5), 0).bytes
     (array([127.,   1.,   0.]), 17)
     """
@@ -65,6 +68,9 @@ def int8(block: int | None = None) -> Compressor:
 
 def top_k(share: float) -> Compressor:
     """A share of the values, at least one, the largest by magnitude, each with its index; the others are zero.
+
+    Raises:
+        ValueError: for a share that is not above 0 and at most 1.
 
     >>> top_k(0.5)(np.array([1.0, -5.0, 3.0, 0.0]), 0).values
     array([ 0., -5.,  3.,  0.])
@@ -273,6 +279,9 @@ class Adam:
         warm_up: steps in full precision, after which it is 1-bit Adam (default: all there can be, plain Adam).
 
     Source: Kingma & Ba (2015); Tang et al. (2021).
+
+    Raises:
+        ValueError: for fewer than one worker or step of warm-up.
     """
 
     workers: int

@@ -27,6 +27,9 @@ def buckets(sizes: Iterable[float], capacity: float) -> list[list[int]]:
 
     This is the rule of PyTorch's DDP (Li and others, 2020): a bucket is full once it holds at least its bytes.
 
+    Raises:
+        ValueError: for a capacity that is not above 0, or a negative size.
+
     >>> buckets([4, 4, 4, 4, 4], 8)
     [[0, 1], [2, 3], [4]]
     """
@@ -90,6 +93,9 @@ def sharded(
 
     Source: Zhao et al. (2023), section 3.3.2, for the stream and its order.
 
+    Raises:
+        ValueError: for a negative prefetch.
+
     >>> step = sharded([Layer(1.0, 2.0, 10)] * 4, lambda size: 1.0, lambda size: 1.0)
     >>> sum(op.kind == "all-gather" for op in step.ops), step.seconds
     (8, 14.0)
@@ -131,6 +137,9 @@ def place_passes(
 
     Returns:
         the indices of the first and the last operation of each pass.
+
+    Raises:
+        ValueError: for a negative prefetch.
     """
     if not is_whole(prefetch) or prefetch < 0:
         raise ValueError(f"prefetch {prefetch}: must be a whole number of layers, at least 0")

@@ -69,6 +69,9 @@ def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, st
         weight: of the auxiliary loss, finite; 0 leaves the gate as it is.
 
     Source: Fedus, Zoph & Shazeer (2022), section 2.2, for the loss.
+
+    Raises:
+        ValueError: for tokens of another width, a weight that is negative or infinite, or too many steps.
     """
     if len(gate) != tokens.shape[-1]:
         raise ValueError(f"a gate for vectors of {len(gate)} numbers, tokens of {tokens.shape[-1]}: must be the same")
@@ -168,6 +171,9 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
 def with_capacity(routing: Routing, factor: float | Fraction) -> Routing:
     """Drop what exceeds an expert's capacity, ceil(factor x choices / experts): first choices stay first.
 
+    Raises:
+        ValueError: for a factor that is not finite and above 0.
+
     >>> two = route(np.zeros((1, 4, 2)), top_k=1)  # four tokens, all to expert 0
     >>> with_capacity(two, 1).chosen.ravel()
     array([ 0,  0, -1, -1])
@@ -202,6 +208,10 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
     together must be a multiple of the ranks, and no more than a copy of each expert on each.
 
     Source: the greedy balancer of DeepSeek's EPLB, in one tier.
+
+    Raises:
+        ValueError: if experts and copies together cannot be divided among the ranks, or there are more than
+            N copies of all.
 
     >>> by_load([8, 1, 2, 3], 2), by_load([1, 1, 1, 1], 2)  # equal loads go round
     (((0,), (0,), (1,), (1,)), ((0,), (1,), (0,), (1,)))

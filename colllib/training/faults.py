@@ -226,6 +226,9 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
     Nothing checks that ranks mean the same call, as nothing in a network does: a message is taken for
     what its receiver expects. So programs may finish with wrong results, stop over sizes, or wait for ever.
 
+    Raises:
+        ValueError: for a call for another number of ranks.
+
     >>> one = Call("A", allreduce.ring(3), np.arange(3.0))
     >>> run_programs([[one], [one], [one]]).results[0][0]
     array([0., 3., 6.])
@@ -281,6 +284,9 @@ SUMS: dict[str, tuple[Rounding, Rounding]] = {
 
 def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "FP32") -> list[Singles]:
     """What an all-reduce makes of each rank's FP32 vector, all of one length, rounded on its way as SUMS says.
+
+    Raises:
+        ValueError: for another precision, or vectors of several lengths.
 
     >>> small = [np.full(2, x, dtype=np.float32) for x in (256, 1, 1, 1)]
     >>> for precision in SUMS:  # what each rank ends with

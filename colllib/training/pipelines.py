@@ -39,6 +39,9 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
         schedule: its name in `SCHEDULES`.
         chunks: parts of the model on each stage; above 1 only where stages are interleaved.
 
+    Raises:
+        ValueError: for an unknown name, or numbers that do not fit.
+
     >>> "".join(work.kind for work in order("1f1b", 4, 1, 4))
     'FFFBFBBB'
     """
@@ -93,6 +96,9 @@ def pipeline(
         backward: likewise backward, with the gradients of the weights.
         weights: how much of `backward` those gradients take (default: half), which ZB-H1 can delay.
         send: seconds between two stages, which can hide.
+
+    Raises:
+        ValueError: for a negative time, or a schedule that does not exist or fit.
 
     >>> step = pipeline("1f1b", 4, 12)
     >>> step.seconds, step.idle("compute 0") / step.seconds

@@ -25,6 +25,9 @@ class Way(NamedTuple):
 def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
     """Boxes that a group reaches, and its ranks in each, if a machine is filled with groups of ranks `apart` apart.
 
+    Raises:
+        ValueError: if one of the groups stands otherwise than another, or unevenly.
+
     >>> group(8, 1, 8), group(128, 8, 8), group(16, 2, 8)
     ((1, 8), (128, 1), (4, 4))
     """
@@ -52,6 +55,9 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
         machine: of boxes with speeds, such as "dgx-h100:16", each rank with a port in its box and a card.
         apart: from one rank of the group to the next.
         message: M in bytes.
+
+    Raises:
+        ValueError: for a machine without boxes or speeds, or too small.
 
     >>> found = price("all-reduce", "dgx-h100:16", 16, 8, 1e9)  # one rank in each box
     >>> found.entry.algorithm.label, round(found.seconds * 1e3, 1)
@@ -105,7 +111,12 @@ def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: fl
 
 @cache
 def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
-    """Ranks of a box, and latencies and bandwidths of a port in it and of a card."""
+    """Ranks of a box, and latencies and bandwidths of a port in it and of a card.
+
+    Raises:
+        ValueError: for a machine without boxes or speeds, whose ranks share cards, whose boxes have no switch, or
+            whose network is oversubscribed.
+    """
     where = topology(machine)
     if not where.in_box or where.speeds is None:
         raise ValueError(f"{machine}: a step is priced on boxes with speeds, such as dgx-h100:16")

@@ -161,6 +161,9 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
         steps: up to MOST_STEPS.
         rate: of learning, above 0 (default: the problem's own).
 
+    Raises:
+        ValueError: for no step or more than MOST_STEPS, or a rate that is not above 0 and finite.
+
     >>> run = descend(cancelling(), Average(3), 50)
     >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])
     (True, 16)

@@ -82,7 +82,11 @@ def _offered(sizes: Mapping[str, int], size: int, staged: bool) -> list[str]:
 
 
 def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int], stages: int | None = None) -> None:
-    """Refuse a state that a tensor cannot be in, naming the tensor, the axis and what it can be there."""
+    """Refuse a state that a tensor cannot be in, naming the tensor, the axis and what it can be there.
+
+    Raises:
+        ValueError: naming the tensor, the axis and what it can be there.
+    """
     if name not in graph.by_name:
         raise ValueError(f"no tensor {name!r}: there are {', '.join(graph.by_name)}")
     if len(state) != len(mesh):
