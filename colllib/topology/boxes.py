@@ -73,6 +73,8 @@ def boxes(
     narrow = narrowings(oversubscription, shape.uplinks)
     name = f"boxes:{_expression(shape, narrow, seed, ranks)}"
     inner, everyone, tree = shape.inner, shape.ranks, shape.tree
+    plural = "s" * (shape.cards > 1)
+    cards_of = "one network card per rank" if shape.cards == inner else f"{shape.cards} network card{plural} per box"
     tiers, of_height, held = [Tier("box"), Tier("card", level=1)], [1] * shape.lowest, shape.held
     for number, times in enumerate(narrow):
         of_height.append(len(tiers))
@@ -93,12 +95,14 @@ def boxes(
     in_tree, up = np.array(of_height)[heights[edge]], np.where(paid, 0, 2)[heights[edge]]
     src, dst, part_in_box, class_in_box = shape.links_in_boxes()
     part = np.concatenate((part_in_box, up, np.maximum(up, 1)))
+    in_boxes = tree.first - everyone
+    switch = np.arange(in_boxes + shape.switches)
     kind = int(class_in_box.max(initial=-1)) + 1 + 2 * heights[edge]
     classes = np.concatenate((class_in_box, kind, kind + 1))
     whole = Topology(
         name=name,
         ranks=everyone,
-        switches=tree.first - everyone + shape.switches,
+        switches=len(switch),
         link_src=np.concatenate((src, child, parent)),
         link_dst=np.concatenate((dst, parent, child)),
         alpha=Fractions.of([HALVES.up, HALVES.down, 0, 1]).taken(part),
@@ -106,11 +110,11 @@ def boxes(
         tiers=tuple(tiers),
         router=_router(shape, name, len(src), hashed, seed),
         port_model=f"{'a link to each other rank' if shape.meshed else 'one full-duplex port'} in the box, "
-        f"and {_cards(shape.cards, inner)}",
+        f"and {cards_of}",
         combines=inc != "none",
         replicates=inc != "none",
         scatters=inc != "none",
-        acting=_acting(shape),
+        acting=None if inc in ("none", "both") else switch < in_boxes if inc == "box" else switch >= in_boxes,
         lattice=Lattice((inner, *shape.outer), wraps=False),
         in_box=inner,
         # to shift a box's ranks would take its cards apart where several ranks share each of several
@@ -162,7 +166,7 @@ class _Shape:
         else:
             below = (self.inner // self.cards, self.cards) if self.cards < self.inner else (self.inner,)
             below += tuple(self.outer)
-        self.tree = Tree(below, first=self.ranks + (0 if self.meshed else self.count))
+        self.tree = Tree(self.ranks, below, first=self.ranks + (0 if self.meshed else self.count))
         self.lowest = 2 if self.cards < self.inner else 1
         self.held = below[0] if self.on_rails else self.cards
         self.uplinks = len(below) - self.lowest - apart
@@ -179,14 +183,6 @@ class _Shape:
         src, away = np.repeat(rank, self.inner - 1), np.tile(np.arange(1, self.inner), self.ranks)
         dst = src // self.inner * self.inner + (src + away) % self.inner
         return src, dst, np.full(len(src), 3), away - 1
-
-
-def _acting(shape: _Shape) -> NDArray[np.bool_] | None:
-    if shape.inc in ("none", "both"):
-        return None
-    in_boxes = shape.tree.first - shape.ranks
-    in_box = np.arange(in_boxes + shape.switches) < in_boxes
-    return in_box if shape.inc == "box" else ~in_box
 
 
 def _uneven(whole: Topology, ranks: int) -> Topology:
@@ -222,17 +218,12 @@ def _uneven(whole: Topology, ranks: int) -> Topology:
 
 
 def _cable(tier: Tier) -> Tier:
-    """One cable of a link over whose cables messages are hashed."""
     if tier.bandwidth > 1 and tier.bandwidth.denominator > 1:
         raise ValueError(
             f"seed: {tier.name} is {tier.bandwidth} BW wide, no whole number of cables to hash over; "
             "leave the seed out, or choose an oversubscription that divides the cards"
         )
     return replace(tier, bandwidth=tier.bandwidth / tier.cables, cables=1)
-
-
-def _cards(cards: int, inner: int) -> str:
-    return "one network card per rank" if cards == inner else f"{cards} network card{'s' * (cards > 1)} per box"
 
 
 def _expression(shape: _Shape, narrow: list[Fraction], seed: int | None, ranks: int | None) -> str:
@@ -267,23 +258,23 @@ def _router(shape: _Shape, name: str, in_boxes: int, hashed: list[int], seed: in
         else:
             up, down = message[~switch[0][message]], message[~switch[1][message]]
             messages, crossed = [up, down], [src[up], ranks + dst[down]]
-        rises, falls = tree.route(
-            *(np.where(end < ranks, shape.place[end % ranks], end) for end in (src[far], dst[far]))
-        )
-        if shape.apart and len(rises[-1].message):
-            i = far[rises[-1].message[0]]
-            raise NoRouteError(
-                f"no route from rank {src[i]} to rank {dst[i]}: their cards are on two rails of {name}, which are apart"
-            )
-        flow = flow_hash(src[far], dst[far], seed) if seed is not None and max(hashed) > 1 else None
-        for crossings, back in ((rises, 0), (falls, links)):
-            for height, who, edge in crossings:
-                if not len(who):
-                    continue  # the root of rails that are apart has no links
-                cable = 0 if flow is None else flow[who] % wide[height]
-                messages.append(far[who])
-                crossed.append(first_link[height] + back + edge * wide[height] + cable)
-        return np.concatenate(messages), np.concatenate(crossed)
+        flow = np.zeros_like(far) if seed is None else flow_hash(src[far], dst[far], seed)
+
+        def numbered(height: int, down: bool, who: IntArray, edge: IntArray) -> IntArray:
+            if not len(who):
+                return who
+            if height == len(hashed):
+                i = far[who[0]]
+                raise NoRouteError(
+                    f"no route from rank {src[i]} to rank {dst[i]}: their cards are on two rails of {name}, which are "
+                    "apart"
+                )
+            link: IntArray = first_link[height] + down * links + edge * wide[height] + flow[who] % wide[height]
+            return link
+
+        start, end = (np.where(node < ranks, shape.place[node % ranks], node) for node in (src[far], dst[far]))
+        message, link = tree.route(start, end, numbered)
+        return np.concatenate((*messages, far[message])), np.concatenate((*crossed, link))
 
     return route
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import accumulate
 from math import prod
+from operator import mul
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from colllib.primitives import check_counts, is_whole
 from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import check_seed, flow_hash
-from colllib.topology.tree import Narrowing, narrowings, narrowings_text, uplink
+from colllib.topology.tree import Narrowing, Tree, narrowings, narrowings_text, uplink
 
 ROUTING = ("hash", "fixed", "spread")
 
@@ -132,55 +134,42 @@ def _clos(
         ups: for each level of switches but the last, how many switches above each is joined to.
         widths: of those links, in units of BW.
     """
-    ranks = prod(sizes)
     if routing == "spread":
         widths = [width * prod(ups[: level + 1]) for level, width in enumerate(widths)]
         ups = (1,) * len(ups)
-    groups = [prod(sizes[level + 1 :]) for level in range(len(sizes))]
-    same = [prod(ups[:level]) for level in range(len(sizes))]  # equal switches of a group, by level
-    switches = [a * b for a, b in zip(groups, same, strict=True)]
-    check_network(name, ranks + sum(switches), 2 * ranks + 2 * sum(a * b for a, b in zip(switches, ups, strict=False)))
-    first = ranks + np.cumsum([0, *switches])
-    rank = np.arange(ranks)
-    lower, upper, tier = [rank], [first[0] + rank // sizes[0]], [np.zeros(ranks, dtype=np.intp)]
-    for level, up in enumerate(ups):
-        group, path = np.divmod(np.arange(groups[level] * same[level] * up), same[level] * up)
-        lower.append(first[level] + group * same[level] + path // up)
-        upper.append(first[level + 1] + group // sizes[level + 1] * same[level + 1] + path)
-        tier.append(np.full(len(group), level + 1))
-    child, parent, height = (np.concatenate(part) for part in (lower, upper, tier))
-    links = len(child)
-    start = np.cumsum([0, *(len(part) for part in lower)])
+    ranks = prod(sizes)
+    tree = Tree(ranks, sizes, first=ranks)  # of groups
+    equal = [1, 1, *accumulate(ups, mul)]  # nodes of a group by height, each with a link to so many paths' nodes above
+    nodes, rising = ([a * b for a, b in zip(tree.counts, times, strict=False)] for times in (equal, equal[1:]))
+    check_network(name, sum(nodes), 2 * sum(rising))
+    first, start = (np.cumsum([0, *numbers]) for numbers in (nodes, rising))
+    lower, upper = [], []
+    for level, (size, up) in enumerate(zip(sizes, (1, *ups), strict=True)):
+        group, path = np.divmod(np.arange(rising[level]), equal[level + 1])
+        lower.append(first[level] + group * equal[level] + path // up)
+        upper.append(first[level + 1] + group // size * equal[level + 1] + path)
+    child, parent, height = np.concatenate(lower), np.concatenate(upper), np.repeat(np.arange(len(sizes)), rising)
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         src, dst = np.asarray(src), np.asarray(dst)
-        if len(src) and max(src.max(), dst.max()) >= ranks:
+        if max(src.max(initial=0), dst.max(initial=0)) >= ranks:
             raise NoRouteError(f"the switches of {name} only forward: no route starts or ends at one")
-        own = np.arange(len(src))
-        messages, crossed = [own], [src]
-        falls = [(own, links + dst)]
         # a digit per level: the same for the way up and the way down
-        digits = flow_hash(src, dst, seed) if routing == "hash" else dst
-        path = np.zeros(len(src), dtype=np.intp)
-        below = sizes[0]
-        for level, up in enumerate(ups):
-            far = np.flatnonzero(src // below != dst // below)
-            path = path * up + digits % up
+        digits, paths = flow_hash(src, dst, seed) if routing == "hash" else dst, [np.zeros_like(src)]
+        for up in ups:
+            paths.append(paths[-1] * up + digits % up)
             digits = digits // up
-            count = same[level] * up
-            messages.append(far)
-            crossed.append(start[level + 1] + src[far] // below * count + path[far])
-            falls.append((far, links + start[level + 1] + dst[far] // below * count + path[far]))
-            below *= sizes[level + 1]
-        for message, link in reversed(falls):
-            messages.append(message)
-            crossed.append(link)
-        return np.concatenate(messages), np.concatenate(crossed)
+
+        def numbered(height: int, down: bool, message: IntArray, edge: IntArray) -> IntArray:
+            link: IntArray = start[height] + down * len(child) + edge * equal[height + 1] + paths[height][message]
+            return link
+
+        return tree.route(src, dst, numbered)
 
     return Topology(
         name,
         ranks,
-        int(first[-1]) - ranks,
+        sum(nodes) - ranks,
         np.concatenate((child, parent)),
         np.concatenate((parent, child)),
         Fractions.of([latency.up, latency.down]).taken(np.append(np.minimum(height, 1), np.ones_like(height))),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import count
 
 import numpy as np
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_counts, check_ranks
-from colllib.topology.base import Router, Topology, check_network
+from colllib.topology.base import Topology, check_network
 from colllib.topology.latency import HALVES, Latency
+from colllib.topology.tree import Tree
 
 
 def star(
@@ -42,8 +42,7 @@ def star(
     check_ranks(ranks)
     check_counts(ports=ports)
     check_network(f"star:{ranks}", ranks + 1, 2 * ranks)
-    nodes = np.arange(ranks)
-    hub = np.full(ranks, ranks)
+    nodes, hub = np.arange(ranks), np.full(ranks, ranks)
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         message = np.arange(len(src))
@@ -52,16 +51,14 @@ def star(
             return np.concatenate((message, message)), np.concatenate((src, dst + ranks))
         return np.concatenate((message[up], message[down])), np.concatenate((src[up], dst[down] + ranks))
 
-    active = combines or replicates or scatters
-    name = f"{'inc-' if active else ''}star:{ranks}"
-    alpha = [Fractions.of([part]).repeated(ranks) for part in (latency.up, latency.down)]
+    name = f"{'inc-' if combines or replicates or scatters else ''}star:{ranks}"
     return Topology(
         name=name if ports == 1 else f"{name} with {ports} ports",
         ranks=ranks,
         switches=1,
         link_src=np.concatenate((nodes, hub)),
         link_dst=np.concatenate((hub, nodes)),
-        alpha=Fractions.joined(alpha),
+        alpha=Fractions.of([latency.up, latency.down]).taken(np.repeat([0, 1], ranks)),
         tier=np.zeros(2 * ranks, dtype=np.intp),
         tiers=(Tier("port", Fraction(ports)),),
         router=route,
@@ -110,9 +107,7 @@ def switch_tree(
         radix: ports of a switch, at least three times `uplinks`.
         uplinks: ports of a switch that lead up.
         latency: how alpha divides: a route of s switches costs endpoint + (s + 1) hops + s switches.
-        combines: whether switches may add what arrives.
-        replicates: whether they may send one block to several nodes.
-        scatters: whether they may take a bundle apart.
+        combines, replicates, scatters: as for `star`.
 
     Raises:
         ValueError: for a radix that leaves no tree.
@@ -123,63 +118,31 @@ def switch_tree(
     check_ranks(ranks)
     if uplinks < 1 or radix < 3 * uplinks:
         raise ValueError(f"radix {radix} with {uplinks} uplinks: a switch must have room for two others below it")
-    counts, widths = [ranks], list[int]()  # nodes of each height, and how many children one above has
-    while len(widths) == 0 or counts[-1] > 1:
-        ports = uplinks if widths else 1  # that a child takes
-        top = counts[-1] * ports <= radix
-        widths.append((radix if top else radix - uplinks) // ports)
-        counts.append(-(-counts[-1] // widths[-1]))
     name = f"{'inc-' if combines or replicates or scatters else ''}switch-tree:{ranks}x{radix}"
-    check_network(name, sum(counts), 2 * sum(counts[:-1]))
-    start = np.cumsum(counts)
-    child = np.arange(start[-2])
-    parent = np.concatenate(
-        [first + np.arange(n) // width for first, n, width in zip(start, counts, widths, strict=False)]
-    )
+    widths, below, ports = list[int](), ranks, 1  # of a switch by height, children; of the height below, nodes
+    while not widths or below > 1:
+        widths.append((radix if below * ports <= radix else radix - uplinks) // ports)
+        below, ports = -(-below // widths[-1]), uplinks
+    tree = Tree(ranks, tuple(widths), first=ranks)
+    check_network(name, sum(tree.counts), 2 * sum(tree.counts[:-1]))
+    child, parent = tree.ends()
     rises = (child >= ranks).astype(np.intp)  # from a switch
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        return tree.route(src, dst, lambda height, down, _, edge: 2 * (tree.start[height] + edge) + down)
+
     return Topology(
         name=name,
         ranks=ranks,
-        switches=int(start[-1]) - ranks,
+        switches=tree.switches,
         link_src=np.stack((child, parent), axis=1).ravel(),
         link_dst=np.stack((parent, child), axis=1).ravel(),
         alpha=Fractions.of([latency.up, latency.down]).taken(np.stack((rises, np.ones_like(rises)), axis=1).ravel()),
         tier=np.repeat(rises * (uplinks > 1), 2),
         tiers=(Tier("port"), Tier("uplink", Fraction(uplinks))) if uplinks > 1 else (Tier("port"),),
-        router=_tree_router(child, parent),
+        router=route,
         port_model="one full-duplex port per rank",
         combines=combines,
         replicates=replicates,
         scatters=scatters,
     )
-
-
-def _tree_router(child: IntArray, above: IntArray) -> Router:
-    """Routes in a tree from the parents of all nodes but the last, the root; node n has links 2n up and 2n + 1 down.
-
-    A parent has a higher number, so of two nodes the lower number is not above the other.
-    """
-    parent = np.append(above, -1)
-    climb = 2 * np.append(child, -1)
-    last = 2 * len(parent)
-
-    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
-        message, a, b = np.arange(len(src)), np.array(src), np.array(dst)
-        found = []
-        for k in count():
-            apart = a != b
-            message, a, b = message[apart], a[apart], b[apart]
-            if not len(message):
-                break
-            rises = a < b
-            # what falls is met from the end of the route
-            place = np.where(rises, k, last - k)
-            found.append((message, place, np.where(rises, climb[a], climb[b] + 1)))
-            a, b = np.where(rises, parent[a], a), np.where(rises, b, parent[b])
-        if not found:
-            return message, message
-        who, place, link = (np.concatenate(part) for part in zip(*found, strict=True))
-        order = np.lexsort((place, who))
-        return who[order], link[order]
-
-    return route

@@ -1,47 +1,44 @@
-"""Equal groups below switches, groups of groups below further switches, with routes found by arithmetic."""
+"""Groups below switches, groups of groups below further switches, with routes found by arithmetic."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, prod
-from typing import NamedTuple
+from itertools import accumulate
+from math import ceil
 
 import numpy as np
 
 from colllib.cost import Tier
 from colllib.exact import IntArray
 
-
-class Crossings(NamedTuple):
-    """The messages that cross edges from one height to the next, and which of these edges."""
-
-    height: int
-    message: IntArray
-    edge: IntArray
+# The links that messages take over edges of a tree: the height below them, whether down, which messages, which edges.
+Numbering = Callable[[int, bool, IntArray, IntArray], IntArray]
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree whose nodes of one height all have as many children: up to the root, or down, there is one way.
+    """A tree whose nodes of one height are filled one after the other: up to the root, or down, there is one way.
 
     Args:
-        sizes: the children of a node of height 1, of height 2, and so on up to the root.
-        first: number of the first switch; nodes of height 0 are 0..N-1, the others follow by height.
+        leaves: nodes of height 0, which are 0..leaves-1; the others follow by height.
+        sizes: the children of a full node of height 1, of height 2, and so on up to the root.
+        first: number of the first switch.
 
-    >>> Tree((2, 3), first=6).ends()
-    (array([0, 1, 2, 3, 4, 5, 6, 7, 8]), array([6, 6, 7, 7, 8, 8, 9, 9, 9]))
+    >>> Tree(5, (2, 3), first=6).ends()
+    (array([0, 1, 2, 3, 4, 6, 7, 8]), array([6, 6, 7, 7, 8, 9, 9, 9]))
     """
 
+    leaves: int
     sizes: tuple[int, ...]
     first: int
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """How many nodes there are of each height."""
-        return tuple(prod(self.sizes[height:]) for height in range(len(self.sizes) + 1))
+        return tuple(accumulate(self.sizes, lambda below, size: -(-below // size), initial=self.leaves))
 
     @property
     def switches(self) -> int:
@@ -55,25 +52,15 @@ class Tree:
 
     def ends(self) -> tuple[IntArray, IntArray]:
         """Child and parent of every edge, those from height 0 first."""
-        child = [start + np.arange(count) for start, count in zip(self.start, self.counts[:-1], strict=False)]
-        parent = [
-            start + np.repeat(np.arange(count), size)
-            for start, count, size in zip(self.start[1:], self.counts[1:], self.sizes, strict=True)
-        ]
+        within = [np.arange(count) for count in self.counts[:-1]]
+        child = [start + node for start, node in zip(self.start, within, strict=False)]
+        parent = [start + node // size for start, node, size in zip(self.start[1:], within, self.sizes, strict=True)]
         return np.concatenate(child), np.concatenate(parent)
 
-    def route(self, src: IntArray, dst: IntArray) -> tuple[list[Crossings], list[Crossings]]:
-        """What n routes cross: on the way up, lowest edges first, and on the way down, highest first.
-
-        Args:
-            src: where the routes start, nodes of the tree.
-            dst: where they end.
-
-        Returns:
-            for each height the messages that cross an edge from it, and which edge of this height.
-        """
-        rises: list[Crossings] = []
-        falls: list[Crossings] = []
+    def route(self, src: IntArray, dst: IntArray, numbered: Numbering) -> tuple[IntArray, IntArray]:
+        """The messages and links of n routes between nodes of the tree: on the way up lowest edges first, then down."""
+        rises: list[tuple[IntArray, IntArray]] = []
+        falls: list[tuple[IntArray, IntArray]] = []
         below, above = (np.searchsorted(self.start[1:], end, side="right") for end in (src, dst))
         # where the ancestors of both ends stand among the nodes of their height
         source, target = src - self.start[below], dst - self.start[above]
@@ -81,10 +68,11 @@ class Tree:
             here, there = below <= height, above <= height
             apart = ~(here & there) | (source != target)
             up, down = np.flatnonzero(here & apart), np.flatnonzero(there & apart)
-            rises.append(Crossings(height, up, source[up]))
-            falls.append(Crossings(height, down, target[down]))
+            rises.append((up, numbered(height, False, up, source[up])))
+            falls.append((down, numbered(height, True, down, target[down])))
             source, target = np.where(here, source // size, source), np.where(there, target // size, target)
-        return rises, falls[::-1]
+        message, link = zip(*rises, *falls[::-1], strict=True)
+        return np.concatenate(message), np.concatenate(link)
 
 
 def uplink(number: int, width: Fraction, level: int = 0) -> Tier:
