@@ -35,6 +35,8 @@ from colllib.topology.cuts import (
     swept,
     wires,
 )
+from colllib.topology.expression import find
+from colllib.topology.failures import without
 
 SMALL = [
     ring(3), ring(6), ring(9), line(2), line(7), torus((3, 2)), torus((3, 3)), torus((5, 2)), mesh((3, 3)),
@@ -178,6 +180,17 @@ def test_a_switch_takes_the_side_that_suits_the_traffic():
     assert bisection(star(8, ports=3)).bandwidth == 12
     assert bisection(switch_tree(8, 4)).bandwidth == narrowest_through_switches(switch_tree(8, 4))
     assert bisection(one_port(ring(6))).bandwidth == 2
+
+
+def test_halves_of_a_star_are_not_alike_where_ranks_have_lost_their_cables():
+    found = bisection(without(star(8), "0-s0", "7-s0"))
+    assert (found.bandwidth, found.exact) == (2, True)  # both with two others on one side
+
+
+def test_parallel_links_count_together_in_a_graph_of_any_size():
+    for ranks in (6, 30):
+        found = bisection(find(f"uniring:2x{ranks}"))
+        assert (found.bandwidth, found.exact) == (2, True)
 
 
 def narrowest_through_switches(topology):

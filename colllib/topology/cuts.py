@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,8 +14,10 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.limits import MOST_ROUTES, check_size
-from colllib.topology.base import Lattice, Router, Topology
+from colllib.topology.base import Lattice, Topology
 from colllib.topology.graph import hops_from
+from colllib.topology.lattice import torus
+from colllib.topology.star import one_switch
 
 # Up to so many ranks every half is tried: 2^20 sets pass through numpy at once, and 35 maximum flows are quick.
 MOST_RANKS = 20
@@ -148,10 +151,9 @@ def cut_links(topology: Topology, side: Collection[int]) -> IntArray:
     if topology.switches:
         import networkx as nx
 
-        speed = topology.bandwidth.numerators
         graph: nx.DiGraph[object] = nx.DiGraph()
-        for a, b, units in zip(topology.link_src.tolist(), topology.link_dst.tolist(), speed, strict=True):
-            graph.add_edge(a, b, capacity=int(units))
+        for (a, b), units in _joint_bandwidth(topology).items():
+            graph.add_edge(a, b, capacity=units)
         for rank in range(topology.ranks):
             graph.add_edge(*(("from", rank) if inside[rank] else (rank, "to")))
         _, (near, _) = nx.minimum_cut(graph, "from", "to")
@@ -189,7 +191,7 @@ def bisection(topology: Topology) -> Bisection:
     """
     if topology.ranks < 2:
         return Bisection(Fraction(0), Fraction(0), (), "one rank")
-    if _ranks_alike(topology):
+    if one_switch(topology) is not None:
         half = tuple(range(topology.ranks // 2))
         through = cut_bandwidth(topology, half)
         return Bisection(through, through, half, "all halves are alike")
@@ -213,9 +215,11 @@ def _searched(topology: Topology) -> Bisection:
     if through > at_least and (least := swept(topology)) is not None:
         return Bisection(through, least, half, "a sweep")
     lattice = topology.lattice
-    if through > at_least and lattice is not None and _has_theorem(lattice) and _is_whole(topology, lattice):
-        theorem = lattice_bisection(lattice) * topology.bandwidth[0]
-        return Bisection(through, max(theorem, at_least), half, "a theorem")
+    if through > at_least and lattice is not None and _has_theorem(lattice) and not topology.switches:
+        ends = sum(2 * lattice.ranks // size for size in lattice.dims if not lattice.wraps)
+        if topology.num_links == 2 * len(lattice.dims) * lattice.ranks - ends:  # none has failed
+            theorem = lattice_bisection(lattice) * topology.bandwidth[0]
+            return Bisection(through, max(theorem, at_least), half, "a theorem")
     return Bisection(through, at_least, half, proof)
 
 
@@ -223,31 +227,13 @@ def _has_theorem(lattice: Lattice) -> bool:
     return not (lattice.wraps and 2 in lattice.dims)
 
 
-def _is_whole(topology: Topology, lattice: Lattice) -> bool:
-    """Whether all links of the lattice are there, and no others."""
-    ends = sum(2 * lattice.ranks // size for size in lattice.dims if not lattice.wraps)
-    return not topology.switches and topology.num_links == 2 * len(lattice.dims) * lattice.ranks - ends
-
-
-def _ranks_alike(topology: Topology) -> bool:
-    """Whether there is one switch, and every rank has the same link to it and nothing else."""
-    ends = np.stack((topology.link_src, topology.link_dst))
-    return (
-        topology.switches == 1
-        and bool((ends.max(axis=0) == topology.ranks).all())
-        and len(set(topology.bandwidth.numerators.tolist())) == 1
-    )
-
-
 def _every_half(topology: Topology) -> Bisection:
     ranks = topology.ranks
     sets = np.arange(1 << ranks, dtype=np.uint32)
     sets = sets[np.bitwise_count(sets) == ranks // 2]
-    out = np.zeros(len(sets), dtype=np.int64)
-    back = np.zeros(len(sets), dtype=np.int64)
+    out, back = np.zeros((2, len(sets)), dtype=np.int64)
     has = [(sets >> rank & 1).astype(bool) for rank in range(ranks)]
-    links = zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth.numerators, strict=True)
-    for a, b, units in links:
+    for (a, b), units in _joint_bandwidth(topology).items():
         out += units * (has[a] & ~has[b])
         back += units * (has[b] & ~has[a])
     through = np.minimum(out, back)
@@ -300,58 +286,55 @@ def swept(topology: Topology) -> Fraction | None:
     larger = topology.ranks - topology.ranks // 2
     if (larger + 1) << width > MOST_ENTRIES:
         return None
-    near: dict[int, list[tuple[int, int, int]]] = {rank: [] for rank in order}  # other end, out, back
-    links = zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth.numerators, strict=True)
-    for a, b, units in links:
-        near[a].append((b, int(units), 0))
-        near[b].append((a, 0, int(units)))
-    beyond = 1 + sum(map(int, topology.bandwidth.numerators))
-    place = {rank: at for at, rank in enumerate(order)}
-    table = np.full(larger + 1, beyond, dtype=np.int64)
+    units, place = _joint_bandwidth(topology), {rank: at for at, rank in enumerate(order)}
+    last = {rank: place[rank] for rank in order}  # when all that a rank is linked to have joined
+    for a, b in units:
+        last[a], last[b] = max(last[a], place[b]), max(last[b], place[a])
+    table = np.full(larger + 1, 1 + sum(units.values()), dtype=np.int64)
     table[0] = 0
     open_ranks: list[int] = []  # an axis of length 2 for each, the last axis counts ranks on the first side
-    for rank in order:
-        joined = np.full_like(table, beyond)
+    for at, rank in enumerate(order):
+        joined = np.full_like(table, 1 + sum(units.values()))
         joined[..., 1:] = table[..., :-1]
         table = np.stack((table, joined), axis=-2)
+        for axis, other in enumerate(open_ranks):
+            sides = np.moveaxis(table, (axis, -2), (0, 1))
+            sides[0, 1] += units[rank, other]
+            sides[1, 0] += units[other, rank]
         open_ranks.append(rank)
-        for other, out, back in near[rank]:
-            if other in open_ranks and other != rank:
-                _side(table, open_ranks, (rank, 1), (other, 0))[...] += out
-                _side(table, open_ranks, (rank, 0), (other, 1))[...] += back
-        done = [each for each in open_ranks if all(place[end] <= place[rank] for end, _, _ in near[each])]
-        for each in done:
-            table = table.min(axis=open_ranks.index(each))
-            open_ranks.remove(each)
+        for done in [each for each in open_ranks if last[each] <= at]:
+            table = table.min(axis=open_ranks.index(done))
+            open_ranks.remove(done)
     return Fraction(int(table[[topology.ranks // 2, larger]].min()), topology.bandwidth.denominator)
 
 
-def _side(table: IntArray, open_ranks: list[int], *sides: tuple[int, int]) -> IntArray:
-    """The part of the table in which the given ranks are on the given sides."""
-    where: list[slice | int] = [slice(None)] * table.ndim
-    for rank, side in sides:
-        where[open_ranks.index(rank)] = side
-    return table[tuple(where)]
+def _joint_bandwidth(topology: Topology) -> Counter[tuple[int, int]]:
+    """What all links from one node to another carry together, in parts of BW."""
+    found = Counter[tuple[int, int]]()
+    for a, b, units in zip(
+        topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth.numerators.tolist(), strict=True
+    ):
+        found[a, b] += units
+    return found
 
 
 def _orders(topology: Topology) -> Iterator[list[int]]:
     """Orders in which a sweep may visit the ranks: as they are numbered, and along each axis of a lattice."""
-    yield list(range(topology.ranks))
-    if topology.lattice is not None:
-        for axis in range(len(topology.lattice.dims)):
-            along = topology.lattice.coordinate(np.arange(topology.ranks), axis)
-            yield np.argsort(along, kind="stable").tolist()
+    ranks, lattice = np.arange(topology.ranks), topology.lattice
+    yield ranks.tolist()
+    if lattice is not None:
+        for axis in range(len(lattice.dims)):
+            yield np.argsort(lattice.coordinate(ranks, axis), kind="stable").tolist()
 
 
 def _width(topology: Topology, order: list[int]) -> int:
     """The most ranks that have links to come at a time, with the one that joins."""
-    place = np.empty(topology.ranks, dtype=np.intp)
-    place[order] = np.arange(topology.ranks)
+    place = np.argsort(order)
     last = place.copy()
     np.maximum.at(last, topology.link_src, place[topology.link_dst])
     np.maximum.at(last, topology.link_dst, place[topology.link_src])
-    still = np.bincount(place, minlength=topology.ranks + 1) - np.bincount(last + 1, minlength=topology.ranks + 2)[:-1]
-    return int(still.cumsum().max())
+    turns = np.arange(topology.ranks)
+    return int((turns + 1 - np.searchsorted(np.sort(last), turns)).max())
 
 
 def _at_least(topology: Topology) -> Fraction:
@@ -368,8 +351,10 @@ def _at_least(topology: Topology) -> Fraction:
 
 
 def _pairs_on_links(topology: Topology) -> IntArray:
-    """How many pairs of ranks are routed over each link."""
-    router, ranks = _even_router(topology), topology.ranks
+    """How many pairs of ranks are routed over each link; on a torus the ties are shared out, over the same links."""
+    lattice, ranks, router = topology.lattice, topology.ranks, topology.router
+    if lattice is not None and lattice.wraps and topology.switches == 0:
+        router = torus(lattice.dims, tie="balanced").router
     load = np.zeros(topology.num_links, dtype=np.intp)
     for start in range(0, ranks, 32):  # some sources at a time: a long ring has many hops
         source, target = (part.ravel() for part in np.mgrid[start : min(start + 32, ranks), :ranks])
@@ -382,24 +367,10 @@ def _shared_out(topology: Topology) -> Fraction:
     """The most that a link carries for its bandwidth, where every pair spreads over all its shortest paths."""
     import networkx as nx
 
-    carried = nx.edge_betweenness_centrality(topology.to_networkx(), normalized=False)
-    speed = {
-        (a, b): units
-        for a, b, units in zip(
-            topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth.numerators, strict=True
-        )
-    }
+    speed = _joint_bandwidth(topology)
+    carried = nx.edge_betweenness_centrality(nx.DiGraph(speed.keys()), normalized=False)
     # betweenness is a float: a little more than it says keeps the bound on the safe side
     return Fraction(max(load / speed[link] for link, load in carried.items()) * (1 + 1e-9))
-
-
-def _even_router(topology: Topology) -> Router:
-    """The topology's routes; on a torus those that share out the ties, over the same links."""
-    from colllib.topology.lattice import torus
-
-    if topology.lattice is not None and topology.lattice.wraps and topology.switches == 0:
-        return torus(topology.lattice.dims, tie="balanced").router
-    return topology.router
 
 
 def lattice_bisection(lattice: Lattice) -> Fraction:
