@@ -27,7 +27,6 @@ from colllib.ladder import topology
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice, Topology, leaf_spine, star
-from colllib.topology.lattice import lines_along
 
 H100, NVLS = 360e9, 470e9  # the published bus bandwidths that the source calibrates with
 
@@ -94,7 +93,8 @@ def _round_a_corner() -> Schedule:
 
 def _along_axes(groups: int) -> Schedule:
     """Ring all-reduces of 8 ranks on so many lines of an 8x8x8 torus, first all along X, then all along Y."""
-    rows = [line.tolist() for axis in range(3) for line in lines_along(Lattice((8, 8, 8)), axis)][:groups]
+    ranks = np.arange(512).reshape(8, 8, 8)
+    rows = [line for axis in (2, 1, 0) for line in np.moveaxis(ranks, axis, 2).reshape(-1, 8).tolist()][:groups]
     return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in rows))
 
 

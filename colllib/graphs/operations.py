@@ -12,7 +12,7 @@ from colllib.exact import IntArray
 from colllib.graphs.links import arcs, from_arcs
 from colllib.graphs.measures import degree
 from colllib.limits import MOST_NODES
-from colllib.topology.base import Topology, check_network
+from colllib.topology.base import Topology, check_network, ragged
 
 
 def line_graph(graph: Topology) -> Topology:
@@ -35,8 +35,7 @@ def line_graph(graph: Topology) -> Topology:
     check_network(name, len(src), int(leaving[dst].sum()))
     by_source = np.argsort(src, kind="stable")
     first = np.cumsum(leaving) - leaving
-    start = np.repeat(np.arange(len(src)), leaving[dst])
-    place = np.arange(len(start)) - np.repeat(np.cumsum(leaving[dst]) - leaving[dst], leaving[dst])
+    start, place = ragged(leaving[dst])
     return from_arcs(name, len(src), start, by_source[first[dst[start]] + place])
 
 

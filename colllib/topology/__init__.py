@@ -1,7 +1,6 @@
 """Topologies: ranks, switches and directed links with latency and bandwidth, and the routes over them.
 
-Latencies are exact multiples of one unit alpha and bandwidths of one unit BW, so that costs stay
-exact; seconds appear only when a Cost is priced. `colllib.topology.expression` has the names of all kinds.
+`colllib.topology.expression` has the names of all kinds.
 """
 
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, injection, one_port

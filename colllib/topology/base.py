@@ -237,6 +237,16 @@ class Topology:
         return f"Topology({self.name}, {self.ranks} ranks, {self.switches} switches, {self.num_links} links)"
 
 
+def ragged(counts: IntArray) -> tuple[IntArray, IntArray]:
+    """The parts of rows of different lengths, one row after the other: whose each is, and its place in the row.
+
+    >>> ragged(np.array([2, 0, 1]))
+    (array([0, 0, 2]), array([0, 1, 0]))
+    """
+    row = np.repeat(np.arange(len(counts)), counts)
+    return row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
 def check_network(name: str, nodes: int, links: int) -> None:
     """Refuse a topology of too many nodes or links, before any is made."""
     check_size(name, nodes, MOST_NODES, "ranks and switches")
@@ -317,9 +327,7 @@ def one_port(topology: Topology) -> Topology:
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         message, link = topology.router(src, dst)
         own = np.arange(len(src))
-        crossed = np.concatenate((links + src, link, links + topology.ranks + dst))
-        order = np.argsort(np.concatenate((own, message, own)), kind="stable")
-        return np.concatenate((own, message, own))[order], crossed[order]
+        return np.concatenate((own, message, own)), np.concatenate((links + src, link, links + topology.ranks + dst))
 
     return replace(
         topology,

@@ -59,7 +59,7 @@ def machine_on(text: str, gpu: str = "") -> Machine:
 
 
 def read_cluster(text: str) -> Machine:
-    """A cluster file: boxes, gpus of a box, a known gpu or the link of one, and the options of `machines.with_option`.
+    """A cluster file: boxes, gpus of a box, a known gpu or the link of one, and the options of `machines.with_options`.
 
     Raises:
         ValueError: if it is no TOML, has a key that is not known, lacks one, or a value that cannot be.
@@ -90,11 +90,7 @@ def _cluster(stated: dict[str, Any]) -> Machine:
 
 
 def read_smi(text: str, gpu: str = "") -> Machine:
-    """The box of a matrix that `nvidia-smi topo -m` prints, with or without what stands around it.
-
-    Args:
-        text: the matrix.
-        gpu: its name, where the number of links does not tell it.
+    """The box of a matrix that `nvidia-smi topo -m` prints; `gpu` is its GPU, where the number of links does not tell.
 
     Raises:
         ValueError: if there is no matrix, a row has another length than the header, a cell is unknown, by line, or
@@ -130,11 +126,7 @@ def read_smi(text: str, gpu: str = "") -> Machine:
 
 
 def read_nccl_xml(text: str, gpu: str = "") -> Machine:
-    """The box of the file that NCCL writes to `NCCL_TOPO_DUMP_FILE`, without entities or external references.
-
-    Args:
-        text: the file.
-        gpu: its name, where the architecture does not tell it.
+    """The box of the file that NCCL writes to `NCCL_TOPO_DUMP_FILE`; `gpu` names it, where the architecture does not.
 
     Raises:
         ValueError: if it is no such file, a number in it is none, or nothing tells the GPU.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -96,9 +97,5 @@ def wires(topology: Topology) -> list[Wires]:
 def _paired(topology: Topology, chosen: NDArray[np.bool_]) -> int:
     """Some of the links, counted once where one leads back."""
     src, dst = topology.link_src[chosen], topology.link_dst[chosen]
-    ends = np.minimum(src, dst) * topology.nodes + np.maximum(src, dst)
-    between = np.unique(ends, return_inverse=True)[1]
-    forth, back = np.bincount(between[src <= dst]), np.bincount(between[src > dst])
-    both = np.zeros((2, max(len(forth), len(back))), dtype=np.intp)
-    both[0, : len(forth)], both[1, : len(back)] = forth, back
-    return int(both.max(axis=0).sum())
+    links = Counter(zip(src.tolist(), dst.tolist(), strict=True))
+    return sum(max(count, links[b, a]) for (a, b), count in links.items() if a <= b or (b, a) not in links)

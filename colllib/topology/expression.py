@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from colllib.graphs import distance_regular, families, operations
 from colllib.topology.base import Topology
@@ -82,18 +82,18 @@ TOPOLOGIES: dict[str, Form] = {
     "inc-star": Form(_inc(star), 1, "inc-star:N"),
     "inc-switch-tree": Form(_inc(switch_tree), 2, "inc-switch-tree:64x16"),
     "mi250": Form(mi250, 1, "mi250:2"),
-    "complete-bipartite": Form(families.complete_bipartite, 0, "complete-bipartite:4x4"),
-    "hamming": Form(families.hamming, 0, "hamming:2x3"),
+    "complete-bipartite": Form(families.complete_bipartite, 2, "complete-bipartite:4x4"),
+    "hamming": Form(families.hamming, 2, "hamming:2x3"),
     "hypercube": Form(families.hypercube, 1, "hypercube:10"),
     "twisted-hypercube": Form(families.twisted_hypercube, 1, "twisted-hypercube:3"),
-    "uniring": Form(families.unidirectional_ring, 0, "uniring:DxM"),
-    "biring": Form(families.bidirectional_ring, 0, "biring:DxM"),
-    "shifted-ring": Form(families.shifted_ring, 0, "shifted-ring:16x5"),
+    "uniring": Form(families.unidirectional_ring, 2, "uniring:DxM"),
+    "biring": Form(families.bidirectional_ring, 2, "biring:DxM"),
+    "shifted-ring": Form(families.shifted_ring, 2, "shifted-ring:16x5"),
     "circulant": Form(families.circulant, 0, "circulant:16x3x4"),
     "directed-circulant": Form(families.directed_circulant, 0, "directed-circulant:6x1x2x3x4"),
-    "kautz": Form(families.kautz, 0, "kautz:DxM"),
-    "debruijn": Form(families.de_bruijn, 0, "debruijn:DxN"),
-    "modified-debruijn": Form(families.modified_de_bruijn, 0, "modified-debruijn:2x4"),
+    "kautz": Form(families.kautz, 2, "kautz:DxM"),
+    "debruijn": Form(families.de_bruijn, 2, "debruijn:DxN"),
+    "modified-debruijn": Form(families.modified_de_bruijn, 2, "modified-debruijn:2x4"),
     "diamond": Form(families.diamond, None, "diamond"),
     "distance-regular": Form(
         distance_regular.distance_regular,
@@ -132,27 +132,21 @@ MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Operation:
-    """How an expression names what makes a graph from others.
-
-    Args:
-        build: makes it.
-        operands: "G" for a topology, "n" for a whole number.
-    """
+class Operation(NamedTuple):
+    """What makes a graph from operands: "G" is a topology, "n" a whole number."""
 
     build: Callable[..., Topology]
-    operands: tuple[str, ...]
+    operands: str
 
 
 #: What an expression can make of topologies without switches, as in line-graph(ring:4).
 OPERATIONS: dict[str, Operation] = {
-    "line-graph": Operation(operations.line_graph, ("G",)),
-    "degree": Operation(operations.degree_expansion, ("G", "n")),
-    "power": Operation(operations.cartesian_power, ("G", "n")),
-    "product": Operation(operations.cartesian_product, ("G", "G")),
-    "transpose": Operation(operations.transpose, ("G",)),
-    "bidirectional": Operation(operations.bidirectional, ("G",)),
+    "line-graph": Operation(operations.line_graph, "G"),
+    "degree": Operation(operations.degree_expansion, "Gn"),
+    "power": Operation(operations.cartesian_power, "Gn"),
+    "product": Operation(operations.cartesian_product, "GG"),
+    "transpose": Operation(operations.transpose, "G"),
+    "bidirectional": Operation(operations.bidirectional, "G"),
 }
 
 #: Other names that the literature has for some.
@@ -218,10 +212,10 @@ def find(expression: str) -> Topology:
 
 def _operation(head: str, options: list[str]) -> Topology:
     name, _, inside = head.partition("(")
+    forms = {key: f"{key}({','.join(operation.operands)})" for key, operation in OPERATIONS.items()}
     if name not in OPERATIONS:
-        known = ", ".join(f"{key}({','.join(operation.operands)})" for key, operation in OPERATIONS.items())
-        raise ValueError(f"unknown operation {shortened(name)!r}: known are {known}")
-    form = f"{name}({','.join(OPERATIONS[name].operands)})"
+        raise ValueError(f"unknown operation {shortened(name)!r}: known are {', '.join(forms.values())}")
+    form, (build, kinds) = forms[name], OPERATIONS[name]
     if options:
         raise ValueError(f"{name} takes no option {shortened(options[0])!r}; its operands stand in brackets: {form}")
     if not inside.endswith(")"):
@@ -232,13 +226,11 @@ def _operation(head: str, options: list[str]) -> Topology:
             operands[-1] += f",{part}"  # an option of the topology before it
         else:
             operands.append(part)
-    if len(operands) != len(OPERATIONS[name].operands):
+    if len(operands) != len(kinds):
         raise ValueError(f"topology {shortened(head)!r}: {len(operands)} operands do not fit {form}")
-    return OPERATIONS[name].build(
-        *(
-            find(text) if kind == "G" else whole(f"topology {shortened(head)!r}: n", text, f"{name}(ring:4,2)")
-            for kind, text in zip(OPERATIONS[name].operands, operands, strict=True)
-        )
+    what, example = f"topology {shortened(head)!r}: n", f"{name}(ring:4,2)"
+    return build(
+        *(find(text) if kind == "G" else whole(what, text, example) for kind, text in zip(kinds, operands, strict=True))
     )
 
 
@@ -262,7 +254,7 @@ def _preset(name: str, size: str, options: list[str]) -> Topology:
     stands_for, *fixed = preset.expression(count).split(",")
     if len(rates) > 1:
         raise ValueError(f"{name}:{count}: card is given {len(rates)} times")
-    for rate in rates:  # as `machines.with_option` takes it
+    for rate in rates:  # as `machines.with_options` takes it
         preset = replace(preset, bandwidth=(preset.bandwidth[0], parse("bandwidth", rate.partition("=")[2])))
         options.remove(rate)
     given = {option.partition("=")[0] for option in options}

@@ -67,9 +67,7 @@ def from_links(
         latency: how alpha divides, instead of `alpha`: a route of s switches costs
             endpoint + (s + 1) hops + s switches.
         port_model: what a rank owns.
-        combines: whether switches may add.
-        replicates: whether switches may multicast.
-        scatters: whether switches may take a bundle apart.
+        combines, replicates, scatters: whether switches may add, multicast, and take a bundle apart.
 
     Raises:
         ValueError: if a link leaves the nodes, a latency is negative or must be given and is not, or
@@ -90,7 +88,8 @@ def from_links(
             raise ValueError(
                 f"{name} has switches: say what a trip through one costs, by alpha=[...] or latency=Latency()"
             )
-        alpha = [1 if max(pair) < ranks else _part(latency or HALVES, pair[0] < ranks) for pair in ends.tolist()]
+        parts = latency or HALVES
+        alpha = [1 if max(a, b) < ranks else parts.up if a < ranks else parts.down for a, b in ends.tolist()]
     elif latency is not None:
         raise ValueError(f"{name}: give alpha=[...] or latency=Latency(), not both")
     columns = [
@@ -121,10 +120,6 @@ def from_links(
         replicates,
         scatters,
     )
-
-
-def _part(latency: Latency, leaves_a_rank: bool) -> Fraction:
-    return latency.up if leaves_a_rank else latency.down
 
 
 def hops_from(starts: IntArray, nodes: int, src: IntArray, dst: IntArray) -> NDArray[np.float64]:

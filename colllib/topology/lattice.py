@@ -13,7 +13,7 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.primitives import check_ranks
-from colllib.topology.base import Lattice, Router, Topology, check_network, uniform
+from colllib.topology.base import Lattice, Router, Topology, check_network, ragged, uniform
 
 PER_NEIGHBOR = "one full-duplex link per neighbor"
 TIES = ("up", "balanced")
@@ -84,47 +84,26 @@ def _lattice(kind: str, lattice: Lattice, tie: str, order: Sequence[int] | None)
     return replace(found, link_class=np.arange(len(src)) // lattice.ranks)  # the axes, up and down
 
 
-def neighbor(lattice: Lattice, rank: IntArray, axis: int, way: int) -> IntArray:
-    """The next ranks on an axis, up (way 1) or down (way -1), with wraparound; only a torus has it everywhere."""
-    size, stride = lattice.dims[axis], lattice.strides[axis]
-    at = rank // stride % size
-    return rank + ((at + way) % size - at) * stride
-
-
-def lines_along(lattice: Lattice, axis: int) -> IntArray:
-    """The ranks of every line along an axis, in order, shape (N / d, d) for an axis of d ranks.
-
-    >>> lines_along(Lattice((3, 2)), 1)
-    array([[0, 3],
-           [1, 4],
-           [2, 5]])
-    """
-    first = np.flatnonzero(lattice.coordinate(np.arange(lattice.ranks), axis) == 0)
-    return first[:, None] + np.arange(lattice.dims[axis]) * lattice.strides[axis]
-
-
 def _links(lattice: Lattice) -> tuple[IntArray, IntArray, IntArray]:
     """The ends of all links, and the link that leaves each rank by axis and way: (axes, 2, N), -1 for none."""
     rank = np.arange(lattice.ranks)
     link_of = np.full((len(lattice.dims), 2, lattice.ranks), -1)
-    sources: list[IntArray] = []
-    targets: list[IntArray] = []
+    ends = [(rank[:0], rank[:0])]
     count = 0
     for axis, size in enumerate(lattice.dims):
         at = lattice.coordinate(rank, axis)
         for side, way in enumerate((1, -1)):
             if size == 1 or (size == 2 and lattice.wraps and way == -1):
                 continue
-            inside = (at < size - 1) if way == 1 else (at > 0)
-            here = rank if lattice.wraps else rank[inside]
+            after = (at + way) % size
+            here = rank[lattice.wraps | (after - at == way)]
             link_of[axis, side, here] = count + np.arange(len(here))
-            sources.append(here)
-            targets.append(neighbor(lattice, here, axis, way))
+            ends.append((here, (rank + (after - at) * lattice.strides[axis])[here]))
             count += len(here)
         if size == 2 and lattice.wraps:  # up and down are the same link
             link_of[axis, 1] = link_of[axis, 0]
-    empty = np.zeros(0, dtype=np.intp)
-    return np.concatenate([*sources, empty]), np.concatenate([*targets, empty]), link_of
+    sources, targets = zip(*ends, strict=True)
+    return np.concatenate(sources), np.concatenate(targets), link_of
 
 
 def shortest_way(
@@ -144,9 +123,7 @@ def shortest_way(
     if tie == "up":
         up |= 2 * ahead == size
     else:
-        others = (
-            lattice.coordinate(dst, k) + lattice.coordinate(src, k) for k in range(len(lattice.dims)) if k != axis
-        )
+        others = (lattice.coordinate(end, k) for end in (src, dst) for k in range(len(lattice.dims)) if k != axis)
         up |= (2 * ahead == size) & ((start + sum(others)) % 2 == 0)
     return np.where(up, 1, -1), np.minimum(ahead, size - ahead)
 
@@ -159,8 +136,7 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
         for axis in order:
             size, stride = lattice.dims[axis], lattice.strides[axis]
             way, hops = shortest_way(lattice, axis, src, dst, tie)
-            message = np.repeat(np.arange(len(src)), hops)
-            hop = np.arange(len(message)) - np.repeat(np.cumsum(hops) - hops, hops)
+            message, hop = ragged(hops)
             start = lattice.coordinate(at, axis)
             line = at - start * stride  # its first node
             here = line[message] + (start[message] + way[message] * hop) % size * stride

@@ -123,7 +123,7 @@ UNKNOWN = replace(_KINDS[r"\bb200\b"], name="GPU", generation=1, nvls=False, sou
 #: Boxes by the names of the command line.
 PRESETS = {row["preset"]: _KINDS[row["pattern"]] for row in _ROWS if row["preset"]}
 
-#: What `with_option` takes.
+#: What `with_options` takes.
 OPTIONS = "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, oversubscription=2, collnet=true or processor=amd"
 
 
@@ -169,7 +169,7 @@ def find(expression: str) -> Machine:
 
 
 def changed(machine: Machine, options: str) -> Machine:
-    """The same machine but for some options, such as "boxes=8,card=200Gbit/s" (see `with_option`).
+    """The same machine but for some options, such as "boxes=8,card=200Gbit/s" (see `with_options`).
 
     >>> changed(find("dgx-h100:2"), "boxes=8,oversubscription=2").network / 1e9
     200.0
@@ -186,38 +186,32 @@ def changed(machine: Machine, options: str) -> Machine:
 def with_options(machine: Machine, told: dict[str, str]) -> Machine:
     """The same machine but for some options; with another number of GPUs no more cards, unless these are told.
 
+    Raises:
+        ValueError: for an option that is unknown, or whose value cannot be.
+
     >>> with_options(find("dgx-h100:2"), {"gpus": "4"}).network / 1e9
     200.0
     """
-    for key, value in told.items():
-        machine = with_option(machine, key, value)
+    machine = replace(machine, **{key: _stated(key, value) for key, value in told.items()})
     if "gpus" in told and "cards" not in told:
         return replace(machine, cards=min(machine.cards, machine.gpus))
     return machine
 
 
-def with_option(machine: Machine, key: str, value: str) -> Machine:
-    """The same machine but for one option.
-
-    Raises:
-        ValueError: if it is unknown, or its value cannot be.
-    """
-    stated: Any
+def _stated(key: str, value: str) -> Any:
     if key in ("boxes", "gpus", "cards"):
-        stated = positive(key, value)
-    elif key in ("card", "link"):
-        stated = parse("bandwidth", value)
-    elif key == "oversubscription":
+        return positive(key, value)
+    if key in ("card", "link"):
+        return parse("bandwidth", value)
+    if key == "oversubscription":
         if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", value, re.ASCII) or not 1 <= float(value) <= 1000:
             raise ValueError(f"oversubscription {shortened(value)!r}: must be 1 to 1000")
-        stated = float(value)
-    elif (key, value) == ("collnet", "true"):
-        stated = True
-    elif key == "processor" and value in ("amd", "intel", "arm"):
-        stated = value
-    else:
-        raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: take {OPTIONS}")
-    return replace(machine, **{key: stated})
+        return float(value)
+    if (key, value) == ("collnet", "true"):
+        return True
+    if key == "processor" and value in ("amd", "intel", "arm"):
+        return value
+    raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: take {OPTIONS}")
 
 
 def positive(what: str, text: str) -> int:

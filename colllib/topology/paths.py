@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from colllib.exact import IntArray
-from colllib.topology.base import NoRouteError, Topology
+from colllib.topology.base import NoRouteError, Topology, ragged
 
 MessageRouter = Callable[[IntArray, IntArray, IntArray], tuple[IntArray, IntArray]]
 
@@ -108,10 +108,8 @@ def routed(topology: Topology, paths: Paths | None) -> MessageRouter:
         own = keys[place] == key
         other, mine = np.flatnonzero(~own), np.flatnonzero(own)
         taken = number[place[mine]]
-        hops = start[taken + 1] - start[taken]
-        within = np.arange(hops.sum()) - np.repeat(np.cumsum(hops) - hops, hops)
+        row, hop = ragged(start[taken + 1] - start[taken])
         message, link = topology.router(src[other], dst[other])
-        along = links[np.repeat(start[taken], hops) + within]
-        return np.concatenate((other[message], np.repeat(mine, hops))), np.concatenate((link, along))
+        return np.concatenate((other[message], mine[row])), np.concatenate((link, links[start[taken][row] + hop]))
 
     return route

@@ -10,7 +10,7 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.primitives import is_whole
-from colllib.topology.base import NoRouteError, Topology
+from colllib.topology.base import NoRouteError, Topology, ragged
 from colllib.topology.lattice import torus
 
 
@@ -56,25 +56,23 @@ def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]]) -
     """
     ranks = topology.ranks
     links = {pair: k for k, pair in enumerate(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))}
-    routes: list[list[int]] = []
+    crossed: list[int] = []
+    hops_of = np.zeros(ranks**2, dtype=np.intp)
     for a, b in product(range(ranks), repeat=2):
         nodes = list(path(a, b))
         hops = list(pairwise(nodes))
         if nodes[:1] != [a] or nodes[-1:] != [b] or any(hop not in links for hop in hops):
             raise ValueError(f"path {nodes} from rank {a} to rank {b}: must lead there over links of {topology.name}")
-        routes.append([links[hop] for hop in hops])
-    hops_of = np.array([len(route) for route in routes])
-    first = np.cumsum(hops_of) - hops_of
-    crossed = np.array([link for route in routes for link in route], dtype=np.intp)
+        crossed += [links[hop] for hop in hops]
+        hops_of[a * ranks + b] = len(hops)
+    first, along = np.cumsum(hops_of) - hops_of, np.array(crossed, dtype=np.intp)
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         if max(np.max(src, initial=0), np.max(dst, initial=0)) >= ranks:
             raise NoRouteError(f"{topology.name} with own routes: they lead from rank to rank, not to or from a switch")
         pair = np.asarray(src) * ranks + dst
-        count = hops_of[pair]
-        message = np.repeat(np.arange(len(pair)), count)
-        hop = np.arange(len(message)) - np.repeat(np.cumsum(count) - count, count)
-        return message, crossed[first[pair][message] + hop]
+        message, hop = ragged(hops_of[pair])
+        return message, along[first[pair][message] + hop]
 
     name, ports = f"{topology.name} with own routes", f"{topology.port_model}, own routes"
     return replace(topology, name=name, router=route, port_model=ports, link_class=None)

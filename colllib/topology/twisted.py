@@ -12,8 +12,7 @@ import numpy as np
 from colllib.exact import IntArray
 from colllib.limits import MOST_ROUTES, check_size
 from colllib.primitives import check_ranks
-from colllib.topology.base import Router, Topology
-from colllib.topology.graph import from_links
+from colllib.topology.base import Router, Topology, ragged, uniform
 from colllib.topology.lattice import PER_NEIGHBOR
 
 Way = tuple[int, ...]
@@ -79,32 +78,27 @@ class Wrapped:
     def topology(self) -> Topology:
         """One link per neighbor; shortest routes, the same from every rank, all directions alike or nearly."""
         check_size(f"axes {self.dims}", self.ranks**2, MOST_ROUTES, "routes between ranks")
-        links = set[tuple[int, int]]()
-        for ahead in np.eye(len(self.dims), dtype=np.intp):
-            pairs = enumerate(self._rank(self._points + ahead[:, None]).tolist())
-            links.update(end for a, b in pairs if a != b for end in ((a, b), (b, a)))
+        steps = np.eye(len(self.dims), dtype=np.intp)
+        ends = np.array([self._rank(self._points + ahead[:, None]) for ahead in (*steps, *-steps)])
+        rank = np.broadcast_to(np.arange(self.ranks), ends.shape)
+        links = np.unique((rank * self.ranks + ends)[rank != ends])
         name = f"{'twisted' if self.twisted else 'plain'}-torus:{'x'.join(map(str, self.dims))}"
-        found = from_links(name, self.ranks, sorted(links), port_model=PER_NEIGHBOR)
-        return replace(found, router=self._router(found))
+        return uniform(name, self.ranks, *np.divmod(links, self.ranks), self._router(links), PER_NEIGHBOR)
 
-    def _router(self, topology: Topology) -> Router:
+    def _router(self, links: IntArray) -> Router:
         trails = [self.trail(way, rank % len(self.dims)) for rank, way in enumerate(self.spread(1))]
         hops = np.array([len(trail) - 1 for trail in trails])
         longest = max(map(len, trails))
         visited = np.array([trail + trail[-1:] * (longest - len(trail)) for trail in trails])  # from rank 0
         moved = self.moved()
         back = self._rank(-self._points)  # moves each rank to rank 0
-        known = topology.link_src * self.ranks + topology.link_dst
-        order = np.argsort(known)
 
         def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
             source = np.asarray(src)
             to = moved[back[source], dst]
-            count = hops[to]
-            message = np.repeat(np.arange(len(source)), count)
-            hop = np.arange(len(message)) - np.repeat(np.cumsum(count) - count, count)
+            message, hop = ragged(hops[to])
             here, there = (moved[source[message], visited[to[message], hop + k]] for k in (0, 1))
-            return message, order[np.searchsorted(known, here * self.ranks + there, sorter=order)]
+            return message, np.searchsorted(links, here * self.ranks + there)
 
         return route
 
