@@ -14,27 +14,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from colllib.graphs.families import circulant, hamming, hypercube
 from colllib.graphs.links import from_arcs
 from colllib.topology.base import Topology
+from colllib.topology.graph import full_mesh
 
 Matrix = NDArray[np.bool_]  # which rank is joined to which, shape (N, N)
 
 
-def _octahedron() -> Matrix:
-    third = np.arange(6) % 3
-    return np.not_equal.outer(third, third)
-
-
-def _rook() -> Matrix:
-    """Squares of a 3 x 3 board in one row or column, which are also the field of 9 joined at square differences."""
-    row, column = np.divmod(np.arange(9), 3)
-    return np.logical_xor(np.equal.outer(row, row), np.equal.outer(column, column))
-
-
-def _double(joined: Matrix) -> Matrix:
-    """Every rank twice, each joined to the other copies of its neighbors."""
-    none = np.zeros_like(joined)
-    return np.block([[none, joined], [joined.T, none]])
+def _joined(graph: Topology) -> Matrix:
+    found = np.zeros((graph.ranks, graph.ranks), dtype=bool)
+    found[graph.link_src, graph.link_dst] = True
+    return found
 
 
 def _edges(joined: Matrix) -> Matrix:
@@ -51,11 +42,6 @@ def _odd(k: int) -> Matrix:
     return disjoint
 
 
-def _four_cube() -> Matrix:
-    rank = np.arange(16)
-    return np.isin(rank[:, None] ^ rank, 1 << np.arange(4))
-
-
 def _affine_plane() -> Matrix:
     """Points (x, y) and lines y = m x + b over the field of 4: the plane AG(2, 4) without its vertical lines."""
     x, y, m, b = (np.arange(4).reshape([-1 if axis == own else 1 for axis in range(4)]) for own in range(4))
@@ -64,11 +50,9 @@ def _affine_plane() -> Matrix:
 
 
 def _incidence(on: Matrix) -> Matrix:
-    """Points and lines, joined where a point is on a line; shape (points, lines) before."""
-    points, lines = on.shape
-    joined = np.zeros((points + lines, points + lines), dtype=bool)
-    joined[:points, points:] = on
-    return joined | joined.T
+    """Points and lines, joined where a point is on a line, shape (points, lines) before; or a graph doubled."""
+    points, lines = (np.zeros((count, count), dtype=bool) for count in on.shape)
+    return np.block([[points, on], [on.T, lines]])
 
 
 def _polygon(gonality: int, q: int) -> Matrix:
@@ -114,18 +98,18 @@ class Named(NamedTuple):
 
 #: By their numbers of ranks.
 VALENCY_FOUR = {
-    6: Named("octahedron", "octahedron J(4, 2)", _octahedron),
-    9: Named("paley", "Paley graph of 9, H(2, 3)", _rook),
-    10: Named("k55-minus-matching", "K5,5 without a perfect matching", lambda: _double(~np.eye(5, dtype=bool))),
+    6: Named("octahedron", "octahedron J(4, 2)", lambda: _joined(circulant((6, 1, 2)))),
+    9: Named("paley", "Paley graph of 9, H(2, 3)", lambda: _joined(hamming(2, 3))),
+    10: Named("k55-minus-matching", "K5,5 without a perfect matching", lambda: _incidence(_joined(full_mesh(5)))),
     14: Named("heawood-distance-3", "distance-3 graph of the Heawood graph", lambda: _incidence(~_polygon(3, 2))),
     15: Named("petersen-line", "line graph of the Petersen graph", lambda: _edges(_odd(3))),
-    16: Named("4-cube", "4-cube, H(4, 2)", _four_cube),
+    16: Named("4-cube", "4-cube, H(4, 2)", lambda: _joined(hypercube(4))),
     21: Named("heawood-line", "line graph of the Heawood graph", lambda: _edges(_incidence(_polygon(3, 2)))),
     26: Named("pg-2-3", "incidence graph of PG(2, 3)", lambda: _incidence(_polygon(3, 3))),
     32: Named("ag-2-4", "incidence graph of AG(2, 4) without a parallel class", _affine_plane),
     35: Named("odd-4", "odd graph O4", lambda: _odd(4)),
     45: Named("tutte-8-cage-line", "line graph of Tutte's 8-cage", lambda: _edges(_incidence(_polygon(4, 2)))),
-    70: Named("doubled-odd-4", "doubled odd graph D(O4)", lambda: _double(_odd(4))),
+    70: Named("doubled-odd-4", "doubled odd graph D(O4)", lambda: _incidence(_odd(4))),
     80: Named("gq-3-3", "incidence graph of GQ(3, 3)", lambda: _incidence(_polygon(4, 3))),
     189: Named("tutte-12-cage-line", "line graph of Tutte's 12-cage", lambda: _edges(_incidence(_polygon(6, 2)))),
     728: Named("gh-3-3", "incidence graph of GH(3, 3)", lambda: _incidence(_polygon(6, 3))),
