@@ -20,9 +20,8 @@ from colllib.topology.expression import find as find_topology
 @click.command("describe")
 @click.argument("on", metavar="TOPOLOGY")
 @click.option("--radix", type=whole(1), help="ports of the switches that are bought, such as 144 (default: not asked)")
-@click.option("--patient", is_flag=True, help="spend up to half a minute on f, and minutes on a breadth-first schedule")
 @answered
-def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
+def describe_command(on: str, radix: int | None) -> Answer:
     """What a topology is built from: switches, ports, cables.
 
     Behind switches also what half of a tier's cables carry. Of a graph of equal links without switches also its degree,
@@ -44,7 +43,7 @@ def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
     }
     if topology.speeds is not None:
         result |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
-    promised = promises(topology, patient=patient) if is_graph(topology) else {}
+    promised = promises(topology) if is_graph(topology) else {}
     result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
     yield result
     boxes = f", {result['boxes']} box{'es' if result['boxes'] > 1 else ''}" if result["boxes"] else ""

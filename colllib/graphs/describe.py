@@ -8,25 +8,21 @@ from typing import Any
 
 from colllib.graphs import measures
 from colllib.graphs.isomorphism import reverse_symmetric
-from colllib.graphs.throughput import MOST_VARIABLES, distance_bound, throughput
+from colllib.graphs.throughput import distance_bound, throughput
 from colllib.limits import TooLarge, check_size
 from colllib.optimality import breadth_first_optimal
 from colllib.topology.base import Topology
 from colllib.topology.cuts import diameter
 
-QUICK = MOST_VARIABLES // 2  # variables of the program for f, which takes about a second
+MOST_VARIABLES = 2**13  # of the program for f, which takes about a second
 MOST_PAIRS = 2**28  # of a rank and a link in a graph whose breadth-first schedule takes about ten seconds
 
 
-def promises(graph: Topology, *, patient: bool = False) -> dict[str, Any]:
+def promises(graph: Topology) -> dict[str, Any]:
     """Degree, diameter, Moore bounds, f and what is known of breadth-first schedules.
 
     What takes equal degrees is None where they differ, and what is too large to find is None and says so in
     `left_out`.
-
-    Args:
-        graph: equal links between ranks, no switches.
-        patient: whether f may take half a minute, and a breadth-first schedule minutes.
 
     Raises:
         ValueError: for a topology with switches or unequal links, or one that is not strongly connected.
@@ -46,9 +42,8 @@ def promises(graph: Topology, *, patient: bool = False) -> dict[str, Any]:
             return None
 
     def optimal(graph: Topology) -> bool:
-        if not patient:
-            pairs = graph.ranks * graph.num_links
-            check_size(f"a breadth-first schedule on {graph.name}", pairs, MOST_PAIRS, "pairs of a rank and a link")
+        pairs = graph.ranks * graph.num_links
+        check_size(f"a breadth-first schedule on {graph.name}", pairs, MOST_PAIRS, "pairs of a rank and a link")
         return breadth_first_optimal(graph)
 
     ports = measures.equal_degree(graph)
@@ -70,7 +65,5 @@ def promises(graph: Topology, *, patient: bool = False) -> dict[str, Any]:
         found["f_bound"] = distance_bound(graph) if graph.ranks > 1 else None
     if ports is not None:
         found["breadth_first_optimal"] = of("breadth_first_optimal", optimal)
-    found["f"] = of("f", partial(throughput, most=MOST_VARIABLES if patient else QUICK)) if graph.ranks > 1 else None
-    if f"at most {QUICK} " in left_out.get("f", ""):
-        left_out["f"] += f"; --patient allows {MOST_VARIABLES}"
+    found["f"] = of("f", partial(throughput, most=MOST_VARIABLES)) if graph.ranks > 1 else None
     return found | {"left_out": left_out}

@@ -43,14 +43,14 @@ def test_what_is_too_large_to_find_is_left_out_and_says_so():
     assert "distances between ranks are too many" in found["left_out"]["diameter"]
 
 
-def test_an_f_that_takes_long_is_left_out_unless_asked_for(monkeypatch):
-    monkeypatch.setattr(describe, "QUICK", 16)
+def test_an_f_that_takes_long_is_left_out_and_its_bound_remains(monkeypatch):
+    whole = described("kautz:3x20")
+    monkeypatch.setattr(describe, "MOST_VARIABLES", 16)
     found = described("kautz:3x20")
     assert found["f"] is None
-    assert found["left_out"]["f"].endswith("at most 16 will do; --patient allows 16384")
-    patient = described("kautz:3x20", "--patient")
-    assert patient["left_out"] == {}
-    assert 0.9 * float(Fraction(found["f_bound"])) < float(Fraction(patient["f"])) <= float(Fraction(found["f_bound"]))
+    assert found["left_out"]["f"].endswith("at most 16 will do")
+    assert whole["left_out"] == {}
+    assert 0.9 * float(Fraction(found["f_bound"])) < float(Fraction(whole["f"])) <= float(Fraction(found["f_bound"]))
 
 
 def test_unequal_degrees_have_no_moore_bound():
