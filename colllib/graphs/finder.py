@@ -33,25 +33,15 @@ SETS_OF_JUMPS = 4000  # that are tried for one circulant graph
 
 @dataclass(frozen=True)
 class Found:
-    """A graph and what its breadth-first all-gather costs.
+    """A graph and what its breadth-first all-gather costs."""
 
-    Attributes:
-        expression: what `colllib.topology.expression.find` builds it from.
-        made: what it is called, or how it is made of its parents.
-        ranks: number of ranks N.
-        n_alpha: steps, one alpha each.
-        n_beta_node: bandwidth term in units of M/B, B all that a rank's d links can send at once.
-        parents: the rows that it is made of.
-        loops: whether it has self-loops; None until it has been built, and its costs are bounds from below.
-    """
-
-    expression: str
-    made: str
+    expression: str  # what `colllib.topology.expression.find` builds it from
+    made: str  # what it is called, or how it is made of its parents
     ranks: int
-    n_alpha: int
-    n_beta_node: Fraction
+    n_alpha: int  # steps, one alpha each
+    n_beta_node: Fraction  # bandwidth term in units of M/B, B all that a rank's d links can send at once
     parents: tuple[Found, ...] = ()
-    loops: bool | None = None
+    loops: bool | None = None  # whether it has self-loops; None until it is built, and its costs are bounds from below
 
     @property
     def words(self) -> str:

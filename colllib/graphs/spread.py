@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
@@ -25,17 +24,11 @@ MEMORY = 30  # steps that L-BFGS keeps
 
 @dataclass(frozen=True)
 class Certificate:
-    """What proves the all-to-all throughput f of a graph from below and from above.
+    """What proves the all-to-all throughput f of a graph from below and from above."""
 
-    Attributes:
-        heat: of the flow, in its lengths.
-        spread: whole lengths of links by which a flow spreads, one for each orbit of links, shape (K,).
-        lengths: whole lengths of links that bound every flow, likewise.
-    """
-
-    heat: int
-    spread: IntArray
-    lengths: IntArray
+    heat: int  # of the flow, in its lengths
+    spread: IntArray  # whole lengths of links by which a flow spreads, one for each orbit of links, shape (K,)
+    lengths: IntArray  # whole lengths of links that bound every flow, likewise
 
     def bracket(self, graph: Topology) -> tuple[float, Fraction]:
         """f of the flow, to the precision of floats, and what the lengths leave to any flow, exactly.
@@ -46,56 +39,41 @@ class Certificate:
         (0.166667, Fraction(1, 6))
         """
         flow = Flow.of(graph)
-        loads = Spreading(flow).loads(self.spread.astype(np.float64), self.heat)[1]
+        loads = spread_loads(flow, self.spread.astype(np.float64), self.heat)[1]
         return float(1 / (loads / flow.capacity).max()), flow.length_bound(self.lengths[flow.orbit])
 
 
-@dataclass(frozen=True)
-class Spreading:
-    """The flows of a graph that lengths of links say."""
+def spread_loads(flow: Flow, lengths: FloatArray, heat: float) -> tuple[float, FloatArray]:
+    """The soft distances between all ranks in sum, and what the flow puts on the links of each orbit.
 
-    flow: Flow
-
-    @cached_property
-    def into(self) -> IntArray:
-        """Links into each rank, shape (N, most), L where there are no more."""
-        return _beside(self.flow.dst, self.flow.ranks)
-
-    @cached_property
-    def out(self) -> IntArray:
-        """Links out of each rank, likewise."""
-        return _beside(self.flow.src, self.flow.ranks)
-
-    def loads(self, lengths: FloatArray, heat: float) -> tuple[float, FloatArray]:
-        """The soft distances between all ranks in sum, and what the flow puts on the links of each orbit.
-
-        Args:
-            lengths: of the links of each orbit, above 0, shape (K,).
-            heat: a way that is shorter by this much takes e times as much.
-        """
-        flow = self.flow
-        sources, links = np.arange(len(flow.sources)), len(flow.src)
-        apart = flow.apart(lengths)
-        before, after = apart[:, flow.src], apart[:, flow.dst]
-        detour = np.maximum(lengths[flow.orbit] + before - after, 0)
-        width = np.zeros((len(sources), links + 1))
-        width[:, :links] = np.where(before < after, np.exp(-detour / heat), 0)
-        ways, through = np.zeros(apart.shape), np.ones(apart.shape)
-        ways[sources, flow.sources] = 1
-        order = np.argsort(apart, axis=1).T
-        src, dst = np.append(flow.src, 0), np.append(flow.dst, 0)
-        for rank in order[1:]:  # from the nearest to the farthest
-            link = self.into[rank]
-            ways[sources, rank] = (ways[sources[:, None], src[link]] * width[sources[:, None], link]).sum(axis=1)
-        share = width
-        share[:, :links] *= ways[:, flow.src] / ways[:, flow.dst]  # of what reaches the end of a link, what took it
-        for rank in order[:0:-1]:
-            link = self.out[rank]
-            through[sources, rank] += (through[sources[:, None], dst[link]] * share[sources[:, None], link]).sum(axis=1)
-        taken = flow.copies @ (share[:, :links] * through[:, flow.dst])
-        soft = flow.copies @ (apart - heat * np.log(ways))
-        loads = np.bincount(flow.orbit, weights=taken, minlength=len(flow.capacity))
-        return float(soft.sum()), loads.astype(np.float64)
+    Args:
+        flow: of which graph.
+        lengths: of the links of each orbit, above 0, shape (K,).
+        heat: a way that is shorter by this much takes e times as much.
+    """
+    into, out = (_beside(end, flow.ranks) for end in (flow.dst, flow.src))
+    sources, links = np.arange(len(flow.sources)), len(flow.src)
+    apart = flow.apart(lengths)
+    before, after = apart[:, flow.src], apart[:, flow.dst]
+    detour = np.maximum(lengths[flow.orbit] + before - after, 0)
+    width = np.zeros((len(sources), links + 1))
+    width[:, :links] = np.where(before < after, np.exp(-detour / heat), 0)
+    ways, through = np.zeros(apart.shape), np.ones(apart.shape)
+    ways[sources, flow.sources] = 1
+    order = np.argsort(apart, axis=1).T
+    src, dst = np.append(flow.src, 0), np.append(flow.dst, 0)
+    for rank in order[1:]:  # from the nearest to the farthest
+        link = into[rank]
+        ways[sources, rank] = (ways[sources[:, None], src[link]] * width[sources[:, None], link]).sum(axis=1)
+    share = width
+    share[:, :links] *= ways[:, flow.src] / ways[:, flow.dst]  # of what reaches the end of a link, what took it
+    for rank in order[:0:-1]:
+        link = out[rank]
+        through[sources, rank] += (through[sources[:, None], dst[link]] * share[sources[:, None], link]).sum(axis=1)
+    taken = flow.copies @ (share[:, :links] * through[:, flow.dst])
+    soft = flow.copies @ (apart - heat * np.log(ways))
+    loads = np.bincount(flow.orbit, weights=taken, minlength=len(flow.capacity))
+    return float(soft.sum()), loads.astype(np.float64)
 
 
 def search(graph: Topology, heats: Sequence[float], turns: int) -> Certificate:
@@ -114,7 +92,7 @@ def search(graph: Topology, heats: Sequence[float], turns: int) -> Certificate:
     from scipy.optimize import minimize
 
     flow = Flow.of(graph)
-    spreading, links = Spreading(flow), flow.capacity.sum()
+    links = flow.capacity.sum()
     best_low, best_high = 0.0, np.inf
     heat_of_best, spread, bounding = 1, np.ones_like(flow.orbit), np.ones_like(flow.orbit)
     logs = np.zeros_like(flow.capacity)
@@ -125,7 +103,7 @@ def search(graph: Topology, heats: Sequence[float], turns: int) -> Certificate:
             nonlocal best_low, best_high, heat_of_best, spread, bounding
             lengths = np.exp(logs)
             lengths *= links / (lengths @ flow.capacity)
-            soft, loads = spreading.loads(lengths, heat)
+            soft, loads = spread_loads(flow, lengths, heat)
             whole = np.maximum(np.rint(lengths * GRID), 1).astype(np.intp)
             low, high = 1 / (loads / flow.capacity).max(), links / (flow.copies @ flow.apart(lengths)).sum()
             if low > best_low:
@@ -143,7 +121,7 @@ def search(graph: Topology, heats: Sequence[float], turns: int) -> Certificate:
 
 
 def _beside(end: IntArray, ranks: int) -> IntArray:
-    """The links that end at each rank in rows of equal length, filled with the number of links."""
+    """The links that end at each rank in rows of equal length, filled with the number of links, shape (N, most)."""
     order = np.argsort(end, kind="stable")
     ranked = end[order]
     place = np.arange(len(end)) - np.searchsorted(ranked, ranked)

@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra, shortest_path
 
 from colllib.exact import IntArray
 from colllib.graphs.isomorphism import orbits
@@ -74,13 +77,10 @@ def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) 
     From below a flow proves it, to the precision of its solver.
 
     Args:
-        graph: strongly connected, of two or more ranks.
+        graph, most: as for `throughput`.
         apart: up to which share of f the two may differ; they differ more where the rounds do not suffice.
-        most: sources times orbits of links that are not too many.
 
-    Raises:
-        TooLarge: if there are more.
-        ValueError: for a graph that is not strongly connected, or with one rank only.
+    Raises as for `throughput`.
 
     >>> from colllib.topology.expression import find
     >>> narrowed(find("torus:4x3"))[1:]  # rings of four bind, those of three don't
@@ -109,24 +109,16 @@ def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) 
 
 @dataclass(frozen=True)
 class Flow:
-    """Links but self-loops, and which of them and of the ranks are alike.
-
-    Attributes:
-        ranks: number of ranks N.
-        src, dst, width: of the links, where they lead from and to, and how many parallel ones each is, shape (L,).
-        orbit: of the links, shape (L,), from 0 to K - 1.
-        capacity: of all links of an orbit, shape (K,).
-        sources, copies: a rank of each orbit, and how many it has, shape (S,).
-    """
+    """Links but self-loops, and which of them and of the ranks are alike."""
 
     ranks: int
-    src: IntArray
-    dst: IntArray
-    width: IntArray
-    orbit: IntArray
-    capacity: FloatArray
-    sources: IntArray
-    copies: IntArray
+    src: IntArray  # where each link starts, shape (L,)
+    dst: IntArray  # where it ends, shape (L,)
+    width: IntArray  # how many parallel ones it is, shape (L,)
+    orbit: IntArray  # which of the K orbits it is in, shape (L,)
+    capacity: FloatArray  # of all links of an orbit, shape (K,)
+    sources: IntArray  # a rank of each orbit of ranks, shape (S,)
+    copies: IntArray  # how many ranks the orbit has, shape (S,)
 
     @classmethod
     def of(cls, graph: Topology) -> Flow:
@@ -137,6 +129,10 @@ class Flow:
         _, sources, copies = np.unique(rank_orbit, return_index=True, return_counts=True)
         capacity = np.bincount(orbit, weights=width).astype(np.float64)
         return cls(graph.ranks, graph.link_src[links], graph.link_dst[links], width, orbit, capacity, sources, copies)
+
+    def _matrix(self, of_links: NDArray[Any]) -> csr_array:
+        """A value for each link where it leads from and to, shape (N, N)."""
+        return csr_array((of_links, (self.src, self.dst)), shape=(self.ranks, self.ranks))
 
     def rounds(self) -> Iterator[tuple[float, float, FloatArray]]:
         """Ever better flows: their f, what the best lengths so far leave to it, and these, one for each orbit."""
@@ -165,17 +161,13 @@ class Flow:
 
     def trees(self, lengths: FloatArray) -> FloatArray:
         """What each source's shortest ways, times its copies, put on the links of each orbit, in capacities."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import dijkstra
-
-        shape, count, size = (self.ranks,) * 2, np.arange(len(self.sources)), (len(self.sources), len(self.capacity))
+        count, size = np.arange(len(self.sources)), (len(self.sources), len(self.capacity))
         longer = lengths[self.orbit] + lengths.max() * HOP  # scipy takes no links of length 0
-        graph = csr_array((longer, (self.src, self.dst)), shape=shape)
-        apart, before = dijkstra(graph, indices=self.sources, return_predecessors=True)
+        apart, before = dijkstra(self._matrix(longer), indices=self.sources, return_predecessors=True)
         through = np.ones(apart.shape)
         for rank in np.argsort(-apart, axis=1)[:, :-1].T:  # from the farthest to the source, which comes last
             through[count, before[count, rank]] += through[count, rank]
-        link = csr_array((np.arange(len(self.src)) + 1, (self.src, self.dst)), shape=shape)
+        link = self._matrix(np.arange(len(self.src)) + 1)
         source, rank = np.nonzero(before >= 0)
         orbit = self.orbit[np.asarray(link[before[source, rank], rank]).ravel() - 1]
         cells = np.bincount(source * size[1] + orbit, weights=through[source, rank], minlength=size[0] * size[1])
@@ -194,22 +186,14 @@ class Flow:
 
     def apart(self, lengths: FloatArray) -> FloatArray:
         """Distances from each source to all ranks by lengths, above 0, of the links of each orbit, shape (S, N)."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import dijkstra
-
-        graph = csr_array((lengths[self.orbit], (self.src, self.dst)), shape=(self.ranks, self.ranks))
-        found: FloatArray = dijkstra(graph, indices=self.sources)
+        found: FloatArray = dijkstra(self._matrix(lengths[self.orbit]), indices=self.sources)
         return found
 
     def length_bound(self, lengths: IntArray) -> Fraction:
         """What f cannot exceed: the lengths of all links over the distances between all ranks."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import shortest_path
-
         # every link gets a little more, less in sum than one length on any way
         scale = 2 * self.ranks
-        matrix = csr_array((lengths * scale + 1.0, (self.src, self.dst)), shape=(self.ranks, self.ranks))
-        apart = shortest_path(matrix).astype(np.intp) // scale
+        apart = shortest_path(self._matrix(lengths * scale + 1.0)).astype(np.intp) // scale
         return Fraction(int((lengths * self.width).sum()), max(int(apart.sum()), 1))
 
 

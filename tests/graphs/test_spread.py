@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import expressions
 
-from colllib.graphs.spread import Certificate, Spreading, search
+from colllib.graphs.spread import Certificate, search, spread_loads
 from colllib.graphs.throughput import Flow, throughput
 from colllib.topology.cuts import distances
 from colllib.topology.expression import find
@@ -30,7 +30,7 @@ def test_any_lengths_and_any_heat_hold_the_throughput(expression, heat, random):
 def test_a_cold_flow_by_hops_crosses_as_many_links_as_ranks_are_apart(expression):
     topology = find(expression)
     flow = Flow.of(topology)
-    soft, loads = Spreading(flow).loads(np.ones_like(flow.capacity), 1e-3)
+    soft, loads = spread_loads(flow, np.ones_like(flow.capacity), 1e-3)
     assert loads.sum() == pytest.approx(distances(topology).sum())
     assert soft <= distances(topology).sum() * (1 + 1e-9)  # many equal ways are worth a little more than one
 
