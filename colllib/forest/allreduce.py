@@ -35,20 +35,13 @@ TOO_FINE = "the shares that the linear program finds have no small common denomi
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """The optimum of the linear program.
+    """The optimum of the linear program."""
 
-    Attributes:
-        rate: of the whole all-reduce, in messages per unit of bandwidth; it takes M / rate.
-        roots: what part of the rate each rank is the root of, shape (N,).
-        pairs: the ranks that a link joins, or a way through switches, shape (P, 2).
-        outward, inward: the bandwidth of each pair for trees out of the roots, and for those to them, shape (P,).
-    """
-
-    rate: Fraction
-    roots: tuple[Fraction, ...]
-    pairs: IntArray
-    outward: tuple[Fraction, ...]
-    inward: tuple[Fraction, ...]
+    rate: Fraction  # of the whole all-reduce, in messages per unit of bandwidth; it takes M / rate
+    roots: tuple[Fraction, ...]  # what part of the rate each rank is the root of, shape (N,)
+    pairs: IntArray  # the ranks that a link joins, or a way through switches, shape (P, 2)
+    outward: tuple[Fraction, ...]  # the bandwidth of each pair for trees out of the roots, shape (P,)
+    inward: tuple[Fraction, ...]  # and for those to them, shape (P,)
 
 
 def divided(fabric: Fabric) -> Division:

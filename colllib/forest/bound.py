@@ -100,10 +100,7 @@ def _first_cut(fabric: Fabric) -> tuple[int, ...]:
 
 
 def overloaded(fabric: Fabric, inverse: Fraction) -> tuple[int, ...] | None:
-    """A cut whose ratio is above a value, None if there is none.
-
-    A source sends every rank x times its weight; if all of that can reach every rank, no cut is overloaded.
-    """
+    """A cut whose ratio is above a value; None if all of a source's supply, x per weight, can reach every rank."""
     scaled = inverse * fabric.unit
     found = _short(fabric, multiplied(fabric.capacity, scaled.numerator), scaled.denominator)
     return found and _members(found.side, fabric.nodes)
@@ -179,10 +176,6 @@ def fixed(fabric: Fabric, trees: int) -> Bound:
 
     The bound has U/k in place of 1/x*. U is the least number for which the links have room for the trees,
     floor(U b) on a link of bandwidth b. At the least one, some U b is whole: these are the few candidates.
-
-    Args:
-        fabric: where.
-        trees: k.
 
     Raises:
         ValueError: for k below 1, or above 65,536.

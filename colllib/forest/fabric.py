@@ -27,9 +27,6 @@ class Fabric:
         unit: the bandwidth of capacity 1: in GB/s where the topology's speeds are known, else in BW.
         weight: what each rank has to send to all others, as whole parts of the message, shape (ranks,).
         inward: whether all links are turned round, for trees that lead to their roots.
-
-    Raises:
-        ValueError: for a rank that no link leads to, or from if they are turned round.
     """
 
     topology: Topology

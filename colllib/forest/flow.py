@@ -35,11 +35,6 @@ def starved(network: IntArray, sinks: Iterable[int], need: int) -> Starved | Non
     A node that has enough becomes one with the source: no cut that is too narrow has it on its far side.
     So most flows come from near by, and are short.
 
-    Args:
-        network: whole capacities, shape (nodes, nodes); the last node is the source.
-        sinks: the nodes, in the order in which to look.
-        need: how much is enough.
-
     >>> network = np.array([[0, 1, 0], [0, 0, 0], [4, 2, 0]])
     >>> starved(network, (0, 1), 4), starved(network, (0, 1), 3)
     (Starved(sink=1, lack=1, side=5), None)
@@ -63,7 +58,6 @@ def max_flow(capacity: IntArray, source: int, sink: int, enough: int) -> tuple[i
 
     Args:
         capacity: of the link from each node to each other, whole numbers, shape (nodes, nodes).
-        source, sink: two nodes.
         enough: no more is looked for.
 
     Returns:

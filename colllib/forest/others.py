@@ -50,14 +50,14 @@ def unwound(topology: Topology) -> Forest:
     rings = replace(network, topology=replace(topology, link_class=None), capacity=capacity, unit=network.unit / finer)
     found = bound(rings)
     inverse = found.inverse_throughput
-    trees = lcm(*((inverse * network.unit * width).denominator for width in widths))
+    shares = [inverse * network.unit * width for width in widths]
+    trees = lcm(*(share.denominator for share in shares))
     pieces: Pieces = defaultdict(list)
-    for path, width in zip(paths, widths, strict=True):
-        pieces[path[0], path[-1]].append((int(inverse * network.unit * width * trees), path))
+    for path, share in zip(paths, shares, strict=True):
+        pieces[path[0], path[-1]].append((int(share * trees), path))
     limit = replace(found, trees=trees, unit=inverse * trees)
-    return Forest(
-        "all-gather", rings, limit, packed_on(room(rings, limit.unit), multiplied(network.weight, trees), pieces)
-    )
+    packed = packed_on(room(rings, limit.unit), multiplied(network.weight, trees), pieces)
+    return Forest("all-gather", rings, limit, packed)
 
 
 def _rings(capacity: IntArray, ranks: int) -> list[Path]:

@@ -99,11 +99,7 @@ class Growth:
 
 
 def lowered(batches: list[Tree], capacity: IntArray) -> list[Tree]:
-    """Trees from the same roots within the same links, traded until no trade brings the deepest ranks nearer.
-
-    Args:
-        batches: trees to all ranks.
-        capacity: how many trees fit from each rank to each other, shape (N, N).
+    """Trees from the same roots within the same capacity, traded until no trade brings the deepest ranks nearer.
 
     >>> lowered([Tree(0, 1, ((0, 1), (1, 2)))], np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]]))
     [Tree(root=0, size=1, edges=((0, 1), (0, 2)), paths=())]

@@ -25,21 +25,15 @@ Pieces = dict[tuple[int, int], list[tuple[int, Path]]]
 
 @dataclass(eq=False)
 class Logical:
-    """Links, and the ways that they stand for: while switches vanish, and in the end from rank to rank.
+    """Links, and the ways that they stand for: while switches vanish, and in the end from rank to rank."""
 
-    Attributes:
-        name: of the fabric, for errors.
-        network: how many trees fit on each link, and from the source after all nodes how many start at each rank.
-        sinks: the ranks; the one that last stood in the way comes first.
-        paths: for every two nodes the ways through switches, each with how many trees take it.
-        splits: the pairs of links that were replaced, as (u, w, t, units), in order.
-    """
-
-    name: str
-    network: IntArray
-    sinks: list[int]
-    paths: Pieces
-    splits: list[tuple[int, int, int, int]] = field(default_factory=list)
+    name: str  # of the fabric, for errors
+    network: (
+        IntArray  # how many trees fit on each link, and from the source after all nodes how many start at each rank
+    )
+    sinks: list[int]  # the ranks; the one that last stood in the way comes first
+    paths: Pieces  # for every two nodes the ways through switches, each with how many trees take it
+    splits: list[tuple[int, int, int, int]] = field(default_factory=list)  # (u, w, t, units) that were replaced
 
     @property
     def capacity(self) -> IntArray:
@@ -106,8 +100,6 @@ def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str
     Args:
         capacity: how many trees fit on each link, shape (nodes, nodes); ranks come first.
         supply: how many trees start at each rank, shape (ranks,).
-        ranks: number of ranks N.
-        name: of the fabric, for errors.
 
     Raises:
         ValueError: if there are switches and some node does not send as much as it receives.

@@ -41,13 +41,6 @@ def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Tree] | None:
 
     Ranks join a tree in the order of their distance, each from one that has joined before and is
     nearest to the root.
-
-    >>> from colllib.forest.bound import bound
-    >>> from colllib.forest.fabric import fabric
-    >>> from colllib.topology.expression import find
-    >>> place = fabric(find("torus:3"))
-    >>> [batch.edges for batch in pack_by_moves(place, bound(place))]
-    [((0, 1), (0, 2))]
     """
     topology, lattice = fabric.topology, lattice_of(fabric.topology)
     trees = bound.trees * int(fabric.weight[0])
@@ -131,15 +124,7 @@ def _tree(order: IntArray, kind_between: IntArray, chosen: IntArray) -> Tree:
 
 
 def pack_by_boxes(fabric: Fabric, bound: Bound) -> tuple[Tree, ...] | None:
-    """The trees of all ranks for a fabric and its bound; None where it has no such boxes, or not the room.
-
-    >>> from colllib.forest.bound import bound
-    >>> from colllib.forest.fabric import fabric
-    >>> from colllib.topology.expression import find
-    >>> place = fabric(find("mi250:4"))
-    >>> max(tree.height for tree in pack_by_boxes(place, bound(place)))
-    10
-    """
+    """The trees of all ranks for a fabric and its bound; None where it has no such boxes, or not the room."""
     ranks, size = fabric.ranks, _size(fabric)
     if not size or (fabric.weight != 1).any():
         return None

@@ -13,36 +13,21 @@ from colllib.topology.base import Topology
 
 
 class Switches(NamedTuple):
-    """Equal switches.
-
-    Attributes:
-        number: how many.
-        ports: how many cables of each tier each one has, by the tier's name.
-        chassis: how many switches of the given radix it takes for all of them; 0 without one.
-    """
+    """Equal switches."""
 
     number: int
-    ports: dict[str, int]
-    chassis: int
+    ports: dict[str, int]  # how many cables of each tier each one has, by the tier's name
+    chassis: int  # how many switches of the given radix it takes for all of them; 0 without one
 
 
 class Wires(NamedTuple):
-    """The links of a tier.
+    """The links of a tier; bandwidths are one way, in units of the BW of its level."""
 
-    Attributes:
-        tier: its name.
-        level: which alpha and BW it has.
-        cables: full-duplex ones, and one for each link that has none in the opposite direction.
-        bandwidth: what each carries one way, in units of the BW of its level.
-        bisection: what half of them carry together, one way, in units of the BW of its level; None without switches,
-            where a cut between two halves of the ranks need not cross so many.
-    """
-
-    tier: str
-    level: int
-    cables: int
-    bandwidth: Fraction
-    bisection: Fraction | None
+    tier: str  # its name
+    level: int  # which alpha and BW it has
+    cables: int  # full-duplex ones, and one for each link that has none in the opposite direction
+    bandwidth: Fraction  # of one
+    bisection: Fraction | None  # of half of them; None without switches, where no cut of the ranks need cross so many
 
 
 def switches(topology: Topology, radix: int = 0) -> list[Switches]:

@@ -31,20 +31,14 @@ MOST_NESTED = 20  # operations inside one another
 
 @dataclass(frozen=True)
 class Form:
-    """How an expression names a kind of topology.
+    """How an expression names a kind of topology."""
 
-    Args:
-        build: makes it; its arguments after the sizes are the options of the expression.
-        sizes: how many numbers stand behind the colon, 0 for any number of them, which are then one argument, and None
-            for no colon.
-        example: what the command line shows.
-        words: what may stand for some sizes.
-    """
-
-    build: Callable[..., Topology]
-    sizes: int | None
-    example: str
-    words: Mapping[str, str] = field(default_factory=dict)
+    build: Callable[..., Topology]  # its arguments after the sizes are the options of the expression
+    sizes: (
+        int | None
+    )  # how many numbers stand behind a colon; 0 for any, which are then one argument; None for no colon
+    example: str  # what the command line shows
+    words: Mapping[str, str] = field(default_factory=dict)  # what may stand for some sizes
 
     @property
     def options(self) -> dict[str, str]:

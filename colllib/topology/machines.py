@@ -18,51 +18,28 @@ from colllib.units import parse, shortened, whole
 
 @dataclass(frozen=True)
 class Machine:
-    """A kind of box, and how many of them.
+    """A kind of box, and how many of them; rates in bytes per second, one way."""
 
-    Args:
-        name: the GPU.
-        link: bytes per second of all links of a GPU to its peers, one way; PCIe where there are no others.
-        pcie: bytes per second of a GPU's PCIe slot, one way: 16 lanes of 8, 16 or 32 GT/s, less 128b/130b (PCI-SIG).
-        generation: NCCL's index of the architecture: 0 Volta and before, 1 Ampere, 2 Hopper, 3 Blackwell.
-        nvls: whether the switch adds.
-        gpus: GPUs per box that are usual.
-        cards: network cards per box that are usual.
-        card: bytes per second of one, one way, likewise.
-        most_network: bytes per second of the richest set of cards of such a box, one way.
-        source: where the figures stand.
-        boxes: how many.
-        vendor: nvidia or amd.
-        cards_known: whether somebody told the cards, or they are the usual ones.
-        collnet: whether the network's switches add (SHARP), and NCCL may use them.
-        far: cards that no GPU reaches without crossing the processor, where that is known.
-        oversubscription: how many times too narrow the way out of a box is.
-        mesh: links of a GPU of which one leads to each peer, or 0.
-        bridge: bytes per second, one way, of the NVLink bridge that is sold for pairs of such cards, or 0.
-        common_network: bytes per second of the cards that boxes have as often as the usual ones, where that is less.
-        processor: amd, intel or arm, of the vendor's own boxes where there are such; NCCL tells AMD's from others.
-    """
-
-    name: str
-    link: float
-    pcie: float
-    generation: int
-    nvls: bool
-    gpus: int
-    cards: int
-    card: float
-    most_network: float
-    source: str
+    name: str  # of the GPU
+    link: float  # of all links of a GPU to its peers; PCIe where there are no others
+    pcie: float  # of a GPU's PCIe slot: 16 lanes of 8, 16 or 32 GT/s, less 128b/130b (PCI-SIG)
+    generation: int  # NCCL's index of the architecture: 0 Volta and before, 1 Ampere, 2 Hopper, 3 Blackwell
+    nvls: bool  # whether the switch adds
+    gpus: int  # per box
+    cards: int  # network cards per box
+    card: float  # of one of them
+    most_network: float  # of the richest set of cards of such a box
+    source: str  # where the figures stand
     boxes: int = 1
-    vendor: str = "nvidia"
-    cards_known: bool = False
-    collnet: bool = False
-    far: int = 0
-    oversubscription: float = 1.0
-    mesh: int = 0
-    bridge: float = 0.0
-    common_network: float = inf
-    processor: str = "intel"
+    vendor: str = "nvidia"  # or amd
+    cards_known: bool = False  # whether somebody told the cards, or they are the usual ones
+    collnet: bool = False  # whether the network's switches add (SHARP), and NCCL may use them
+    far: int = 0  # cards that no GPU reaches without crossing the processor, where that is known
+    oversubscription: float = 1.0  # how many times too narrow the way out of a box is
+    mesh: int = 0  # links of a GPU of which one leads to each peer
+    bridge: float = 0.0  # of the NVLink bridge that is sold for pairs of such cards
+    common_network: float = inf  # of the cards that boxes have as often as the usual ones, where that is less
+    processor: str = "intel"  # amd or arm, of the vendor's own boxes where there are such; NCCL tells AMD's from others
 
     @property
     def ranks(self) -> int:

@@ -20,21 +20,13 @@ MOST_PODS = 576  # a spine of 144 ports reaches so many leaves
 
 @dataclass(frozen=True)
 class Preset:
-    """A machine.
+    """A machine."""
 
-    Args:
-        expression: from how many boxes, the expression of its topology.
-        bandwidth: per port of a box and per card, in bytes per second and direction.
-        memory: of a GPU, in bytes, where it is needed.
-        source: an address for each figure, or a key of the bibliography.
-        note: what the model leaves out, where it does.
-    """
-
-    expression: Callable[[int], str]
-    bandwidth: tuple[float, float]
-    memory: float | None
-    source: tuple[str, ...]
-    note: str = ""
+    expression: Callable[[int], str]  # from how many boxes, that of its topology
+    bandwidth: tuple[float, float]  # per port of a box and per card, in bytes per second and direction
+    memory: float | None  # of a GPU, in bytes, where it is needed
+    source: tuple[str, ...]  # an address for each figure, or a key of the bibliography
+    note: str = ""  # what the model leaves out, where it does
 
     def speeds(self, levels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Alphas in seconds and bandwidths in bytes per second, one for each level, innermost first.

@@ -76,11 +76,7 @@ class Tree:
 
 
 def uplink(number: int, width: Fraction, level: int = 0) -> Tier:
-    """The links upwards from switches of a height, counted from 0, so many BW wide and of as many cables.
-
-    >>> uplink(1, Fraction(5, 2))
-    Tier(name='uplink 2', bandwidth=Fraction(5, 2), level=0, cables=3)
-    """
+    """The links upwards from switches of a height, counted from 0, so many BW wide and of as many cables."""
     return Tier(f"uplink {number + 1}" if number else "uplink", width, level=level, cables=ceil(width))
 
 
@@ -93,8 +89,6 @@ def narrowings(oversubscription: Narrowing, tiers: int) -> list[Fraction]:
     Raises:
         ValueError: for another number of values, or one below 1.
 
-    >>> narrowings(3, 2), narrowings((1, 2), 2)
-    ([Fraction(3, 1), Fraction(3, 1)], [Fraction(1, 1), Fraction(2, 1)])
     """
     several = list(oversubscription) if isinstance(oversubscription, Sequence) else [oversubscription]
     if len(several) not in (1, tiers):
