@@ -97,6 +97,7 @@ def test_a_torus_without_a_cable_goes_round_the_other_way():
         ("ring:4,without=0-2", "ring:4 has no cable there"),
         ("ring:4,without=0", "must be such as card 3, leaf 1, 0-1 or 3-s0"),
         ("ring:4,without=", "must be such as"),
+        ("ring:4,without=0-1-2", "must be such as"),
         ("ring:4,without=0-9", "ring:4 has no node 9"),
         ("ring:4,without=0-s0", "ring:4 has no node s0"),
         ("boxes:2x4,without=card x", "must be a whole number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -74,7 +75,12 @@ def _links_of(topology: Topology, part: str) -> NDArray[np.bool_]:
     src, dst = topology.link_src, topology.link_dst
     what, _, number = part.partition(" ")
     if what not in ("card", "leaf"):
-        a, b = (_node(topology, end, part) for end in (*part.split("-"), "", "")[:2])
+        if not re.fullmatch(r"s?\d+-s?\d+", part, re.ASCII):
+            raise ValueError(f"without {shortened(part)!r}: must be such as card 3, leaf 1, 0-1 or 3-s0")
+        names = [*map(str, range(topology.ranks)), *(f"s{switch}" for switch in range(topology.switches))]
+        if unknown := [end for end in part.split("-") if end not in names]:
+            raise ValueError(f"without {shortened(part)!r}: {topology.name} has no node {shortened(unknown[0])}")
+        a, b = map(names.index, part.split("-"))
         found: NDArray[np.bool_] = ((src == a) & (dst == b)) | ((src == b) & (dst == a))
         if not found.any():
             raise ValueError(f"without {shortened(part)!r}: {topology.name} has no cable there")
@@ -89,14 +95,3 @@ def _links_of(topology: Topology, part: str) -> NDArray[np.bool_]:
         raise ValueError(f"without {what} {which}: {topology.name} has {len(nodes)} of them, counted from 0")
     touched: NDArray[np.bool_] = (src == nodes[which]) | (dst == nodes[which])
     return touched & outward if what == "card" else touched
-
-
-def _node(topology: Topology, text: str, part: str) -> int:
-    switch = text.startswith("s")
-    try:
-        found = whole("node", text[1:] if switch else text, "0-1") + (topology.ranks if switch else 0)
-    except ValueError:
-        raise ValueError(f"without {shortened(part)!r}: must be such as card 3, leaf 1, 0-1 or 3-s0") from None
-    if not (topology.ranks if switch else 0) <= found < (topology.nodes if switch else topology.ranks):
-        raise ValueError(f"without {shortened(part)!r}: {topology.name} has no node {shortened(text)}")
-    return found
