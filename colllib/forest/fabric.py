@@ -102,12 +102,7 @@ def fabric(
 
 
 def speed(topology: Topology, level: int) -> Fraction:
-    """The BW of a level in GB/s where it is known, else 1.
-
-    >>> from colllib.topology.expression import find
-    >>> [str(speed(find(name), 0)) for name in ("dgx-a100:2", "star:4")]
-    ['300', '1']
-    """
+    """The BW of a level in GB/s where it is known, else 1."""
     return Fraction(topology.speeds[1][level]) / 10**9 if topology.speeds else Fraction(1)
 
 

@@ -36,18 +36,14 @@ def hamming(n: int, q: int) -> Topology:
     name = f"hamming:{n}x{q}"
     _least(name, "the number of letters in a word", n, 1)
     _least(name, "the number of letters to choose from", q, 2)
-    ranks = _power(name, q, n)
-    check_network(name, ranks, ranks * n * (q - 1))
-    word, more, place = np.arange(ranks), np.arange(1, q)[:, None], np.power(q, np.arange(n))[:, None, None]
-    letter = word // place % q
-    there: IntArray = word + ((letter + more) % q - letter) * place
-    return from_arcs(name, ranks, np.tile(word, n * (q - 1)), there.ravel())
+    return from_arcs(name, q**n, *_words(name, n, q))
 
 
 def hypercube(axes: int) -> Topology:
     """The cube of 2^n ranks, each joined to those whose number differs in one bit."""
-    src, dst = _cube(f"hypercube:{axes}", axes, 1)
-    return from_arcs(f"hypercube:{axes}", 2**axes, src, dst)
+    name = f"hypercube:{axes}"
+    _least(name, "the number of axes", axes, 1)
+    return from_arcs(name, 2**axes, *_words(name, axes, 2))
 
 
 def twisted_hypercube(axes: int) -> Topology:
@@ -62,7 +58,8 @@ def twisted_hypercube(axes: int) -> Topology:
     (3, 2)
     """
     name = f"twisted-hypercube:{axes}"
-    src, dst = _cube(name, axes, 3)
+    _least(name, "the number of axes", axes, 3)
+    src, dst = _words(name, axes, 2)
     moved = (src < 4) & (src ^ dst == 1)
     return from_arcs(name, 2**axes, src, np.where(moved, src ^ 3, dst))
 
@@ -197,12 +194,14 @@ def _shifts(name: str, degree: int, letters: int) -> tuple[IntArray, IntArray]:
     return src, (src * degree + np.tile(np.arange(degree), ranks)) % ranks
 
 
-def _cube(name: str, axes: int, least: int) -> tuple[IntArray, IntArray]:
-    _least(name, "the number of axes", axes, least)
-    ranks = _power(name, 2, axes)
-    check_network(name, ranks, ranks * axes)
-    src = np.repeat(np.arange(ranks), axes)
-    return src, src ^ np.tile(1 << np.arange(axes), ranks)
+def _words(name: str, n: int, q: int) -> tuple[IntArray, IntArray]:
+    """All pairs of words of n out of q letters that differ in one."""
+    ranks = _power(name, q, n)
+    check_network(name, ranks, ranks * n * (q - 1))
+    word, more, place = np.arange(ranks), np.arange(1, q)[:, None], np.power(q, np.arange(n))[:, None, None]
+    letter = word // place % q
+    there: IntArray = word + ((letter + more) % q - letter) * place
+    return np.tile(word, n * (q - 1)), there.ravel()
 
 
 def _circulant(kind: str, sizes: Sequence[int]) -> tuple[str, int, list[int]]:

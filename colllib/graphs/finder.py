@@ -84,18 +84,13 @@ def _frontier(ranks: int, ports: int, loopless: bool, jumps: bool) -> tuple[Foun
         if (found and found[-1].n_beta_node <= n_beta) or (loopless and row.loops):
             continue
         if row.loops is None:
-            row = _built(row, ports)
+            graph = find(row.expression)
+            cost, loops = all_gather_cost(graph), bool((graph.link_src == graph.link_dst).any())
+            row = replace(row, n_alpha=int(cost.n_alpha), n_beta_node=Fraction(cost.n_beta * ports), loops=loops)
             heappush(queue, (row.n_alpha, row.n_beta_node, place, row))
         else:
             found.append(row)
     return tuple(found)
-
-
-def _built(row: Found, ports: int) -> Found:
-    graph = find(row.expression)
-    cost = all_gather_cost(graph)
-    loops = bool((graph.link_src == graph.link_dst).any())
-    return replace(row, n_alpha=int(cost.n_alpha), n_beta_node=Fraction(cost.n_beta * ports), loops=loops)
 
 
 def _bases(ranks: int, ports: int, jumps: bool) -> Iterator[Found]:
@@ -175,9 +170,6 @@ def circulant_jumps(ranks: int, ports: int) -> tuple[int, ...]:
     """Jumps, 1 among them, with which a directed circulant graph has a small diameter; () where there are too few.
 
     All sets are tried where they are few, else some thousand, always the same ones.
-
-    >>> circulant_jumps(16, 4)
-    (1, 2, 3, 6)
     """
     others = range(2, ranks)
     if len(others) < ports - 1:

@@ -110,12 +110,7 @@ def _matched(sides: tuple[_Around, _Around], colors: list[Colors], names: str) -
 
 
 def reversal(graph: Topology) -> IntArray | None:
-    """Where each rank of the transpose stands in the graph, so that links become links; None if nowhere.
-
-    >>> from colllib.topology.expression import find
-    >>> reversal(find("uniring:1x3"))
-    array([0, 2, 1])
-    """
+    """Where each rank of the transpose stands in the graph, so that links become links; None if nowhere."""
     return np.arange(graph.ranks) if is_undirected(graph) else isomorphism(transpose(graph), graph)
 
 
@@ -144,6 +139,13 @@ def orbits(graph: Topology) -> tuple[IntArray, IntArray]:
     ranks, links = np.arange(graph.ranks), np.arange(graph.num_links)
     around, alike = _Around(graph), dict[bytes, list[int]]()  # ranks of different orbits, by what is around them
     sides, names = (around, around), f"{graph.name} and itself"
+
+    def join(there: IntArray) -> None:
+        nonlocal ranks, links
+        ends = there[graph.link_src] * graph.ranks + there[graph.link_dst]
+        moved = sorter[np.searchsorted(known, ends, sorter=sorter)]
+        ranks, links = _joined(ranks, there), _joined(links, moved)
+
     colors: dict[int, Colors] = {}  # a rank of each orbit -> of all ranks, by how they lie around this one
     for rank in range(graph.ranks):
         if ranks[rank] in ranks[list(colors)]:
@@ -157,7 +159,7 @@ def orbits(graph: Topology) -> tuple[IntArray, IntArray]:
             colors[rank] = color
             near.append(rank)
         else:
-            ranks, links = _joined(ranks, there), _joined(links, _moved_links(graph, there, known, sorter))
+            join(there)
     for first, color in colors.items():  # what leaves a rank where it is
         own = np.flatnonzero(graph.link_src == first)
         for link in own[1:]:
@@ -167,15 +169,8 @@ def orbits(graph: Topology) -> tuple[IntArray, IntArray]:
                 marked[0][end] = marked[1][other] = color[end] + np.uint64(1)
                 there = _matched(sides, marked, names)
                 if there is not None:
-                    ranks, links = _joined(ranks, there), _joined(links, _moved_links(graph, there, known, sorter))
+                    join(there)
     return np.unique(ranks, return_inverse=True)[1], np.unique(links, return_inverse=True)[1]
-
-
-def _moved_links(graph: Topology, there: IntArray, known: IntArray, sorter: IntArray) -> IntArray:
-    """Which link each one becomes when ranks go to other ranks."""
-    ends = there[graph.link_src] * graph.ranks + there[graph.link_dst]
-    found: IntArray = sorter[np.searchsorted(known, ends, sorter=sorter)]
-    return found
 
 
 def _joined(label: IntArray, there: IntArray) -> IntArray:

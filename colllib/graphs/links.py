@@ -46,14 +46,11 @@ def from_arcs(name: str, ranks: int, src: IntArray, dst: IntArray) -> Topology:
         end,
         Fractions.equal(len(known), len(known)),
         tier.astype(np.intp),
-        tuple(map(_bond, widths.tolist())) or (Tier(),),
+        tuple(Tier("link" if wide == 1 else f"bond of {wide}", Fraction(wide), cables=wide) for wide in widths.tolist())
+        or (Tier(),),
         _router(name, ranks, start, end),
         PORTS,
     )
-
-
-def _bond(width: int) -> Tier:
-    return Tier("link" if width == 1 else f"bond of {width}", bandwidth=Fraction(width), cables=width)
 
 
 def is_graph(topology: Topology) -> bool:

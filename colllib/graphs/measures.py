@@ -20,27 +20,22 @@ def degree(graph: Topology) -> int:
     >>> degree(find("debruijn:2x3")), degree(find("uniring:3x5"))
     (2, 3)
     """
-    counts = _counts(graph)
-    low, high = int(counts.min()), int(counts.max())
+    low, high = _degrees(graph)
     if low != high:
         raise ValueError(f"{graph.name}: its ranks have {low} to {high} links out or in: equal degrees are needed")
     return low
 
 
 def equal_degree(graph: Topology) -> int | None:
-    """The degree where it is the same for all ranks, else None.
-
-    >>> from colllib.topology.expression import find
-    >>> equal_degree(find("mesh:3x3")) is None
-    True
-    """
-    counts = _counts(graph)
-    return int(counts[0, 0]) if (counts == counts[0, 0]).all() else None
+    """The degree where it is the same for all ranks, else None."""
+    low, high = _degrees(graph)
+    return low if low == high else None
 
 
-def _counts(graph: Topology) -> IntArray:
-    """How many links leave each rank and how many arrive, shape (2, N)."""
-    return np.array([np.bincount(ends, minlength=graph.ranks) for ends in arcs(graph)])
+def _degrees(graph: Topology) -> tuple[int, int]:
+    """The fewest and the most links that leave a rank or arrive."""
+    counts = np.array([np.bincount(ends, minlength=graph.ranks) for ends in arcs(graph)])
+    return int(counts.min()), int(counts.max())
 
 
 def moore_bound(degree: int, diameter: int, *, undirected: bool = False) -> int:
@@ -54,10 +49,7 @@ def moore_bound(degree: int, diameter: int, *, undirected: bool = False) -> int:
     >>> moore_bound(4, 2), moore_bound(4, 2, undirected=True)
     (21, 17)
     """
-    back = 1 if undirected else 0
-    total = 1
-    for step in range(diameter):
-        total += degree * (degree - back) ** step
+    total: int = 1 + sum(degree * (degree - undirected) ** step for step in range(diameter))
     return total
 
 

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from colllib.topology.base import Topology
 
@@ -66,21 +65,12 @@ def wires(topology: Topology) -> list[Wires]:
     >>> [tier.cables for on in ("biring:2x5", "uniring:2x5") for tier in wires(find(on))]
     [5, 10]
     """
-    return [
-        Wires(
-            tier.name,
-            tier.level,
-            pairs * tier.cables,
-            Fraction(tier.bandwidth) / tier.cables,
-            pairs * Fraction(tier.bandwidth) / 2 if topology.switches else None,
-        )
-        for number, tier in enumerate(topology.tiers)
-        for pairs in [_paired(topology, topology.tier == number)]
-    ]
-
-
-def _paired(topology: Topology, chosen: NDArray[np.bool_]) -> int:
-    """Some of the links, counted once where one leads back."""
-    src, dst = topology.link_src[chosen], topology.link_dst[chosen]
-    links = Counter(zip(src.tolist(), dst.tolist(), strict=True))
-    return sum(max(count, links[b, a]) for (a, b), count in links.items() if a <= b or (b, a) not in links)
+    found = []
+    for number, tier in enumerate(topology.tiers):
+        one, bandwidth = topology.tier == number, Fraction(tier.bandwidth)
+        links = Counter(zip(topology.link_src[one].tolist(), topology.link_dst[one].tolist(), strict=True))
+        # those that lead back are of the same wires
+        pairs = sum(max(count, links[b, a]) for (a, b), count in links.items() if a <= b or (b, a) not in links)
+        half = pairs * bandwidth / 2 if topology.switches else None
+        found.append(Wires(tier.name, tier.level, pairs * tier.cables, bandwidth / tier.cables, half))
+    return found

@@ -83,15 +83,13 @@ class Machine:
         return self.link > self.pcie
 
 
-def _kind(row: dict[str, str]) -> Machine:
-    types = {"str": str, "int": int, "float": float, "bool": bool}  # what is empty is false
-    columns = [each for each in fields(Machine) if each.name in row]
-    return Machine(**{each.name: types[str(each.type)](row[each.name]) for each in columns})
-
-
+_TYPES = {"str": str, "int": int, "float": float, "bool": bool}  # what is empty is false
 _ROWS = list(DictReader((files("colllib") / "topology" / "machines.csv").read_text(encoding="utf-8").splitlines()))
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
-_KINDS = {row["pattern"]: _kind(row) for row in _ROWS}
+_KINDS = {
+    row["pattern"]: Machine(**{f.name: _TYPES[str(f.type)](row[f.name]) for f in fields(Machine) if f.name in row})
+    for row in _ROWS
+}
 GPUS = tuple(machine.name for machine in _KINDS.values())
 
 #: Where nobody knows the GPU: links and slots that leave the binding to the cards.
@@ -148,8 +146,8 @@ def find(expression: str) -> Machine:
 def changed(machine: Machine, options: str) -> Machine:
     """The same machine but for some options, such as "boxes=8,card=200Gbit/s" (see `with_options`).
 
-    >>> changed(find("dgx-h100:2"), "boxes=8,oversubscription=2").network / 1e9
-    200.0
+    >>> [changed(find("dgx-h100:2"), options).network / 1e9 for options in ("boxes=8,oversubscription=2", "gpus=4")]
+    [200.0, 200.0]
     """
     told: dict[str, str] = {}
     for option in options.split(","):
@@ -165,9 +163,6 @@ def with_options(machine: Machine, told: dict[str, str]) -> Machine:
 
     Raises:
         ValueError: for an option that is unknown, or whose value cannot be.
-
-    >>> with_options(find("dgx-h100:2"), {"gpus": "4"}).network / 1e9
-    200.0
     """
     machine = replace(machine, **{key: _stated(key, value) for key, value in told.items()})
     if "gpus" in told and "cards" not in told:

@@ -10,7 +10,7 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.primitives import is_whole
-from colllib.topology.base import NoRouteError, Topology, ragged
+from colllib.topology.base import Lattice, NoRouteError, Topology, ragged
 from colllib.topology.lattice import torus
 
 
@@ -91,9 +91,7 @@ def alternating_torus(dims: Sequence[int]) -> Topology:
     """
     axes = range(len(dims))
     turns = [torus(dims, tie="balanced", order=[*axes[start:], *axes[:start]]) for start in axes]
-    plain = turns[0]
-    lattice = plain.lattice
-    assert lattice is not None
+    plain, lattice = turns[0], Lattice(tuple(dims))
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         begins = sum(lattice.coordinate(src, k) + lattice.coordinate(dst, k) for k in axes) % len(dims)

@@ -76,15 +76,16 @@ def one_switch(topology: Topology) -> tuple[Fraction, Fraction] | None:
     >>> one_switch(star(4)), one_switch(switch_tree(16, 4))
     ((Fraction(1, 2), Fraction(1, 2)), None)
     """
+    if not topology.switches == len(topology.tiers) == 1:
+        return None
     rises = topology.link_src < topology.ranks
-    ends = np.where(rises, topology.link_src, topology.link_dst)  # the ranks
-    alike = topology.switches == len(topology.tiers) == 1
-    parts = []
+    ends, parts = np.where(rises, topology.link_src, topology.link_dst), []
     for way in (np.flatnonzero(rises), np.flatnonzero(~rises)):
         part = topology.alpha.numerators[way]
-        alike = alike and np.array_equal(np.sort(ends[way]), np.arange(topology.ranks)) and (part == part[0]).all()
-        parts.append(Fraction(int(part[0]), topology.alpha.denominator) if alike else Fraction(0))
-    return (parts[0], parts[1]) if alike else None
+        if not np.array_equal(np.sort(ends[way]), np.arange(topology.ranks)) or (part != part[0]).any():
+            return None
+        parts.append(Fraction(int(part[0]), topology.alpha.denominator))
+    return parts[0], parts[1]
 
 
 def switch_tree(
