@@ -19,21 +19,13 @@ MOST_NODES = 2**11  # of a table with a capacity for every two
 
 @dataclass(frozen=True, eq=False)
 class Fabric:
-    """How much every node can send to every other one directly, and who has how much to send to all.
-
-    Args:
-        topology: what it is made from.
-        capacity: of the link from each node to each other in units of `unit`, shape (nodes, nodes).
-        unit: the bandwidth of capacity 1: in GB/s where the topology's speeds are known, else in BW.
-        weight: what each rank has to send to all others, as whole parts of the message, shape (ranks,).
-        inward: whether all links are turned round, for trees that lead to their roots.
-    """
+    """How much every node can send to every other one directly, and who has how much to send to all."""
 
     topology: Topology
-    capacity: IntArray
-    unit: Fraction
-    weight: IntArray
-    inward: bool = False
+    capacity: IntArray  # of the link from each node to each other in units of `unit`, shape (nodes, nodes)
+    unit: Fraction  # the bandwidth of capacity 1: in GB/s where the topology's speeds are known, else in BW
+    weight: IntArray  # what each rank has to send to all others, as whole parts of the message, shape (ranks,)
+    inward: bool = False  # whether all links are turned round, for trees that lead to their roots
 
     def __post_init__(self) -> None:
         for rank in np.flatnonzero(~self.capacity[:, : self.ranks].any(axis=0))[: self.ranks > 1]:

@@ -54,8 +54,7 @@ def pareto(ranks: int, degree: int, *, jumps: bool = True) -> tuple[Found, ...]:
     """The graphs of which none is as good as another in both latency and bandwidth, by rising latency.
 
     Args:
-        ranks: number of ranks N.
-        degree: links out of and into each rank d.
+        degree: links out of and into each rank.
         jumps: whether directed circulant graphs whose jumps are searched are bases; the source has none but small ones.
 
     Raises:

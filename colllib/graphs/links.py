@@ -25,10 +25,7 @@ def from_arcs(name: str, ranks: int, src: IntArray, dst: IntArray) -> Topology:
     """The topology of a graph, from its links in any order; equal ones become a bond.
 
     Args:
-        name: the expression that builds it.
-        ranks: number of ranks N.
-        src: where each link starts, shape (L,).
-        dst: where each link ends, shape (L,).
+        src, dst: where each link starts and ends, shape (L,).
 
     >>> bond = from_arcs("pair", 2, np.array([0, 0, 1]), np.array([1, 1, 0]))
     >>> [bond.link_name(link) for link in range(bond.num_links)], list(bond.bandwidth)

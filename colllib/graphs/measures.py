@@ -42,8 +42,6 @@ def moore_bound(degree: int, diameter: int, *, undirected: bool = False) -> int:
     """How many ranks a graph of that degree and diameter can have at most.
 
     Args:
-        degree: links out of every rank.
-        diameter: the hops between the two ranks farthest apart.
         undirected: whether every link has one the other way, so that no rank is reached anew by going back.
 
     >>> moore_bound(4, 2), moore_bound(4, 2, undirected=True)

@@ -36,9 +36,7 @@ def leaf_spine(
     spine, and always the same one for the same two ranks, unless it is spread.
 
     Args:
-        leaves: number of leaf switches.
         hosts: ranks below each leaf; rank r is below leaf r div hosts.
-        spines: number of spine switches.
         uplink: bandwidth of each link between leaf and spine, in units of BW.
         routing: which spine a message takes: "hash", by `flow_hash` of its two ends, "fixed", the
             destination's number modulo the spines, or "spread" evenly over all, the limit of many flows.

@@ -109,10 +109,7 @@ def floor_by_hops(topology: Topology) -> Fraction:
     >>> floor_by_hops(star(8)), floor_by_hops(torus((8, 4))), floor_by_hops(twisted_torus(4))
     (Fraction(7, 8), Fraction(3, 4), Fraction(21, 32))
     """
-    speed = topology.bandwidth
-    return Fraction(int(distances(topology).sum()), topology.ranks) / Fraction(
-        int(speed.numerators.sum()), speed.denominator
-    )
+    return Fraction(int(distances(topology).sum()), topology.ranks) / topology.bandwidth.total()
 
 
 def cut_bandwidth(topology: Topology, side: Collection[int]) -> Fraction:

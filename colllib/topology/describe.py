@@ -33,7 +33,6 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
     """The switches, alike ones together, those with the most ports of the innermost tiers first.
 
     Args:
-        topology: which.
         radix: ports of the switches that are bought. A switch here may stand for several equal ones in parallel.
 
     >>> from colllib.topology.expression import find

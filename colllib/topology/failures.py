@@ -23,7 +23,6 @@ def without(topology: Topology, *parts: str) -> Topology:
     too: from a rank without its card over its box to a neighbor's, as through NCCL's PXN.
 
     Args:
-        topology: the whole.
         parts: such as "card 3" (counted box by box; its links, both ways), "leaf 1" (all its links), or a cable between
             two nodes such as "0-1" or "3-s0". Cards and leaves are counted before any has failed.
 

@@ -55,10 +55,7 @@ def from_links(
     """A topology from its directed links, routed over fewest hops (ties: the lowest-numbered node).
 
     Args:
-        name: what tables call it.
-        ranks: number of ranks N.
         links: pairs of nodes; switches are nodes N, N+1, ...
-        switches: number of switches.
         alpha: each link's part of alpha. Links between ranks have 1 each unless told otherwise; what
             a trip through a switch costs has to be said, here or by `latency`.
         bandwidth: each link's bandwidth in units of BW (default 1).

@@ -26,7 +26,6 @@ def mi250(count: int, dies: int = 16) -> Topology:
     """Boxes of 16 MI250 dies with seven links of 50 GB/s each, and 16 GB/s for each die to one switch between boxes.
 
     Args:
-        count: number of boxes.
         dies: how many of each box take part, 16 or the 8 of its first half.
 
     Raises:

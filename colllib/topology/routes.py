@@ -43,7 +43,6 @@ def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]]) -
     """The topology with routes of one's own.
 
     Args:
-        topology: where the links are.
         path: the nodes that a message from rank a to rank b visits, from a to b.
 
     Raises:

@@ -29,7 +29,6 @@ def star(
     as NVLink's are: k ports act as one link of k times the bandwidth.
 
     Args:
-        ranks: number of ranks N.
         ports: bonded ports of a rank.
         latency: how alpha divides into endpoint, links and switch.
         combines: whether the switch may add what arrives.
@@ -104,7 +103,6 @@ def switch_tree(
     the other, and so is every level above.
 
     Args:
-        ranks: number of ranks N.
         radix: ports of a switch, at least three times `uplinks`.
         uplinks: ports of a switch that lead up.
         latency: how alpha divides: a route of s switches costs endpoint + (s + 1) hops + s switches.
