@@ -215,7 +215,7 @@ def forest(
     if way in ("best", "boxes") and (boxed := pack_by_boxes(network, limit)) is not None:
         return Forest(primitive, network, limit, boxed, "boxes", multicast=multicast)
     if way in ("moves", "boxes"):
-        ranks = {"moves": "one rank can be moved to all others", "boxes": "one box can serve all boxes"}[way]
+        ranks = "one rank can be moved to all others" if way == "moves" else "one box can serve all boxes"
         raise ValueError(f"{topology.name}: no trees of {ranks} here; take the general way")
     other = "" if way == "best" else ", or the best way"
     return Forest(primitive, network, limit, _packed(network, limit, other), multicast=multicast)
