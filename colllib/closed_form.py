@@ -157,10 +157,7 @@ class CostFunction(Generic[Given]):
 
     def form(self, argument: Argument, segments: int = 1) -> ClosedForm | None:
         """The closed form that holds, None if none does."""
-        for form in self.forms:
-            if form.holds(argument, segments):
-                return form
-        return None
+        return next((form for form in self.forms if form.holds(argument, segments)), None)
 
     def covers(self, argument: Argument) -> bool:
         """Whether the cost can be had without executing the schedule."""

@@ -375,7 +375,7 @@ def _best_segments(here: Entry, price: Terms) -> tuple[int, NotRun | None]:
     """The best whole number of segments of those that may run, and what would be faster beyond them."""
     algorithm, topology = here.algorithm, here.topology
     if here.how == CLOSED_FORM:
-        found = best(algorithm, algorithm.argument(topology), **price)
+        found = best_segments(here.cost, **price)
         if found > MOST_SEGMENTS:
             raise TooLarge(f"{here}: the best number of segments is above {MOST_SEGMENTS}, too many to run; give one")
         return found, None

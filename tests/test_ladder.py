@@ -210,6 +210,13 @@ def test_where_one_rank_is_run_for_all_no_more_segments_are_chosen_than_there_is
     assert f"P = {free.segments} too long to run: " in str(found.not_run)
 
 
+@pytest.mark.parametrize("primitive", ladders.PRIMITIVES)
+def test_on_one_rank_every_row_takes_no_time(primitive):
+    rungs = ladder(primitive, star(1), **ANCHOR)
+    assert rungs
+    assert {rung.seconds for rung in rungs} == {0}
+
+
 def test_the_command_says_in_the_row_what_was_too_long_to_run(monkeypatch):
     words = ["ladder", "all-gather", "--on", "dgx-h100:4", "--message", "1GB"]
     [free] = [row for row in json.loads(invoked(*words, "--json"))["rungs"] if row["algorithm"] == "hierarchical"]
