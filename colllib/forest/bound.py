@@ -26,12 +26,19 @@ MOST_TREES = 2**16  # of a rank
 
 @dataclass(frozen=True)
 class Bound:
-    """What no schedule can beat."""
+    """What no schedule can beat.
 
-    inverse_throughput: Fraction  # 1/x*: the time in which every rank's part reaches all, in parts per bandwidth
-    cut: tuple[int, ...]  # the nodes of a set that has so much to send; empty for a single rank
-    trees: int  # the least number k of equal trees for each part with which it is reached exactly
-    unit: Fraction  # U: how many trees share a bandwidth of 1; a link of bandwidth b carries U b of them
+    Attributes:
+        inverse_throughput: 1/x*: the time in which every rank's part reaches all, in parts per bandwidth.
+        cut: the nodes of a set that has so much to send; empty for a single rank.
+        trees: the least number k of equal trees for each part with which it is reached exactly.
+        unit: U: how many trees share a bandwidth of 1; a link of bandwidth b carries U b of them.
+    """
+
+    inverse_throughput: Fraction
+    cut: tuple[int, ...]
+    trees: int
+    unit: Fraction
 
 
 def ratio(fabric: Fabric, nodes: tuple[int, ...]) -> Fraction:

@@ -14,12 +14,19 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Tree:
-    """Equal trees from one rank: a batch that grows, or one that reaches all."""
+    """Equal trees from one rank: a batch that grows, or one that reaches all.
 
-    root: int  # where they start
-    size: int  # how many they are
-    edges: tuple[tuple[int, int], ...] = ()  # pairs of ranks, each after the one that leads to its start
-    paths: tuple[Path, ...] = ()  # the nodes that each edge passes, its ends included; none where a router decides
+    Attributes:
+        root: where they start.
+        size: how many they are.
+        edges: pairs of ranks, each after the one that leads to its start.
+        paths: the nodes that each of them passes, its ends included; none where the topology's router decides.
+    """
+
+    root: int
+    size: int
+    edges: tuple[tuple[int, int], ...] = ()
+    paths: tuple[Path, ...] = ()
 
     @property
     def members(self) -> list[int]:

@@ -36,15 +36,25 @@ PRIMITIVES = ("all-gather", "reduce-scatter", "all-reduce", *ROOTED)
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees for every part of a message, with the bound that they reach."""
+    """Trees for every part of a message, with the bound that they reach.
 
-    primitive: str  # what their schedule makes true
-    fabric: Fabric  # where; for a primitive towards the roots, with all links the other way
-    bound: Bound  # what no schedule can beat, and with a given number of trees what no such trees can
-    trees: tuple[Tree, ...]  # of all ranks, or of rank 0 where they are moved
-    way: str = "general"  # how they were packed, or "moves" or "boxes"
-    lattice: Lattice | None = None  # what moves them to all other ranks, None where they are not moved
-    multicast: bool = False  # whether switches that can do so replicate on the way out and add on the way in
+    Attributes:
+        primitive: what their schedule makes true.
+        fabric: where; for a primitive towards the roots, with all links the other way.
+        bound: what no schedule can beat, and with a given number of trees what no such trees can.
+        trees: of all ranks, or of rank 0 where they are moved.
+        way: how they were packed, "moves", "boxes" or "general".
+        lattice: what moves them to all other ranks, None where they are not moved.
+        multicast: whether switches that can do so replicate on the way out and add on the way in.
+    """
+
+    primitive: str
+    fabric: Fabric
+    bound: Bound
+    trees: tuple[Tree, ...]
+    way: str = "general"
+    lattice: Lattice | None = None
+    multicast: bool = False
 
     @property
     def algbw(self) -> Fraction:
