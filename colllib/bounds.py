@@ -291,6 +291,9 @@ def cut(primitive: str, topology: Topology, inside: Collection[int]) -> Cut:
 def middle_cut(topology: Topology) -> Cut:
     """What an all-to-all meets across the middle of a lattice's longest axis: of all axes the largest bound.
 
+    Raises:
+        ValueError: for a topology without axes.
+
     >>> from colllib.topology import torus
     >>> middle_cut(torus((16, 8, 4))).n_beta, middle_cut(torus((5, 5))).n_beta
     (Fraction(2, 1), Fraction(3, 5))
@@ -344,6 +347,9 @@ def bus_factor(primitive: str, ranks: int) -> Fraction:
     """What nccl-tests multiplies algorithm bandwidth with to report bus bandwidth: the bytes of `ONE_PORT`.
 
     Source: nccl-tests, doc/PERFORMANCE.md.
+
+    Raises:
+        ValueError: for an unknown primitive or N < 1.
 
     >>> bus_factor("all-reduce", 8)
     Fraction(7, 4)

@@ -14,11 +14,20 @@ from colllib.cost import Cost, Kind, TieredCost
 
 @dataclass(frozen=True)
 class Eta:
-    """What a fabric is said to lose: alpha times eta_alpha, BW times eta_beta; refused outside their ranges."""
+    """What a fabric is said to lose: alpha times eta_alpha, BW times eta_beta.
 
-    alpha: Fraction  # at least 1
-    beta: Fraction  # above 0 and at most 1
-    source: str = ""  # of the two numbers
+    Args:
+        alpha: eta_alpha, at least 1.
+        beta: eta_beta, above 0 and at most 1.
+        source: where the two numbers come from.
+
+    Raises:
+        ValueError: for coefficients outside these ranges.
+    """
+
+    alpha: Fraction
+    beta: Fraction
+    source: str = ""
 
     def __post_init__(self) -> None:
         if self.alpha < 1 or not 0 < self.beta <= 1:

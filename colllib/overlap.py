@@ -153,7 +153,11 @@ class Pricing:
         self.of_class = np.bincount(self.classes, self.seconds) / links * topology.ranks / links
 
     def traffic(self, steps: Iterable[Flows]) -> Traffic:
-        """What steps take, with all flows or rank 0's alone in each; those with the same flows are routed once."""
+        """What steps take, with all flows or rank 0's alone in each; those with the same flows are routed once.
+
+        Raises:
+            NoRouteError: for flows without a route.
+        """
         kinds: dict[bytes, int] = {}
         waits: list[float] = []
         kind: list[int] = []
@@ -265,6 +269,8 @@ def lowest(parts: Parts, steps: int, most: int, *, rounds: int = 1, below: float
     From as many segments on as there are steps in one, further ones add the same in each round: their times fall and
     then rise. Of fewer, it is used that more never wait less, and never send less in segments of one size: what P take
     bounds so from below what the next ones can, and those alone are looked at that may take less than the best so far.
+    So it is where P overlap: each step then has the messages of fewer segments and further ones, so that its longest
+    wait and P times its busiest link's time only grow. A test compares schedules in rounds with every P.
 
     Args:
         parts: infinite where there are too many segments.
