@@ -19,7 +19,11 @@ MOST_NODES = 2**11  # of a table with a capacity for every two
 
 @dataclass(frozen=True, eq=False)
 class Fabric:
-    """How much every node can send to every other one directly, and who has how much to send to all."""
+    """How much every node can send to every other one directly, and who has how much to send to all.
+
+    Raises:
+        ValueError: for a rank that no link leads to, or from if they are turned round.
+    """
 
     topology: Topology
     capacity: IntArray  # of the link from each node to each other in units of `unit`, shape (nodes, nodes)

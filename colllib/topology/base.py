@@ -88,6 +88,29 @@ class Lattice:
 class Topology:
     """Where messages travel.
 
+    Args:
+        name: as on the command line, such as "star:8".
+        ranks: number of ranks N; nodes 0..N-1 are ranks, the others switches.
+        switches: number of switches.
+        link_src: node where each directed link starts, shape (L,).
+        link_dst: node where each directed link ends, shape (L,).
+        alpha: the part of its level's alpha that each link takes, shape (L,).
+        tier: the tier of each link, a place in `tiers`, shape (L,).
+        tiers: the speeds of the links, innermost first.
+        router: the routes of n messages, from their sources and destinations.
+        port_model: what a rank owns, in words that a table can print.
+        combines: whether switches may add what arrives.
+        replicates: whether switches may send one block to several nodes.
+        scatters: whether switches may take apart a bundle of blocks for different ranks.
+        acting: which switches may do any of this, shape (switches,); None for all.
+        lattice: the axes of a ring, line, torus or mesh, or of places in boxes; None elsewhere.
+        in_box: how many ranks in a row stand in a box, of which the last may have fewer; 0 where there are none.
+        speeds: of a machine that exists, the alphas in seconds and the bandwidths in bytes per second, one for each
+            level, innermost first; None elsewhere.
+        link_class: where to shift the lattice (without one, to permute the ranks in any way) takes links to
+            links and routes to routes, a number for each link: equal for those that are taken to one another,
+            shape (L,); None elsewhere.
+
     Raises:
         ValueError: if a link has no tier, or takes a negative part of alpha.
 
@@ -96,27 +119,23 @@ class Topology:
     Topology(star:4, 4 ranks, 1 switches, 8 links)
     """
 
-    name: str  # as on the command line, such as "star:8"
-    ranks: int  # N; nodes 0..N-1 are ranks, the others switches
-    switches: int  # how many
-    link_src: IntArray  # node where each directed link starts, shape (L,)
-    link_dst: IntArray  # node where each directed link ends, shape (L,)
-    alpha: Fractions  # the part of its level's alpha that each link takes, shape (L,)
-    tier: IntArray  # the tier of each link, a place in `tiers`, shape (L,)
-    tiers: tuple[Tier, ...]  # the speeds of the links, innermost first
-    router: Router  # the routes of n messages, from their sources and destinations
-    port_model: str  # what a rank owns, in words that a table can print
-    combines: bool = False  # whether switches may add what arrives
-    replicates: bool = False  # whether switches may send one block to several nodes
-    scatters: bool = False  # whether switches may take apart a bundle of blocks for different ranks
-    acting: NDArray[np.bool_] | None = None  # which switches may do any of this, shape (switches,); None for all
-    lattice: Lattice | None = None  # the axes of a ring, line, torus or mesh, or of places in boxes; None elsewhere
-    in_box: int = 0  # how many ranks in a row stand in a box, of which the last may have fewer; 0 where there are none
-    # Of a machine that exists, the alphas in seconds and the bandwidths in bytes per second, one for each level,
-    # innermost first.
+    name: str
+    ranks: int
+    switches: int
+    link_src: IntArray
+    link_dst: IntArray
+    alpha: Fractions
+    tier: IntArray
+    tiers: tuple[Tier, ...]
+    router: Router
+    port_model: str
+    combines: bool = False
+    replicates: bool = False
+    scatters: bool = False
+    acting: NDArray[np.bool_] | None = None
+    lattice: Lattice | None = None
+    in_box: int = 0
     speeds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
-    # Where to shift the lattice (without one, to permute the ranks in any way) takes links to links and routes to
-    # routes, a number for each link: equal for those that are taken to one another, shape (L,).
     link_class: IntArray | None = None
 
     def __post_init__(self) -> None:
