@@ -82,10 +82,6 @@ def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) 
 
     Raises as for `throughput`.
 
-    Raises:
-        TooLarge: if there are more.
-        ValueError: for a graph that is not strongly connected, or with one rank only.
-
     >>> from colllib.topology.expression import find
     >>> narrowed(find("torus:4x3"))[1:]  # rings of four bind, those of three don't
     (Fraction(1, 6), array([1, 0]))
