@@ -1,4 +1,4 @@
-"""Exhaustive search on few ranks: the fewest steps, and the fewest bytes in a given number of steps.
+"""Exhaustive search on few ranks: the fewest bytes in a given number of steps, and whether these suffice at all.
 
 Every rank owns one full-duplex port and sends at most one message, and receives at most one, in a
 step. A message may carry any part of what its sender holds. A rank keeps one value for each byte
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import chain, count, permutations, product, takewhile
+from itertools import chain, permutations, product, takewhile
 from math import lcm
 
 import numpy as np
@@ -31,7 +31,6 @@ from colllib.schedule import Schedule, Step, reversed_in_time
 Pattern = tuple[int, ...]
 Ways = list[tuple["Move", ...]]
 Parts = list[list[tuple[Fraction, tuple["Move", ...]]]]  # of each group: the share of M that takes each way
-MOST_RANKS = 5
 FINEST = 10_000  # the largest denominator that a part of the message, or of a proof, may have
 
 #: Primitive -> the one whose schedules, run backwards, are its schedules.
@@ -68,34 +67,6 @@ def patterns(ranks: int) -> tuple[Pattern, ...]:
     return tuple(p for p in permutations(range(ranks)) if sum(p[r] == r for r in range(ranks)) <= 1)
 
 
-def _check(primitive: str, ranks: int) -> None:
-    check_ranks(ranks)
-    if primitive not in SEARCHED:
-        raise ValueError(f"no search for {primitive!r}: searched are {', '.join(SEARCHED)}")
-    if ranks > MOST_RANKS:
-        raise ValueError(f"N = {ranks}: the search is for at most {MOST_RANKS} ranks")
-
-
-# -- the fewest steps ---------------------------------------------------------------------------
-
-
-def least_steps(primitive: str, ranks: int) -> int:
-    """The fewest steps on one port: each byte needs a way, and ways do not hinder one another.
-
-    Raises:
-        ValueError: for a primitive that is not searched, or over 5 ranks, 4 for an all-reduce.
-
-    >>> least_steps("broadcast", 5), least_steps("all-reduce", 3), least_steps("all-reduce", 4)
-    (3, 3, 2)
-    """
-    _check(primitive, ranks)
-    if primitive == "all-reduce" and ranks > 4:
-        raise ValueError(f"N = {ranks}: for an all-reduce the search is for at most 4 ranks")
-    if ranks == 1:
-        return 0
-    return next(steps for steps in count(1) if next(_possible(primitive, ranks, steps), None))
-
-
 # -- the fewest bytes in T steps ----------------------------------------------------------------
 
 
@@ -111,10 +82,13 @@ def least_bytes(primitive: str, ranks: int, steps: int) -> Best | None:
     >>> best.n_beta, least_bytes("broadcast", 4, 1)
     (Fraction(3, 2), None)
     """
-    _check(primitive, ranks)
+    check_ranks(ranks)
     check_counts(steps=steps)
-    if ranks < 2:
-        raise ValueError("N = 1: one rank sends nothing, take at least 2")
+    if primitive not in SEARCHED:
+        raise ValueError(f"no search for {primitive!r}: searched are {', '.join(SEARCHED)}")
+    most = 4 if primitive == "all-reduce" else 5
+    if not 2 <= ranks <= most:
+        raise ValueError(f"N = {ranks}: the search for {primitive} is for 2 to {most} ranks")
     if primitive in BACKWARDS:
         forward = least_bytes(BACKWARDS[primitive], ranks, steps)
         if forward is None:
