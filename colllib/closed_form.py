@@ -195,6 +195,26 @@ def closed_form(
     return decorate
 
 
+def formulas(n_alpha: str, n_beta: str, holds: Condition = ANY) -> CostFunction[...]:
+    """The cost of an algorithm of which no more is known than formulas, with segments if they have P.
+
+    Arguments as for `closed_form`.
+
+    >>> formulas("N + P - 2", "(N + P - 2) / P")(4, segments=4)
+    Cost(n_alpha=6, n_beta=3/2)
+    """
+    form = ClosedForm(Formula(n_alpha), Formula(n_beta), holds)
+    return CostFunction(_in_segments if "P" in n_alpha else _in_one, (form,), elsewhere=False)
+
+
+def _in_one(argument: Argument) -> Cost:
+    """Nothing but formulas."""
+
+
+def _in_segments(argument: Argument, segments: int = 1) -> Cost:
+    """Nothing but formulas."""
+
+
 def _unknown(*_: object, **__: object) -> Cost:
     """The cost of an algorithm that has no closed form: it must be executed."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, wraps
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from colllib.topology.base import Lattice
 from colllib.topology.paths import Paths
 
 BoolArray = NDArray[np.bool_]
+Given = ParamSpec("Given")
 
 
 class Step(NamedTuple):
@@ -529,6 +530,22 @@ def reversed_in_time(schedule: Schedule) -> Schedule:
     turned = replace(blocks, source=blocks.target, target=blocks.source)
     paths = schedule.paths and schedule.paths.backwards
     return Schedule(turned, schedule.num_steps, step, schedule.switches, paths=paths)
+
+
+def backwards(build: Callable[Given, Schedule]) -> Callable[Given, Schedule]:
+    """The builder, with the same arguments, of what another one builds, `reversed_in_time`.
+
+    >>> from colllib.algorithms import allgather
+    >>> backwards(allgather.ring)(4, first=1).blocks.target
+    array([3, 0, 1, 2])
+    """
+
+    @wraps(build)
+    def turned(*args: Given.args, **options: Given.kwargs) -> Schedule:
+        return reversed_in_time(build(*args, **options))
+
+    turned.__doc__ = f"`{build.__name__}` backwards."
+    return turned
 
 
 def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) -> Schedule:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from colllib.closed_form import POWER_OF_TWO, closed_form
+from colllib.closed_form import POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import Shares, all_gather, broadcast, check_direction, check_ranks
@@ -49,13 +49,8 @@ def round_trip(ranks: int, first: int, direction: int) -> IntArray:
     return direction * (np.arange(ranks) - first) % ranks
 
 
-@closed_form("N - 1", "(N - 1) / N")
-def ring_cost(ranks: int) -> Cost:
-    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
-
-    >>> ring_cost(4)
-    Cost(n_alpha=3, n_beta=3/4)
-    """
+#: Of `ring` with equal chunks on one full-duplex port per rank, as all closed forms here.
+ring_cost = formulas("N - 1", "(N - 1) / N")
 
 
 def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
@@ -99,13 +94,7 @@ def _of_every_rank(ranks: int, steps: Sequence[Step], lattice: Lattice) -> Orbit
     return Orbit(scaled(Schedule.from_steps(broadcast(ranks), steps), Fraction(1, ranks)), lattice)
 
 
-@closed_form("lg(N)", "(N - 1) / N", POWER_OF_TWO, elsewhere=False)
-def recursive_doubling_cost(ranks: int) -> Cost:
-    """Closed form of `recursive_doubling` on one full-duplex port per rank, either order.
-
-    >>> recursive_doubling_cost(8)
-    Cost(n_alpha=3, n_beta=7/8)
-    """
+recursive_doubling_cost = formulas("lg(N)", "(N - 1) / N", POWER_OF_TWO)
 
 
 def check_power_of_two(ranks: int, what: str, instead: str) -> None:
@@ -134,13 +123,7 @@ def bruck(ranks: int) -> Schedule:
     return _of_every_rank(ranks, steps, Lattice((ranks,)))
 
 
-@closed_form("lg(N)", "(N - 1) / N")
-def bruck_cost(ranks: int) -> Cost:
-    """Closed form of `bruck` on one full-duplex port per rank.
-
-    >>> bruck_cost(6)
-    Cost(n_alpha=3, n_beta=5/6)
-    """
+bruck_cost = formulas("lg(N)", "(N - 1) / N")
 
 
 def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule:

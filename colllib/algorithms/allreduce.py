@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from colllib.algorithms import allgather, broadcast, circulant, reducescatter, trees
-from colllib.closed_form import POWER_OF_TWO, SEGMENTED_POWER_OF_TWO, closed_form
+from colllib.closed_form import POWER_OF_TWO, SEGMENTED_POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import Blocks, Shares, all_reduce, check_counts, check_ranks, reduce
@@ -38,13 +38,8 @@ def ring(ranks: int, *, first: int = 0, shares: Shares | None = None) -> Schedul
     return in_sequence(*halves)
 
 
-@closed_form("2 * (N - 1)", "2 * (N - 1) / N")
-def ring_cost(ranks: int) -> Cost:
-    """Closed form of `ring` (equal chunks) and `bidirectional_ring` on one full-duplex port per rank.
-
-    >>> ring_cost(512)
-    Cost(n_alpha=1022, n_beta=511/256)
-    """
+#: Of `ring` with equal chunks, and `bidirectional_ring`, on one full-duplex port per rank, as all closed forms here.
+ring_cost = formulas("2 * (N - 1)", "2 * (N - 1) / N")
 
 
 def bidirectional_ring(ranks: int) -> Schedule:
@@ -93,13 +88,8 @@ def shortest_way_ring(ranks: int) -> Schedule:
     return in_sequence(scatter, reversed_in_time(scatter))
 
 
-@closed_form("2 * (N // 2)", "2 * (N - 1) / N")
-def shortest_way_ring_cost(ranks: int) -> Cost:
-    """Closed form of `shortest_way_ring` on one full-duplex port per rank; half the bytes on a physical ring.
-
-    >>> shortest_way_ring_cost(6)
-    Cost(n_alpha=6, n_beta=5/3)
-    """
+#: Half the bytes on a physical ring.
+shortest_way_ring_cost = formulas("2 * (N // 2)", "2 * (N - 1) / N")
 
 
 def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
@@ -112,13 +102,7 @@ def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
     return in_sequence(reversed_in_time(down), down)
 
 
-@closed_form("2 * lg(N)", "2 * lg(N)")
-def binomial_tree_cost(ranks: int) -> Cost:
-    """Closed form of `binomial_tree` on one full-duplex port per rank.
-
-    >>> binomial_tree_cost(512)
-    Cost(n_alpha=18, n_beta=18)
-    """
+binomial_tree_cost = formulas("2 * lg(N)", "2 * lg(N)")
 
 
 def reduce_broadcast(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -138,13 +122,7 @@ def reduce_broadcast(ranks: int, *, segments: int = 1, root: int = 0) -> Schedul
     return in_sequence(reversed_in_time(down), down)
 
 
-@closed_form("2 * (lg(N) + P - 1)", "2 * (lg(N) + P - 1) / P")
-def reduce_broadcast_cost(ranks: int, segments: int = 1) -> Cost:
-    """Closed form of `reduce_broadcast` on one full-duplex port per rank.
-
-    >>> reduce_broadcast_cost(512, segments=10)
-    Cost(n_alpha=36, n_beta=18/5)
-    """
+reduce_broadcast_cost = formulas("2 * (lg(N) + P - 1)", "2 * (lg(N) + P - 1) / P")
 
 
 def double_binary_tree(
@@ -320,13 +298,7 @@ def bruck(ranks: int) -> Schedule:
     return in_sequence(reducescatter.bruck(ranks), allgather.bruck(ranks))
 
 
-@closed_form("2 * lg(N)", "2 * (N - 1) / N")
-def bruck_cost(ranks: int) -> Cost:
-    """Closed form of `bruck` on one full-duplex port per rank.
-
-    >>> bruck_cost(512), bruck_cost(6)
-    (Cost(n_alpha=18, n_beta=511/256), Cost(n_alpha=6, n_beta=5/3))
-    """
+bruck_cost = formulas("2 * lg(N)", "2 * (N - 1) / N")
 
 
 def _folded(inner: Schedule, ranks: int) -> Schedule:

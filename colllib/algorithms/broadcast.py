@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from colllib.algorithms import allgather, trees
-from colllib.closed_form import POWER_OF_TWO, closed_form
+from colllib.closed_form import POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import broadcast, check_counts, check_rank, check_ranks
@@ -41,13 +41,8 @@ def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     return Schedule(broadcast(ranks, segments, root), ranks - 1 + segments - 1, step)
 
 
-@closed_form("N + P - 2", "(N + P - 2) / P")
-def chain_cost(ranks: int, segments: int = 1) -> Cost:
-    """Closed form of `chain` on one full-duplex port per rank.
-
-    >>> chain_cost(4), chain_cost(4, segments=4)
-    (Cost(n_alpha=3, n_beta=3), Cost(n_alpha=6, n_beta=3/2))
-    """
+#: On one full-duplex port per rank, as all closed forms here.
+chain_cost = formulas("N + P - 2", "(N + P - 2) / P")
 
 
 def binomial_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -68,15 +63,8 @@ def binomial_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     return pipelined(trees.down_one_child_a_step(parent, order, broadcast(ranks, root=root)), segments)
 
 
-@closed_form("lg(N) + P - 1", "lg(N)")
-def binomial_tree_cost(ranks: int, segments: int = 1) -> Cost:
-    """Closed form of `binomial_tree` on one full-duplex port per rank.
-
-    The root's port carries every segment to every one of its ceil(log2 N) children, however fine.
-
-    >>> binomial_tree_cost(6), binomial_tree_cost(6, segments=10)
-    (Cost(n_alpha=3, n_beta=3), Cost(n_alpha=12, n_beta=3))
-    """
+#: The root's port carries every segment to every one of its ceil(log2 N) children, however fine.
+binomial_tree_cost = formulas("lg(N) + P - 1", "lg(N)")
 
 
 def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -170,10 +158,4 @@ def scatter(ranks: int, *, root: int = 0) -> Schedule:
     return Schedule.from_steps(blocks, steps)
 
 
-@closed_form("lg(N) + N - 1", "2 * (N - 1) / N")
-def scatter_allgather_cost(ranks: int) -> Cost:
-    """Closed form of `scatter_allgather` on one full-duplex port per rank.
-
-    >>> scatter_allgather_cost(8)
-    Cost(n_alpha=10, n_beta=7/4)
-    """
+scatter_allgather_cost = formulas("lg(N) + N - 1", "2 * (N - 1) / N")

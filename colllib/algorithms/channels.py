@@ -22,7 +22,17 @@ from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, t
 from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_AT_ONCE, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks, check_rank, is_whole
-from colllib.schedule import Orbit, Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.schedule import (
+    Orbit,
+    Schedule,
+    Step,
+    backwards,
+    in_sequence,
+    placed,
+    reversed_in_time,
+    scaled,
+    side_by_side,
+)
 from colllib.topology import Lattice, Topology
 
 TURNS = ("rotated", "alternate")
@@ -169,16 +179,7 @@ def broadcast_along(
     return _in_channels(chain, turned)
 
 
-def reduce_along(
-    topology: Topology, *, segments: int = 1, root: int = 0, channels: int = 0, turn: str = "rotated"
-) -> Schedule:
-    """`broadcast_along` backwards in time: sums travel to the root.
-
-    >>> from colllib.topology import boxes
-    >>> reduce_along(boxes((2, 4)), segments=3)
-    Schedule(8 ranks, 12 blocks, 9 steps)
-    """
-    return reversed_in_time(broadcast_along(topology, segments=segments, root=root, channels=channels, turn=turn))
+reduce_along = backwards(broadcast_along)  # sums travel to the root
 
 
 def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedule:

@@ -12,8 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from colllib.closed_form import closed_form
-from colllib.cost import Cost
+from colllib.closed_form import formulas
 from colllib.exact import IntArray
 from colllib.primitives import broadcast, check_counts, check_rank, check_ranks
 from colllib.schedule import Schedule, Step
@@ -146,10 +145,5 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     return Schedule(blocks, q + segments - 1, step)
 
 
-@closed_form("lg(N) + P - 1", "(lg(N) + P - 1) / P")
-def circulant_cost(ranks: int, segments: int = 1) -> Cost:
-    """Closed form of `circulant` on one full-duplex port per rank, and a lower bound for P equal segments.
-
-    >>> circulant_cost(12), circulant_cost(12, segments=5)
-    (Cost(n_alpha=4, n_beta=4), Cost(n_alpha=8, n_beta=8/5))
-    """
+#: On one full-duplex port per rank; and a lower bound for P equal segments.
+circulant_cost = formulas("lg(N) + P - 1", "(lg(N) + P - 1) / P")

@@ -13,11 +13,10 @@ import numpy as np
 
 from colllib import primitives
 from colllib.algorithms import alltoall
-from colllib.closed_form import closed_form
-from colllib.cost import Cost
+from colllib.closed_form import formulas
 from colllib.exact import Fractions
 from colllib.limits import MOST_BLOCKS, check_size
-from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled
+from colllib.schedule import Orbit, Schedule, Step, backwards, in_sequence, scaled
 from colllib.topology import Lattice
 
 
@@ -52,13 +51,8 @@ def all_gather(ranks: int) -> Schedule:
     return Orbit(one, Lattice((ranks,)))
 
 
-def reduce_scatter(ranks: int) -> Schedule:
-    """`all_gather` backwards: everyone sends each owner its share, and the owner adds N - 1 of them up, in one step.
-
-    >>> reduce_scatter(8).num_steps
-    1
-    """
-    return reversed_in_time(all_gather(ranks))
+#: Everyone sends each owner its share, and the owner adds N - 1 of them up, in one step.
+reduce_scatter = backwards(all_gather)
 
 
 def all_reduce(ranks: int) -> Schedule:
@@ -102,13 +96,7 @@ def broadcast(ranks: int, *, root: int = 0) -> Schedule:
     return Schedule.from_steps(blocks, steps)
 
 
-def reduce(ranks: int, *, root: int = 0) -> Schedule:
-    """`broadcast` backwards.
-
-    >>> reduce(8).num_steps
-    2
-    """
-    return reversed_in_time(broadcast(ranks, root=root))
+reduce = backwards(broadcast)
 
 
 def parameter_server(workers: int, servers: int, *, colocated: bool = False) -> Schedule:
@@ -145,28 +133,7 @@ def parameter_server(workers: int, servers: int, *, colocated: bool = False) -> 
     return Schedule.from_steps(blocks, [push, pull] if away.any() else [])
 
 
-@closed_form("1", "1 / N")
-def one_step_cost(ranks: int) -> Cost:
-    """Closed form of `all_to_all`, `all_gather` and `reduce_scatter` on a full mesh with a link of BW per pair.
-
-    >>> one_step_cost(512)
-    Cost(n_alpha=1, n_beta=1/512)
-    """
-
-
-@closed_form("1", "1")
-def one_shot_cost(ranks: int) -> Cost:
-    """Closed form of `one_shot` there.
-
-    >>> one_shot_cost(512)
-    Cost(n_alpha=1, n_beta=1)
-    """
-
-
-@closed_form("2", "2 / N")
-def two_step_cost(ranks: int) -> Cost:
-    """Closed form of `all_reduce`, `broadcast` and `reduce` there.
-
-    >>> two_step_cost(512)
-    Cost(n_alpha=2, n_beta=1/256)
-    """
+# On a full mesh with a link of BW per pair:
+one_step_cost = formulas("1", "1 / N")
+one_shot_cost = formulas("1", "1")
+two_step_cost = formulas("2", "2 / N")

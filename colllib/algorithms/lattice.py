@@ -25,13 +25,14 @@ from colllib.closed_form import (
     LONG_RINGS,
     RINGS,
     closed_form,
+    formulas,
 )
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.limits import MOST_MESSAGES, check_size
 from colllib.primitives import broadcast, check_rank
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
-from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
+from colllib.schedule import Schedule, Step, backwards, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
 from colllib.topology import Lattice
 from colllib.topology.lattice import shortest_way
 
@@ -116,13 +117,7 @@ def dim_ring_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = N
     return _by_axes(lattice, _one_way(lattice, direction), order)
 
 
-def dim_ring_all_gather(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
-    """`dim_ring_reduce_scatter` backwards: the last of its axes first.
-
-    >>> dim_ring_all_gather(Lattice((4, 4))).num_steps
-    6
-    """
-    return reversed_in_time(dim_ring_reduce_scatter(lattice, order=order, direction=direction))
+dim_ring_all_gather = backwards(dim_ring_reduce_scatter)  # the last of its axes first
 
 
 def dim_ring(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
@@ -135,22 +130,9 @@ def dim_ring(lattice: Lattice, *, order: Sequence[int] | None = None, direction:
     return in_sequence(down, reversed_in_time(down))
 
 
-@closed_form("total(d - 1)", "(N - 1) / N")
-def dim_ring_half_cost(lattice: Lattice) -> Cost:
-    """Closed form of `dim_ring_reduce_scatter` and `dim_ring_all_gather`, one link per neighbor.
-
-    >>> dim_ring_half_cost(Lattice((8, 8, 8)))
-    Cost(n_alpha=21, n_beta=511/512)
-    """
-
-
-@closed_form("2 * total(d - 1)", "2 * (N - 1) / N")
-def dim_ring_cost(lattice: Lattice) -> Cost:
-    """Closed form of `dim_ring`, one link per neighbor.
-
-    >>> dim_ring_cost(Lattice((8, 8, 8)))
-    Cost(n_alpha=42, n_beta=511/256)
-    """
+#: Of one half of `dim_ring`, one link per neighbor.
+dim_ring_half_cost = formulas("total(d - 1)", "(N - 1) / N")
+dim_ring_cost = formulas("2 * total(d - 1)", "2 * (N - 1) / N")
 
 
 def dim_shortest_way_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = None) -> Schedule:
@@ -460,15 +442,7 @@ def dim_chain_cost(lattice: Lattice, segments: int = 1, root: int = 0, both: boo
     return Cost(steps, Fraction(steps, segments))
 
 
-def dim_chain_reduce(
-    lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True, phased: bool = False
-) -> Schedule:
-    """`dim_chain` backwards.
-
-    >>> dim_chain_reduce(Lattice((2, 2, 2))).num_steps
-    3
-    """
-    return reversed_in_time(dim_chain(lattice, segments=segments, root=root, both=both, phased=phased))
+dim_chain_reduce = backwards(dim_chain)
 
 
 def disjoint_trees(lattice: Lattice, root: int = 0) -> list[IntArray]:
@@ -560,10 +534,4 @@ def all_links_broadcast_cost(lattice: Lattice, segments: int = 1) -> Cost:
     return Cost(steps, Fraction(steps, segments * len(parents)))
 
 
-def all_links_reduce(lattice: Lattice, *, segments: int = 1, root: int = 0) -> Schedule:
-    """`all_links_broadcast` backwards.
-
-    >>> all_links_reduce(Lattice((3, 3)), segments=2).num_steps
-    6
-    """
-    return reversed_in_time(all_links_broadcast(lattice, segments=segments, root=root))
+all_links_reduce = backwards(all_links_broadcast)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from colllib.closed_form import closed_form
-from colllib.cost import Cost
+from colllib.closed_form import formulas
 from colllib.primitives import check_ranks, point_to_point
 from colllib.schedule import Schedule, Step
 
@@ -20,10 +19,5 @@ def direct(ranks: int, *, source: int = 0, target: int | None = None) -> Schedul
     return Schedule.from_steps(blocks, [] if source == target else [Step.of(source, target, 0)])
 
 
-@closed_form("1", "1")
-def direct_cost(ranks: int) -> Cost:
-    """Closed form of `direct` between two different ranks on one full-duplex port per rank.
-
-    >>> direct_cost(4)
-    Cost(n_alpha=1, n_beta=1)
-    """
+#: Between two different ranks on one full-duplex port per rank.
+direct_cost = formulas("1", "1")

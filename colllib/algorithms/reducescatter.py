@@ -8,7 +8,7 @@ import numpy as np
 
 from colllib.algorithms import allgather
 from colllib.primitives import Shares, reduce, reduce_scatter
-from colllib.schedule import Orbit, Schedule, Step, reversed_in_time, scaled
+from colllib.schedule import Orbit, Schedule, Step, backwards, scaled
 from colllib.topology import Lattice
 
 
@@ -39,35 +39,8 @@ def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | No
     return Schedule(reduce_scatter(ranks, shares, (np.arange(ranks) + at[-1]) % ranks), ranks - 1, every.step)
 
 
-def recursive_halving(ranks: int, *, order: str = "near") -> Schedule:
-    """Give the partner the half that it will own and keep the other: `allgather.recursive_doubling` backwards.
-
-    Args:
-        ranks: number of ranks N, a power of two (`bruck` does the same for any N).
-        order: the order of the all-gather that it reverses: "near" ends with the partner at
-            distance 1, "far" with the one at distance N/2.
-
-    Source: Thakur, Rabenseifner & Gropp (2005), section 4.3.
-
-    >>> [len(recursive_halving(8).step(t).src) // 8 for t in range(3)]
-    [4, 2, 1]
-    """
-    return reversed_in_time(allgather.recursive_doubling(ranks, order=order))
-
-
-def bruck(ranks: int) -> Schedule:
-    """`allgather.bruck` backwards, for any N.
-
-    >>> bruck(6).num_steps
-    3
-    """
-    return reversed_in_time(allgather.bruck(ranks))
-
-
-def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule:
-    """`allgather.pat` backwards: parallel aggregated trees towards the owners.
-
-    >>> pat(8, cap=2).num_steps
-    4
-    """
-    return reversed_in_time(allgather.pat(ranks, cap=cap, order=order))
+#: Gives the partner the half that it will own and keeps the other; the order is that of the all-gather, whose last
+#: partner is the first here. Source: Thakur, Rabenseifner & Gropp (2005), section 4.3.
+recursive_halving = backwards(allgather.recursive_doubling)
+bruck = backwards(allgather.bruck)
+pat = backwards(allgather.pat)

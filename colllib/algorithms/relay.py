@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 
 from colllib.algorithms import direct
-from colllib.closed_form import EQUAL_EVEN_LONG_RINGS, closed_form
-from colllib.cost import Cost
+from colllib.closed_form import EQUAL_EVEN_LONG_RINGS, formulas
 from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_MESSAGES, check_size
 from colllib.moves import Moves
@@ -65,13 +64,8 @@ def rotated_relay(lattice: Lattice) -> Schedule:
     return relay(lattice, tie="split", rotated=True)
 
 
-@closed_form("total(d // 2)", "most(d) / 8", EQUAL_EVEN_LONG_RINGS, elsewhere=False)
-def rotated_relay_cost(lattice: Lattice) -> Cost:
-    """The cost of `rotated_relay` on its torus: known where all links are busy in every step, else to be executed.
-
-    >>> rotated_relay_cost(Lattice((8, 8, 8)))
-    Cost(n_alpha=12, n_beta=1)
-    """
+#: Known where all links are busy in every step, else to be executed.
+rotated_relay_cost = formulas("total(d // 2)", "most(d) / 8", EQUAL_EVEN_LONG_RINGS)
 
 
 class _Paths:
