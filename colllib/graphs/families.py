@@ -36,14 +36,16 @@ def hamming(n: int, q: int) -> Topology:
     name = f"hamming:{n}x{q}"
     _least(name, "the number of letters in a word", n, 1)
     _least(name, "the number of letters to choose from", q, 2)
-    return from_arcs(name, q**n, *_words(name, n, q))
+    src, dst = _words(name, n, q)  # which refuses what is too large
+    return from_arcs(name, q**n, src, dst)
 
 
 def hypercube(axes: int) -> Topology:
     """The cube of 2^n ranks, each joined to those whose number differs in one bit."""
     name = f"hypercube:{axes}"
     _least(name, "the number of axes", axes, 1)
-    return from_arcs(name, 2**axes, *_words(name, axes, 2))
+    src, dst = _words(name, axes, 2)
+    return from_arcs(name, 2**axes, src, dst)
 
 
 def twisted_hypercube(axes: int) -> Topology:
