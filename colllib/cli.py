@@ -119,6 +119,8 @@ def _pieces(chosen: algorithms.Algorithm, text: str) -> int | None:
     count = units.whole("segments", text, "4, or best")
     if count < 1:
         raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
+    if count > 1 and not chosen.segmented:
+        raise ValueError(f"{chosen.primitive} {chosen.name} takes no segments: leave them out")
     return count
 
 
