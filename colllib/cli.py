@@ -19,9 +19,9 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, msccl, simgrid, units
-from colllib.answering import Answer, Network, answered, json_text, priced, speeds, table, whole
 from colllib.bounds import bus_factor
 from colllib.claims.command import claims_command
+from colllib.cli_io import Answer, Network, answered, json_text, priced, speeds, table, whole
 from colllib.cost import Kind, TieredCost
 from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray

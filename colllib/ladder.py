@@ -19,8 +19,8 @@ from colllib.cost import Cost, Terms, best_segments, check_latency
 from colllib.efficiency import IDEAL, Eta, effective
 from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import IN_FULL, MOST_BLOCKS, TooLarge, check_seconds, check_size
-from colllib.overlap import Parts, Pricing, in_every_way, lowest, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
+from colllib.segmentation import Parts, Pricing, in_every_way, lowest, overlapped, whole_steps
 from colllib.symmetry import by_symmetry, expected_by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
 from colllib.topology.expression import find as find_topology

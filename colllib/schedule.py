@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.exact import Fractions, IntArray, counted, gathered
+from colllib.lattice_group import LatticeGroup
 from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
-from colllib.moves import Moves
 from colllib.primitives import Blocks, Primitive, check_counts, check_rank, check_ranks, whole_numbers
 from colllib.topology.base import Lattice
 from colllib.topology.paths import Paths
@@ -244,9 +244,9 @@ class Orbit(Schedule):
     lattice: Lattice
     still: tuple[int, ...]
     number: Callable[[IntArray, IntArray], IntArray] | None
-    moves: Moves  # all of them
-    within: Moves  # those that take every block to itself
-    apart: Moves  # those that take every block to another one
+    group: LatticeGroup  # of the whole lattice
+    stabilizer: LatticeGroup  # what takes every block to itself
+    transversal: LatticeGroup  # what takes every block to another one
 
     def __new__(cls, *_: Any, **fields: Any) -> Schedule:  # type: ignore[misc]
         """With other blocks (`dataclasses.replace` asks for them) it is no orbit any more, but a plain schedule."""
@@ -267,9 +267,13 @@ class Orbit(Schedule):
             raise ValueError(f"still axes {list(still)} of the mesh {lattice}: its mirrors leave no block alone")
         moving = tuple(axis for axis in range(len(lattice.dims)) if axis not in still)
         own = {"seed": seed, "lattice": lattice, "still": tuple(still), "number": number}
-        moves = {"moves": Moves.of(lattice), "within": Moves(lattice, tuple(still)), "apart": Moves(lattice, moving)}
+        groups = {
+            "group": LatticeGroup.of(lattice),
+            "stabilizer": LatticeGroup(lattice, tuple(still)),
+            "transversal": LatticeGroup(lattice, moving),
+        }
         inherited = {"num_steps": seed.num_steps, "step": self._step, "switches": 0, "flat": None, "paths": None}
-        for name, value in (own | moves | inherited).items():
+        for name, value in (own | groups | inherited).items():
             object.__setattr__(self, name, value)
 
     @property
@@ -280,12 +284,12 @@ class Orbit(Schedule):
     @property
     def num_blocks(self) -> int:
         """Number of blocks, none of which is made for it."""
-        return len(self.seed.blocks) * self.apart.order
+        return len(self.seed.blocks) * self.transversal.order
 
     @property
     def num_messages(self) -> int:
         """Number of (source, destination, block) messages over all steps."""
-        return len(self.seed.messages[0]) * self.moves.order
+        return len(self.seed.messages[0]) * self.group.order
 
     def makes(self, primitive: Primitive) -> bool:
         """Whether its end state is just this primitive's; of an all-to-all, what all ranks send is not written out.
@@ -299,14 +303,16 @@ class Orbit(Schedule):
         sides = (blocks.source, blocks.target)
         alone = all((side < self.ranks).all() for side in sides)
         # the mirrors of a mesh do not take rank 0 to every other one
-        if self.still or primitive.name != "all-to-all" or not alone or self.moves.order < self.ranks:
+        if self.still or primitive.name != "all-to-all" or not alone or self.group.order < self.ranks:
             return super().makes(primitive)
-        to = self.moves.moved(blocks.target, self.moves.inverse(self.moves.taking(blocks.source)))  # as if from rank 0
+        to = self.group.image(
+            blocks.target, self.group.inverse(self.group.element_to(blocks.source))
+        )  # as if from rank 0
         return len(np.unique(to)) == self.ranks and blocks.share.total() == 1
 
     def part(self, t: int) -> tuple[Step, int]:
         """The messages of the seed, which stand for those that they are moved to."""
-        return self.seed.step(t), self.moves.order
+        return self.seed.step(t), self.group.order
 
     def pattern(self, t: int) -> bytes:
         """As of any schedule, for what one rank sends says what all send."""
@@ -319,7 +325,7 @@ class Orbit(Schedule):
         src, dst, share = _carried(self.of_one_rank[0].taken(some), self.seed.blocks, self.ranks)
         if by_one:
             return src, dst, share
-        everywhere = Fractions(np.tile(share.numerators, self.moves.order), share.denominator)
+        everywhere = Fractions(np.tile(share.numerators, self.group.order), share.denominator)
         return self.everywhere(src), self.everywhere(dst), everywhere
 
     def with_seed(self, seed: Schedule) -> Orbit:
@@ -328,7 +334,7 @@ class Orbit(Schedule):
         return Orbit(seed, self.lattice, self.still, number)
 
     def moved_alike(self, other: Schedule) -> bool:
-        """Whether the other is an orbit of the same moves, with the same numbers for its blocks."""
+        """Whether the other is an orbit of the same group, with the same numbers for its blocks."""
         return (
             isinstance(other, Orbit)
             and (self.lattice, self.still) == (other.lattice, other.still)
@@ -336,13 +342,13 @@ class Orbit(Schedule):
         )
 
     def everywhere(self, rank: IntArray) -> IntArray:
-        """Where every move in turn takes some ranks, shape (moves * n,)."""
-        return self.moves.moved(rank, np.arange(self.moves.order)[:, None]).ravel()
+        """Where every element of the group in turn takes some ranks, shape (order * n,)."""
+        return self.group.image(rank, np.arange(self.group.order)[:, None]).ravel()
 
     @cached_property
     def blocks(self) -> Blocks:
         """The blocks of all classes."""
-        seed, copies = self.seed.blocks, np.arange(self.apart.order)
+        seed, copies = self.seed.blocks, np.arange(self.transversal.order)
         check_size(str(self), len(seed) * len(copies), MOST_BLOCKS, "blocks")
         place = np.argsort(self.numbered(np.repeat(np.arange(len(seed)), len(copies)), np.tile(copies, len(seed))))
         groups: list[IntArray] = []
@@ -352,24 +358,24 @@ class Orbit(Schedule):
 
     def _holders(self, who: IntArray, groups: list[IntArray]) -> IntArray:
         """The sources or targets of all blocks, shape (classes, copies); groups that are new are added."""
-        copies = np.arange(self.apart.order)
-        alone = (who < self.ranks) & (self.within.order == 1)
-        found = self.apart.moved(who[:, None], copies)
+        copies = np.arange(self.transversal.order)
+        alone = (who < self.ranks) & (self.stabilizer.order == 1)
+        found = self.transversal.image(who[:, None], copies)
         for value in np.unique(who[~alone]):
             members = self.seed.blocks.holders(int(value))[:, None]
-            ranks = np.unique(self.within.moved(members, np.arange(self.within.order)))
+            ranks = np.unique(self.stabilizer.image(members, np.arange(self.stabilizer.order)))
             everyone = len(ranks) == self.ranks
             found[who == value] = self.ranks + len(groups) + (0 if everyone else copies)
-            groups += [self.apart.moved(ranks, copy) for copy in (copies[:1] if everyone else copies)]
+            groups += [self.transversal.image(ranks, copy) for copy in (copies[:1] if everyone else copies)]
         return found
 
     def numbered(self, block: IntArray, copy: IntArray) -> IntArray:
         """The numbers of copies of some of the seed's blocks; copy 0 is the seed's own."""
-        return block * self.apart.order + copy if self.number is None else self.number(block, copy)
+        return block * self.transversal.order + copy if self.number is None else self.number(block, copy)
 
     @cached_property
     def of_one_rank(self) -> tuple[Step, IntArray]:
-        """All messages of the seed, moved to where their senders' representatives send them, and the moves back.
+        """All messages of the seed, taken to where their senders' representatives send them, and by which elements.
 
         >>> from colllib.algorithms import allgather
         >>> messages, _ = allgather.ring(4).of_one_rank
@@ -377,8 +383,8 @@ class Orbit(Schedule):
         (array([0, 0, 0]), array([1, 1, 1]))
         """
         messages = self.seed.messages[1]
-        back = self.moves.inverse(self.moves.taking(messages.src))
-        src, dst = (self.moves.moved(end, back) for end in (messages.src, messages.dst))
+        back = self.group.inverse(self.group.element_to(messages.src))
+        src, dst = (self.group.image(end, back) for end in (messages.src, messages.dst))
         return messages._replace(src=src, dst=dst), back
 
     @cached_property
@@ -391,21 +397,21 @@ class Orbit(Schedule):
         messages, back = self.of_one_rank
         some = slice(self._first[t], self._first[t + 1])
         seed = messages.taken(some)
-        check_size(f"{self}, step {t}", len(seed.src) * self.moves.order, MOST_MESSAGES, "messages")
+        check_size(f"{self}, step {t}", len(seed.src) * self.group.order, MOST_MESSAGES, "messages")
         # in a ring all messages go the same way in every step: with the same arrays their routes are found once
         key, last = (seed.src.tobytes(), seed.dst.tobytes()), self.__dict__.get("_last")
         if last is None or last[0] != key:
             last = self.__dict__["_last"] = (key, self.everywhere(seed.src), self.everywhere(seed.dst))
-        move = self.moves.numbers.moved(np.arange(self.moves.order)[:, None], back[some])
-        copy = self.apart.taking(move) if self.still else move
-        return Step(last[1], last[2], self.numbered(seed.block, copy).ravel(), np.tile(seed.add, self.moves.order))
+        element = self.group.product(np.arange(self.group.order)[:, None], back[some])
+        copy = self.transversal.element_to(element) if self.still else element
+        return Step(last[1], last[2], self.numbered(seed.block, copy).ravel(), np.tile(seed.add, self.group.order))
 
 
 Transform = TypeVar("Transform", bound=Callable[..., Schedule])
 
 
 def _of_seeds(transform: Transform) -> Transform:
-    """An operation that does to orbits of the same moves what it does to their seeds."""
+    """An operation that does to orbits of the same group what it does to their seeds."""
 
     @wraps(transform)
     def either(*schedules: Any, **options: Any) -> Schedule:

@@ -15,8 +15,8 @@ import numpy as np
 
 from colllib.exact import IntArray, accumulated, counted, gathered, multiplied
 from colllib.execution import Execution, Ledger, check_fit, mean_crossings
+from colllib.lattice_group import Numbers
 from colllib.limits import ADDED, CROSSING, MESSAGE, MOST_AT_ONCE, MOVED, check_seconds
-from colllib.moves import Numbers
 from colllib.provenance import (
     check_named,
     refuse_meeting,
@@ -91,7 +91,7 @@ class _Kinds:
         by_class, crossings = has_classes(orbit, topology), float(mean_crossings(topology, self.src, self.dst))
         flows: int = sum(part.stop - part.start for part in self.flows)
         routed = (MESSAGE + CROSSING * crossings) * flows
-        return routed + COMPARED * len(self.src) * crossings if by_class else routed * orbit.moves.order
+        return routed + COMPARED * len(self.src) * crossings if by_class else routed * orbit.group.order
 
 
 def expected_proof(orbit: Orbit) -> float:
@@ -104,7 +104,7 @@ def expected_proof(orbit: Orbit) -> float:
     10.0
     """
     when, messages = orbit.seed.messages
-    return len(when) * MOVED + int(messages.add.sum()) * (ADDED + MESSAGE * orbit.within.order)
+    return len(when) * MOVED + int(messages.add.sum()) * (ADDED + MESSAGE * orbit.stabilizer.order)
 
 
 def expected_by_symmetry(orbit: Orbit, topology: Topology) -> float:
@@ -132,7 +132,7 @@ def _ledger(orbit: Orbit, topology: Topology) -> Ledger:
     else:
         for row, (part, times) in enumerate(zip(kinds.flows, kinds.times.tolist(), strict=True)):
             src, dst = (orbit.everywhere(end[kinds.pair[part]]) for end in (kinds.src, kinds.dst))
-            ledger.record(row, src, dst, np.tile(kinds.size[part], orbit.moves.order), times)
+            ledger.record(row, src, dst, np.tile(kinds.size[part], orbit.group.order), times)
     ledger.hops, ledger.loads = ledger.hops[kinds.of], ledger.loads[kinds.of]
     return ledger
 
@@ -153,7 +153,7 @@ def has_classes(orbit: Orbit, topology: Topology) -> bool:
     """
     axes = topology.lattice
     fits = axes is None or axes.dims == orbit.lattice.dims
-    return fits and topology.link_class is not None and orbit.moves.order == orbit.ranks
+    return fits and topology.link_class is not None and orbit.group.order == orbit.ranks
 
 
 def _check_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArray) -> None:
@@ -171,10 +171,10 @@ def _check_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArra
     for part in _portions(topology, src, dst):
         crossed = []
         for move in (0, *moves.tolist()):  # what moved messages cross, moved back as far as ranks say where it is
-            message, link = topology.router(*(orbit.moves.moved(end[part], move) for end in (src, dst)))
+            message, link = topology.router(*(orbit.group.image(end[part], move) for end in (src, dst)))
             ends = (topology.link_src[link], topology.link_dst[link])
-            back = orbit.moves.inverse(move)
-            where = (np.where(end < ranks, orbit.moves.moved(end % ranks, back), ranks) for end in ends)
+            back = orbit.group.inverse(move)
+            where = (np.where(end < ranks, orbit.group.image(end % ranks, back), ranks) for end in ends)
             what = np.stack((message, of_link[link], *where))
             crossed.append(what[:, np.lexsort(what)])
         kept = kept and all(np.array_equal(found, crossed[0]) for found in crossed)
@@ -252,26 +252,26 @@ class _Values:
 
     def _link(self, read: IntArray, held: IntArray, adds: IntArray) -> None:
         """Follow what is only moved back to where it comes from, and number the sums."""
-        within, initial = self.orbit.within, len(self.start)
-        out, into = (within.taking(end) for end in (self.messages.src, self.messages.dst))
-        shift = within.numbers.moved(out, within.inverse(into))
+        stabilizer, initial = self.orbit.stabilizer, len(self.start)
+        out, into = (stabilizer.element_to(end) for end in (self.messages.src, self.messages.dst))
+        shift = stabilizer.product(out, stabilizer.inverse(into))
         of, by = np.concatenate((np.arange(initial), read)), np.concatenate((np.zeros_like(self.start), shift))
         of[initial + adds], by[initial + adds] = initial + adds, 0
         while (of != (further := of[of])).any():
-            if within.order > 1:
-                by = within.numbers.moved(by, by[of])
+            if stabilizer.order > 1:
+                by = stabilizer.product(by, by[of])
             of = further
         number = np.arange(len(of))
         number[initial + adds] = initial + np.arange(len(adds))
         self.of, self.by, self.adds = number[of], by, adds
         #: the two operands of every sum, and how far each is moved
         self.operands = [self.of[held[adds]].tolist(), self.of[read[adds]].tolist()]
-        self.moves = [by[held[adds]].tolist(), within.numbers.moved(shift[adds], by[read[adds]]).tolist()]
+        self.shifts = [by[held[adds]].tolist(), stabilizer.product(shift[adds], by[read[adds]]).tolist()]
 
     def _first(self, rank: Numbers) -> IntArray:
         """The first of the ranks that share a cell."""
-        within = self.orbit.within
-        return within.moved(rank, within.inverse(within.taking(rank)))
+        stabilizer = self.orbit.stabilizer
+        return stabilizer.image(rank, stabilizer.inverse(stabilizer.element_to(rank)))
 
     def _cells(self, who: IntArray) -> IntArray:
         """The cells of the sources or the targets of all blocks."""
@@ -314,7 +314,7 @@ class _Values:
 
         Where there are still axes these are arrays: how often it stands there moved by how much.
         """
-        single, initial = self.orbit.within.order == 1, len(self.start)
+        single, initial = self.orbit.stabilizer.order == 1, len(self.start)
         one: Any = 1 if single else self._one()
         counts: list[Any] = [0 * one] * (initial + len(self.adds))
         for root in roots.tolist():
@@ -328,17 +328,17 @@ class _Values:
                 counts[b] += times
             else:
                 times = np.minimum(times, 2)
-                counts[a] = counts[a] + self._moved(times, self.moves[0][k])
-                counts[b] = counts[b] + self._moved(times, self.moves[1][k])
+                counts[a] = counts[a] + self._moved(times, self.shifts[0][k])
+                counts[b] = counts[b] + self._moved(times, self.shifts[1][k])
         return counts
 
     def _one(self) -> IntArray:
-        return np.repeat([1, 0], [1, self.orbit.within.order - 1])
+        return np.repeat([1, 0], [1, self.orbit.stabilizer.order - 1])
 
     def _moved(self, times: IntArray, by: int) -> IntArray:
         """Counts of values that are all moved on."""
-        within = self.orbit.within
-        return times[within.numbers.moved(np.arange(within.order), within.inverse(by))]
+        stabilizer = self.orbit.stabilizer
+        return times[stabilizer.product(np.arange(stabilizer.order), stabilizer.inverse(by))]
 
     def _name(self, block: int) -> int:
         return int(self.orbit.numbered(np.array(block), np.array(0)))
@@ -353,17 +353,17 @@ class _Values:
     def _refuse_end(self, cell: int, value: int, start: int, move: int, counts: list[Any]) -> NoReturn:
         """Refuse a cell's final value for what it has of a starting value: none of it, or too much."""
         (rank, block), initial = divmod(cell, self.blocks), len(self.start)
-        source, within = int(self.start[start]) // self.blocks, self.orbit.within
+        source, stabilizer = int(self.start[start]) // self.blocks, self.orbit.stabilizer
         if np.reshape(counts[start], -1)[move] == 0:
             last = None if value < initial else int(self.when[value - initial])
-            lacked = within.moved(within.moved(source, move), int(self.by[value]))
+            lacked = stabilizer.image(stabilizer.image(source, move), int(self.by[value]))
             refuse_missing(rank, self._name(block), int(lacked), last)
         held = [0 * self._one()] * len(counts)
         held[start] = self._one()
         for k in range(len(self.adds)):
-            left, right = (self._moved(held[of[k]], by[k]) for of, by in zip(self.operands, self.moves, strict=True))
+            left, right = (self._moved(held[of[k]], by[k]) for of, by in zip(self.operands, self.shifts, strict=True))
             held[initial + k] = left + right
         k = next(k for k in range(len(self.adds)) if held[initial + k].max() > 1 and np.any(counts[initial + k]))
-        who = int(within.moved(source, int(held[initial + k].argmax())))
+        who = int(stabilizer.image(source, int(held[initial + k].argmax())))
         node = int(self._first(int(self.messages.dst[self.adds[k]])))
         refuse_twice(self.orbit.seed, rank, self._name(block), who, node, int(self.when[self.adds[k]]))

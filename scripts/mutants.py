@@ -45,7 +45,7 @@ CORE = {
     "cost.py": ("tests/test_cost.py", "tests/test_tiers.py", "tests/show/test_race.py"),
     "events.py": ("tests/test_events.py", "tests/training/test_processor.py", "tests/test_paths.py"),
     "symmetry.py": ("tests/test_symmetry.py",),
-    "moves.py": ("tests/test_moves.py",),
+    "lattice_group.py": ("tests/test_lattice_group.py",),
     "topology/base.py": ("tests/test_topology.py", "tests/test_routes.py"),
     "topology/star.py": ("tests/test_topology.py", "tests/test_routes.py"),
     "topology/lattice.py": ("tests/test_lattice.py", "tests/test_topology.py"),
@@ -54,7 +54,7 @@ CORE = {
 }
 #: A module that stands by itself -> the tests that mirror it.
 SINGLE = {
-    "answering.py": ("tests/test_cli.py",),
+    "cli_io.py": ("tests/test_cli.py",),
     "bounds.py": ("tests/test_bounds.py", "tests/test_cuts.py"),
     "contention.py": ("tests/test_contention.py",),
     "ladder.py": ("tests/test_ladder.py", "tests/test_limits.py"),
@@ -62,7 +62,7 @@ SINGLE = {
     "efficiency.py": ("tests/test_realistic_ladder.py",),
     "realistic_ladder.py": ("tests/test_realistic_ladder.py",),
     "msccl.py": ("tests/test_msccl.py",),
-    "overlap.py": ("tests/test_overlap.py",),
+    "segmentation.py": ("tests/test_segmentation.py",),
     "parallelism.py": ("tests/test_parallelism.py",),
     "placement.py": ("tests/test_placement.py",),
     "search.py": ("tests/test_search.py",),

@@ -11,8 +11,8 @@ import pytest
 
 from colllib import execute, in_sequence, ladder, star
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
+from colllib.evaluation import run_on
 from colllib.parallelism import MODELS, Plan, bubble, copies, decoding, memory, merged, price, training
-from colllib.values import run_on
 
 LLAMA, DEEPSEEK, MIXTRAL = MODELS["Llama 3.1 405B"], MODELS["DeepSeek-V3"], MODELS["Mixtral 8x7B"]
 TOKENS = 2**24

@@ -18,8 +18,8 @@ from colllib.cost import Cost, Tier, TieredCost
 from colllib.events import Processor, Timeline
 from colllib.exact import Fractions
 from colllib.execution import Execution, ScheduleError, execute
+from colllib.lattice_group import LatticeGroup
 from colllib.limits import TooLarge
-from colllib.moves import Moves
 from colllib.primitives import (
     PRIMITIVES,
     Blocks,
@@ -373,7 +373,7 @@ def test_a_rank_that_is_not_there_is_refused_by_its_role(wrong):
 
 
 #: What the core is made of: values, which are equal where their parts are, and what holds arrays or functions.
-VALUES = (Tier, Cost, TieredCost, Primitive, Processor, Moves, Lattice)
+VALUES = (Tier, Cost, TieredCost, Primitive, Processor, LatticeGroup, Lattice)
 IDENTITIES = (Blocks, Fractions, Schedule, Execution, Topology, Timeline, Phase)
 
 

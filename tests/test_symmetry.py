@@ -13,7 +13,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_schedules import WILD, compositions, copied, lattices, orbits, seeds, spoiled, wirings
-from test_moves import choices, moved_by_hand
+from test_lattice_group import choices, moved_by_hand
 
 from colllib import limits, symmetry, units
 from colllib.algorithms import (
@@ -80,7 +80,7 @@ def test_an_orbit_is_its_seed_moved_message_by_message(orbit):
     assert isinstance(orbit, Orbit)
     assert journeys(orbit) == moved_one_by_one(orbit)
     assert repr(orbit) == repr(copied(orbit))
-    assert orbit.num_messages == orbit.seed.num_messages * orbit.moves.order
+    assert orbit.num_messages == orbit.seed.num_messages * orbit.group.order
     whole = copied(orbit)
     for t in range(orbit.num_steps):
         assert list(map(len, orbit.part(t)[0])) == [len(orbit.step(t).src) / orbit.part(t)[1]] * 4

@@ -24,8 +24,8 @@ import numpy as np
 from colllib.closed_form import LONG_TORI, closed_form
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray, counted, multiplied
+from colllib.lattice_group import LatticeGroup
 from colllib.limits import MOST_BLOCKS, MOST_ROUTES, check_size
-from colllib.moves import Moves
 from colllib.primitives import Blocks, check_counts, check_rank
 from colllib.primitives import broadcast as from_root
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, split
@@ -242,7 +242,7 @@ class BreadthFirst:
             return None
         known = self._wires(self.topology.link_src, self.topology.link_dst)
         for stride in lattice.strides:
-            ends = (Moves.of(lattice).moved(end, stride % lattice.ranks) for end in self._ends)
+            ends = (LatticeGroup.of(lattice).image(end, stride % lattice.ranks) for end in self._ends)
             if not (self._wires(*ends) == known).all():
                 return None
         return lattice
@@ -409,12 +409,12 @@ class BreadthFirst:
                 return Step.of(src, dst, owner * pieces + piece)
 
             return Schedule(shards(ranks, pieces), len(self.layers), whole)
-        moves = Moves.of(self.moved)
+        group = LatticeGroup.of(self.moved)
 
         def of_rank_0(t: int) -> Step:
             src, dst, owner, piece = step(t)
-            back = moves.inverse(moves.taking(owner))
-            return Step.of(moves.moved(src, back), moves.moved(dst, back), piece)
+            back = group.inverse(group.element_to(owner))
+            return Step.of(group.image(src, back), group.image(dst, back), piece)
 
         one = Schedule.from_steps(from_root(ranks, pieces), [of_rank_0(t) for t in range(len(self.layers))])
         return Orbit(scaled(one, Fraction(1, ranks)), self.moved, number=_numbering(pieces))

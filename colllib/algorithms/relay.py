@@ -10,8 +10,8 @@ import numpy as np
 from colllib.algorithms import direct
 from colllib.closed_form import EQUAL_EVEN_LONG_RINGS, formulas
 from colllib.exact import Fractions, IntArray
+from colllib.lattice_group import LatticeGroup
 from colllib.limits import MOST_MESSAGES, check_size
-from colllib.moves import Moves
 from colllib.primitives import Blocks, all_to_all
 from colllib.schedule import Orbit, Schedule, Step
 from colllib.symmetry import by_symmetry
@@ -46,7 +46,7 @@ def relay(lattice: Lattice, *, tie: str = "balanced", phased: bool = False, rota
     turns = [tuple(axes[start:] + axes[:start]) for start in range(len(axes) if rotated else 1)]
     uneven = lattice.wraps and tie == "balanced"  # where a tie goes depends on where the block starts
     rank = np.arange(lattice.ranks)
-    starts = rank if uneven else rank[Moves.of(lattice).taking(rank) == 0]
+    starts = rank if uneven else rank[LatticeGroup.of(lattice).element_to(rank) == 0]
     moves = len(starts) * lattice.ranks * len(axes) * len(turns)
     check_size(f"a relay on {lattice}", moves, MOST_MESSAGES, "moves of blocks along axes")
     paths = _Paths(lattice, tie, turns, starts)

@@ -8,7 +8,7 @@ import click
 from tabulate import tabulate
 
 from colllib import claims
-from colllib.answering import Answer, answered, table
+from colllib.cli_io import Answer, answered, table
 
 
 @click.command("claims")

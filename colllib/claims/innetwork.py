@@ -21,7 +21,7 @@ from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.ladder import topology
 from colllib.schedule import Schedule
-from colllib.switch_race import stream_limit
+from colllib.switch_gain import stream_limit
 from colllib.topology import Lattice, star
 
 STAR, CUBE, RELAY = "star:512", "torus:8x8x8", "all-to-all rotated-relay"

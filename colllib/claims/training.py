@@ -18,6 +18,7 @@ from colllib.claims.cases import once, one_by, per
 from colllib.claims.runs import built, run
 from colllib.claims.value import Cases, Table
 from colllib.cost import Cost
+from colllib.evaluation import final_values
 from colllib.events import Processor, event_clock
 from colllib.ladder import topology
 from colllib.schedule import Schedule
@@ -27,7 +28,6 @@ from colllib.training.data_parallel import NETWORK, Layer, bucketed, sharded
 from colllib.training.pipelines import compute, pipeline
 from colllib.training.tensor_states.states import KEPT
 from colllib.training.timeline import COMPUTE, Op
-from colllib.values import final_values
 
 BINOMIAL, SEND = "all-reduce binomial-tree", "point-to-point direct"
 

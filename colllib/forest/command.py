@@ -10,7 +10,7 @@ import click
 
 from colllib import forest as forests
 from colllib import units
-from colllib.answering import Answer, Network, answered, bandwidth_option, lines, whole
+from colllib.cli_io import Answer, Network, answered, bandwidth_option, lines, whole
 from colllib.cost import Price
 from colllib.forest import Forest
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE

@@ -24,7 +24,7 @@ from colllib.forest.flow import starved, with_source
 from colllib.forest.packing import lowered, pack
 from colllib.forest.splitting import taken
 from colllib.forest.tree import Tree
-from colllib.moves import Moves
+from colllib.lattice_group import LatticeGroup
 from colllib.topology import Lattice, NoRouteError, Topology
 
 MOST_TREES = 2**12  # of one rank
@@ -49,8 +49,8 @@ def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Tree] | None:
     usage, kind_to = _kinds(topology, topology.link_class)
     fits = room(fabric, bound.unit)[topology.link_src, topology.link_dst]
     budget = counted(topology.link_class, fits, usage.shape[1]) // fabric.ranks  # crossings of a class, per rank
-    moves, ranks = Moves.of(lattice), np.arange(fabric.ranks)
-    kind_between = kind_to[moves.moved(ranks[None, :], moves.inverse(moves.taking(ranks))[:, None])]
+    group, ranks = LatticeGroup.of(lattice), np.arange(fabric.ranks)
+    kind_between = kind_to[group.image(ranks[None, :], group.inverse(group.element_to(ranks))[:, None])]
     order = np.argsort(shortest_path(kind_between >= 0, unweighted=True, indices=0), kind="stable")
     slots: Slots = defaultdict(list)
     for place, rank in enumerate(order[1:], 1):

@@ -20,8 +20,8 @@ from colllib.forest.packing import lowered, pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
 from colllib.forest.symmetric import lattice_of, pack_by_boxes, pack_by_moves
 from colllib.forest.tree import Tree
+from colllib.lattice_group import LatticeGroup
 from colllib.limits import FLOW, IN_FULL, MOST_MESSAGES, TREE, check_seconds, check_size
-from colllib.moves import Moves
 from colllib.primitives import Blocks
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time
 from colllib.symmetry import by_symmetry
@@ -113,7 +113,7 @@ class Forest:
         check_size(topology.name, sum(len(tree.edges) for tree in self.trees) * len(ranks), MOST_MESSAGES, "messages")
         found = [
             Tree(to[tree.root], tree.size, tuple((to[start], to[end]) for start, end in tree.edges))
-            for to in Moves.of(self.lattice).moved(ranks[None, :], ranks[:, None]).tolist()
+            for to in LatticeGroup.of(self.lattice).image(ranks[None, :], ranks[:, None]).tolist()
             for tree in self.trees
         ]
         usual = _usual_paths(topology, found, self.primitive in INWARD)

@@ -9,7 +9,7 @@ import click
 from tabulate import tabulate
 
 from colllib import units
-from colllib.answering import Answer, answered, speeds, table, whole
+from colllib.cli_io import Answer, answered, speeds, table, whole
 from colllib.graphs.describe import promises
 from colllib.graphs.finder import pareto
 from colllib.graphs.links import is_graph

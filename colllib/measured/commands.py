@@ -12,7 +12,7 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
-from colllib.answering import Answer, Read, answered, quantity, table
+from colllib.cli_io import Answer, Read, answered, quantity, table
 from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
 from colllib.measured import whatif

@@ -18,7 +18,7 @@ from colllib.show.control import Control, Quantity
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Curves, Rows, Turns, Ways
-from colllib.switch_race import able_star, stream_limit
+from colllib.switch_gain import able_star, stream_limit
 from colllib.topology import star
 from colllib.topology.presets import PRESETS
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from colllib import units
-from colllib.answering import Answer, answered, quantity, table, whole
+from colllib.cli_io import Answer, answered, quantity, table, whole
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size

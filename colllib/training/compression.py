@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
+from colllib.evaluation import Message, final_values
 from colllib.limits import MOST_NODES, check_size
 from colllib.primitives import check_counts
 from colllib.schedule import Schedule
-from colllib.values import Message, final_values
 
 Floats = NDArray[np.float64]
 

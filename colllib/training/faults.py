@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
+from colllib.evaluation import Message, Wire, final_values
 from colllib.mpi import inputs, outputs
 from colllib.primitives import check_rank, is_whole
 from colllib.schedule import Schedule, Step
-from colllib.values import Message, Wire, final_values
 
 Singles = NDArray[np.float32]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from colllib.algorithms import find
 from colllib.ladder import MOST_SEGMENTS, Entry, on_stars, topology
-from colllib.overlap import Pricing, Traffic, in_every_way, lowest, whole_steps
 from colllib.primitives import check_counts
+from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
 
 
 class Way(NamedTuple):

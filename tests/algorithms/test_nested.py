@@ -27,8 +27,8 @@ from colllib.algorithms import (
 from colllib.algorithms.nested import Phase, flows, nested
 from colllib.events import event_clock
 from colllib.execution import ScheduleError, execute
+from colllib.lattice_group import LatticeGroup
 from colllib.metrics import crossings
-from colllib.moves import Moves
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import reversed_in_time
 from colllib.topology import Lattice, boxes, fat_tree, leaf_spine, star, torus
@@ -102,7 +102,7 @@ def test_blocks_of_any_shares_have_their_product_on_two_axes(first, second):
 def sends_what_its_messages_do(lattice, phases, shifted=False):
     """Whether each phase's flows, shifted or not, are the messages of its steps added up for each pair of nodes."""
     whole = nested(lattice, phases)
-    shifts = Moves.of(Lattice(lattice.dims))
+    shifts = LatticeGroup.of(Lattice(lattice.dims))
     shares, steps = list(whole.blocks.share), list(reference.messages(whole))
     for which in range(len(phases)):
         for flow in flows(lattice, phases, which, shifted):
@@ -111,7 +111,7 @@ def sends_what_its_messages_do(lattice, phases, shifted=False):
                 expected[src, dst] += shares[block]
             src, dst, share, alike = flow
             if alike:
-                src, dst = (shifts.moved(end, np.arange(lattice.ranks)[:, None]).ravel() for end in (src, dst))
+                src, dst = (shifts.image(end, np.arange(lattice.ranks)[:, None]).ravel() for end in (src, dst))
                 share = np.tile(share, lattice.ranks)
             for one, other, part in zip(src.tolist(), dst.tolist(), share, strict=True):
                 found[one, other] += part

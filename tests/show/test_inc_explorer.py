@@ -10,7 +10,7 @@ from colllib import units
 from colllib.execution import execute
 from colllib.ladder import offered, run
 from colllib.show import inc_explorer
-from colllib.switch_race import able_star, stream_limit
+from colllib.switch_gain import able_star, stream_limit
 
 PRICE = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from colllib import execute
 from colllib.cli import main
+from colllib.evaluation import final_values
 from colllib.metrics import crossings
 from colllib.schedule import reversed_in_time
 from colllib.topology import boxes, star
 from colllib.training import experts
 from colllib.training.experts import COPIES, DROPPED
-from colllib.values import final_values
 
 
 @st.composite

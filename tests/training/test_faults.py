@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, reducescatter
+from colllib.evaluation import run_on
 from colllib.events import event_clock
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.provenance import ScheduleError, trace
 from colllib.training import faults
 from colllib.training.faults import Call
-from colllib.values import run_on
 
 
 @given(st.integers(3, 7), st.sampled_from(faults.FAULTS), st.data())

@@ -6,10 +6,10 @@ from math import inf, prod
 import numpy as np
 
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
+from colllib.evaluation import run_on
 from colllib.training.tensor_states.graph import FUNCTIONS, Floats, Graph, Node
 from colllib.training.tensor_states.plans import Machine, Plan
 from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State, stage
-from colllib.values import run_on
 
 Shards = dict[int, Floats]  # by rank; in a pipeline of one stage's ranks
 

@@ -1,4 +1,4 @@
-"""The moves of a lattice, held against coordinates moved one rank at a time."""
+"""The group of a lattice, held against coordinates moved one rank at a time."""
 
 from itertools import combinations, product
 from math import prod
@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from colllib.moves import Moves
+from colllib.lattice_group import LatticeGroup
 from colllib.topology import Lattice
 
 
@@ -23,7 +23,7 @@ def moved_by_hand(lattice, axes, rank, choice):
 
 
 def choices(lattice, axes):
-    """All moves, the first axis fastest."""
+    """All elements, the first axis fastest."""
     ranges = [range(lattice.dims[a] if lattice.wraps else 2 - lattice.dims[a] % 2) for a in axes]
     return [found[::-1] for found in product(*ranges[::-1])]
 
@@ -32,51 +32,50 @@ SHAPES = [dims for axes in (1, 2, 3) for dims in product((1, 2, 3, 4), repeat=ax
 SHAPES += [(2, 2, 2, 2), (2, 2, 1, 2), (2, 3, 2, 2)]
 #: Every choice of axes of every small torus and mesh, also with axes of two that do not stand side by side.
 EVERY = [
-    Moves(lattice, axes)
+    LatticeGroup(lattice, axes)
     for lattice in (Lattice(dims, wraps) for dims in SHAPES for wraps in (True, False))
     for count in range(len(lattice.dims) + 1)
     for axes in combinations(range(len(lattice.dims)), count)
 ]
 
 
-def test_moves_do_to_ranks_what_they_do_to_coordinates():
-    for moves in EVERY:
-        lattice, every = moves.lattice, choices(moves.lattice, moves.axes)
-        assert moves.order == len(every)
-        found = moves.moved(np.arange(lattice.ranks), np.arange(moves.order)[:, None])
-        expected = [[moved_by_hand(lattice, moves.axes, r, choice) for r in range(lattice.ranks)] for choice in every]
+def test_elements_do_to_ranks_what_they_do_to_coordinates():
+    for group in EVERY:
+        lattice, every = group.lattice, choices(group.lattice, group.axes)
+        assert group.order == len(every)
+        found = group.image(np.arange(lattice.ranks), np.arange(group.order)[:, None])
+        expected = [[moved_by_hand(lattice, group.axes, r, choice) for r in range(lattice.ranks)] for choice in every]
         assert found.tolist() == expected
 
 
-def test_moves_follow_one_another_undo_one_another_and_leave_no_rank_in_place():
-    for moves in EVERY:
-        ranks, numbers = np.arange(moves.lattice.ranks), np.arange(moves.order)
+def test_elements_have_products_and_inverses_and_leave_no_rank_in_place():
+    for group in EVERY:
+        ranks, numbers = np.arange(group.lattice.ranks), np.arange(group.order)
         first, second = numbers[:, None], numbers
-        assert moves.numbers.order == moves.order
-        both = moves.numbers.moved(first, second)
-        one_by_one = moves.moved(moves.moved(ranks, first[..., None]), second[:, None])
-        assert (one_by_one == moves.moved(ranks, both[..., None])).all()
-        assert (moves.numbers.moved(numbers, moves.inverse(numbers)) == 0).all()
-        in_place = moves.moved(ranks, first) == ranks
+        both = group.product(first, second)
+        one_by_one = group.image(group.image(ranks, first[..., None]), second[:, None])
+        assert (one_by_one == group.image(ranks, both[..., None])).all()
+        assert (group.product(numbers, group.inverse(numbers)) == 0).all()
+        in_place = group.image(ranks, first) == ranks
         assert in_place[0].all()
         assert not in_place[1:].any()
 
 
 def test_every_rank_is_taken_from_the_lowest_rank_that_can_be_moved_there():
-    for moves in EVERY:
-        ranks = np.arange(moves.lattice.ranks)
-        taking = moves.taking(ranks)
-        lowest = moves.moved(ranks[:, None], np.arange(moves.order)).min(axis=1)
-        assert (moves.moved(lowest, taking) == ranks).all()
-        assert (taking < moves.order).all()
+    for group in EVERY:
+        ranks = np.arange(group.lattice.ranks)
+        taking = group.element_to(ranks)
+        lowest = group.image(ranks[:, None], np.arange(group.order)).min(axis=1)
+        assert (group.image(lowest, taking) == ranks).all()
+        assert (taking < group.order).all()
 
 
 def test_a_hypercube_of_a_million_ranks_is_moved_by_flipping_bits():
-    moves = Moves.of(Lattice((2,) * 20))
-    ranks = np.arange(prod(moves.lattice.dims))
-    assert (moves.moved(ranks, 0b1011) == ranks ^ 0b1011).all()
+    group = LatticeGroup.of(Lattice((2,) * 20))
+    ranks = np.arange(prod(group.lattice.dims))
+    assert (group.image(ranks, 0b1011) == ranks ^ 0b1011).all()
 
 
 def test_an_axis_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match=r"axis 2: the lattice 4x3 has the axes 0\.\.1"):
-        Moves(Lattice((4, 3)), (0, 2))
+        LatticeGroup(Lattice((4, 3)), (0, 2))

@@ -10,7 +10,7 @@ import pytest
 import reference
 
 from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, reduce
-from colllib.values import final_values, run_on
+from colllib.evaluation import final_values, run_on
 
 SERVED = [pytest.param(a, n, id=f"{n}-{a.primitive} {a.name}") for a in ALGORITHMS for n in (2, 3, 5, 8) if a.fits(n)]
 

@@ -17,7 +17,7 @@ STREAM = 512  # segments that stand for a stream
 
 
 @dataclass(frozen=True)
-class Race:
+class Gain:
     """The fastest software and the fastest way through the switch, for one message."""
 
     software: str  # its name, with the segments where there are several
@@ -50,10 +50,10 @@ def stream_limit(primitive: str, ranks: int) -> Cost:
     return Cost(1, Fraction(1) if whole else max(least.send, least.receive))
 
 
-def race(primitive: str, ranks: int, message: float, endpoint: float, switch: float) -> Race:
+def switch_gain(primitive: str, ranks: int, message: float, endpoint: float, switch: float) -> Gain:
     """The closed forms, which tests hold against execution, at the best whole numbers of segments.
 
-    >>> race("all-reduce", 512, 10e3, 300e-9, 200e-9).software
+    >>> switch_gain("all-reduce", 512, 10e3, 300e-9, 200e-9).software
     'recursive doubling'
     """
     topology = able_star(ranks, endpoint, switch)
@@ -65,7 +65,7 @@ def race(primitive: str, ranks: int, message: float, endpoint: float, switch: fl
     software, through = (
         next(rung for rung in rungs if rung.algorithm.takes == takes) for takes in ("ranks", "topology")
     )
-    return Race(software.label, software.seconds, through.seconds, stream_limit(primitive, ranks).seconds(**price))
+    return Gain(software.label, software.seconds, through.seconds, stream_limit(primitive, ranks).seconds(**price))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The moves that take a lattice to itself: what they do to its ranks, one after another and backwards."""
+"""The group that takes a lattice to itself: the images of ranks, products and inverses of its elements."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Numbers = IntArray | int
 
 
 class _Turn(NamedTuple):
-    """What a move does along one axis, or along several neighboring axes of size 2 at once."""
+    """What an element does along one axis, or along several neighboring axes of size 2 at once."""
 
     stride: int  # in rank order
     size: int
-    own: int  # stride in the numbers of the moves
+    own: int  # stride in the numbers of the elements
     order: int  # how many different turns there are
     kind: str  # "add", "xor", or "mirror"
 
 
 @dataclass(frozen=True)
-class Moves:
-    """The moves of a lattice along some of its axes: a torus is shifted, a mesh mirrored where its size is even.
+class LatticeGroup:
+    """The group of a lattice along some of its axes: a torus is shifted, a mesh mirrored where its size is even.
 
-    A move is a number 0..order-1: its shifts, or its mirrors, the first axis fastest. Move 0 leaves
-    all in place. But for move 0, no move leaves any rank in place.
+    An element is a number 0..order-1: its shifts, or its mirrors, the first axis fastest. Element 0 is the
+    identity. No other one leaves any rank in place.
 
     Raises:
         ValueError: for an axis that is not there.
 
-    >>> ring, cube, row = (Moves.of(Lattice(*dims)) for dims in ([(6,)], [(2, 2, 2)], [(6,), False]))
-    >>> [int(moves.moved(np.array(1), np.array(1))) for moves in (ring, cube, row)]
+    >>> ring, cube, row = (LatticeGroup.of(Lattice(*dims)) for dims in ([(6,)], [(2, 2, 2)], [(6,), False]))
+    >>> [int(group.image(np.array(1), np.array(1))) for group in (ring, cube, row)]
     [2, 0, 4]
     """
 
@@ -50,8 +50,8 @@ class Moves:
                 raise ValueError(f"axis {axis}: the lattice {self.lattice} has the axes 0..{last}")
 
     @classmethod
-    def of(cls, lattice: Lattice) -> Moves:
-        """All moves of a lattice."""
+    def of(cls, lattice: Lattice) -> LatticeGroup:
+        """The group along all axes of a lattice."""
         return cls(lattice, tuple(range(len(lattice.dims))))
 
     @cached_property
@@ -72,25 +72,24 @@ class Moves:
 
     @cached_property
     def order(self) -> int:
-        """How many moves there are."""
+        """How many elements it has."""
         return prod(turn.order for turn in self._turns)
 
     @cached_property
-    def numbers(self) -> Moves:
-        """What moves do to moves: `numbers.moved(a, b)` is the move that does a and then b."""
+    def _on_itself(self) -> LatticeGroup:
         sizes = (self.lattice.dims[axis] for axis in self.axes)
-        return Moves.of(Lattice(tuple(size if self.lattice.wraps else 2 - size % 2 for size in sizes) or (1,)))
+        return LatticeGroup.of(Lattice(tuple(size if self.lattice.wraps else 2 - size % 2 for size in sizes) or (1,)))
 
-    def moved(self, rank: Numbers, move: Numbers) -> IntArray:
-        """Where a move takes a rank; arrays of any shapes that broadcast.
+    def image(self, rank: Numbers, element: Numbers) -> IntArray:
+        """Where an element takes a rank; arrays of any shapes that broadcast.
 
-        >>> Moves.of(Lattice((4, 3))).moved(np.arange(12), 5)
+        >>> LatticeGroup.of(Lattice((4, 3))).image(np.arange(12), 5)
         array([ 5,  6,  7,  4,  9, 10, 11,  8,  1,  2,  3,  0])
         """
-        found = np.array(rank + np.zeros_like(move))
+        found = np.array(rank + np.zeros_like(element))
         for turn in self._turns:
             at = _place(rank, turn.stride, turn.size, self.lattice.ranks)
-            by = _place(move, turn.own, turn.order, self.order)
+            by = _place(element, turn.own, turn.order, self.order)
             if turn.kind == "add":
                 found += by * turn.stride
                 np.subtract(found, turn.size * turn.stride, out=found, where=at >= turn.size - by)
@@ -99,10 +98,14 @@ class Moves:
                 found += (to - at) * turn.stride
         return found
 
-    def taking(self, rank: Numbers) -> IntArray:
-        """The move that takes a rank's representative there: the one of the ranks it may be moved to that is lowest.
+    def product(self, first: Numbers, second: Numbers) -> IntArray:
+        """The element that does what the first does, and then the second."""
+        return self._on_itself.image(first, second)
 
-        >>> Moves(Lattice((4, 3)), (1,)).taking(np.arange(12))
+    def element_to(self, rank: Numbers) -> IntArray:
+        """The element that takes a rank's representative there, the lowest of its images.
+
+        >>> LatticeGroup(Lattice((4, 3)), (1,)).element_to(np.arange(12))
         array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
         """
         found = np.zeros_like(rank)
@@ -111,15 +114,15 @@ class Moves:
             found = found + (2 * at // turn.size if turn.kind == "mirror" else at) * turn.own
         return found
 
-    def inverse(self, move: Numbers) -> IntArray:
-        """The move that undoes a move.
+    def inverse(self, element: Numbers) -> IntArray:
+        """The element that undoes one.
 
-        >>> Moves.of(Lattice((4, 3))).inverse(np.array([0, 1, 5]))
+        >>> LatticeGroup.of(Lattice((4, 3))).inverse(np.array([0, 1, 5]))
         array([ 0,  3, 11])
         """
-        found = np.zeros_like(move)
+        found = np.zeros_like(element)
         for turn in self._turns:
-            by = _place(move, turn.own, turn.order, self.order)
+            by = _place(element, turn.own, turn.order, self.order)
             found = found + (-by % turn.order if turn.kind == "add" else by) * turn.own
         return found
 

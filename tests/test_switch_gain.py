@@ -1,4 +1,4 @@
-"""A switch that takes part against software: the races are run, the stream is what many segments tend to."""
+"""A switch that takes part against software: both are run, the stream is what many segments tend to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from colllib.algorithms import innetwork
 from colllib.events import event_clock
 from colllib.ladder import ANCHOR_BANDWIDTH, PRIMITIVES, offered, run
-from colllib.switch_race import able_star, race, stream_limit, streamed
+from colllib.switch_gain import able_star, stream_limit, streamed, switch_gain
 
 BUILDS = {
     "all-reduce": innetwork.one_shot_all_reduce,
@@ -21,12 +21,12 @@ BUILDS = {
 
 @pytest.mark.parametrize("primitive", PRIMITIVES)
 @pytest.mark.parametrize(("n", "endpoint", "switch"), [(8, 300e-9, 200e-9), (2, 1e-6, 100e-9), (7, 100e-9, 500e-9)])
-def test_the_race_is_run(primitive, n, endpoint, switch):
+def test_software_and_switch_are_run(primitive, n, endpoint, switch):
     topology = able_star(n, endpoint, switch)
     for message in (1e4, 4e6, 1e9):
         price = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
         rungs = [run(a, topology, **price) for a in offered(primitive, topology)]
-        found = race(primitive, n, message, endpoint, switch)
+        found = switch_gain(primitive, n, message, endpoint, switch)
         software = min(r.seconds for r in rungs if r.algorithm.takes == "ranks")
         through = min(r.seconds for r in rungs if r.algorithm.takes == "topology")
         assert found.seconds == pytest.approx(software, rel=1e-9)
@@ -50,7 +50,7 @@ def test_many_segments_tend_to_the_stream_and_never_beat_it(primitive, n):
 
 def test_parts_of_alpha_below_a_nanosecond_count():
     """They were rounded to nanoseconds."""
-    small, large = (race("all-reduce", 8, 0.0, 14 * unit, 4 * unit).lockstep / unit for unit in (1e-10, 1e-7))
+    small, large = (switch_gain("all-reduce", 8, 0.0, 14 * unit, 4 * unit).lockstep / unit for unit in (1e-10, 1e-7))
     assert small == pytest.approx(large)
     with pytest.raises(ValueError, match="take 0 s"):
         able_star(8, 0.0, 0.0)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from colllib import limits, overlap
+from colllib import limits, segmentation
 from colllib.algorithms import CATALOGUE, allreduce, find, hierarchical
 from colllib.algorithms.nested import flows
 from colllib.execution import execute
 from colllib.ladder import Entry, ladder, run
-from colllib.overlap import Pricing, Traffic, overlapped
 from colllib.schedule import pipelined
+from colllib.segmentation import Pricing, Traffic, overlapped
 from colllib.topology import boxes, fat_tree, leaf_spine, star
 from colllib.topology.mi250 import mi250
 
@@ -55,7 +55,7 @@ def test_what_is_said_to_overlap_does(algorithm, ranks, pieces):
 
 
 @settings(max_examples=300, deadline=None)
-@given(data=st.data(), seldom=st.sampled_from([1, 3, overlap.SELDOM]))
+@given(data=st.data(), seldom=st.sampled_from([1, 3, segmentation.SELDOM]))
 def test_links_that_are_seldom_busy_count_as_those_that_often_are(data, seldom):
     """Step by step and link by link, in two parts that follow one another."""
     links = data.draw(st.integers(1, 4))
@@ -64,7 +64,7 @@ def test_links_that_are_seldom_busy_count_as_those_that_often_are(data, seldom):
     parts = data.draw(st.lists(st.lists(step, min_size=1, max_size=12), min_size=1, max_size=3))
     pieces = data.draw(st.integers(1, 30))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(overlap, "SELDOM", seldom)
+        patch.setattr(segmentation, "SELDOM", seldom)
         found = sum(Traffic.joined([traffic_of(part) for part in parts]).in_segments()(pieces))
     steps = [step for part in parts for step in part]
     expected = 0
@@ -149,11 +149,11 @@ def test_the_lowest_of_all_is_found_wherever_further_segments_add_what_they_may(
     times = [(wait, sent / pieces) for pieces, (wait, sent) in enumerate(zip(waits, sends, strict=True), start=1)]
     most = data.draw(st.integers(1, len(times)))
     least = min(map(sum, times[:most]))
-    found = overlap.lowest(lambda pieces: times[pieces - 1], steps, most, rounds=rounds)
+    found = segmentation.lowest(lambda pieces: times[pieces - 1], steps, most, rounds=rounds)
     assert found[0] == pytest.approx(least, rel=1e-12)
     assert sum(times[found[1] - 1]) == found[0]
     below = data.draw(st.sampled_from([0.9, 1, 1.5])) * least
-    seconds, _ = overlap.lowest(lambda pieces: times[pieces - 1], steps, most, rounds=rounds, below=below)
+    seconds, _ = segmentation.lowest(lambda pieces: times[pieces - 1], steps, most, rounds=rounds, below=below)
     assert seconds == (pytest.approx(least, rel=1e-12) if below >= least else np.inf)
 
 
