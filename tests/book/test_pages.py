@@ -220,6 +220,19 @@ def test_page_stands_alone_fits_and_is_accessible_and_its_explorers_answer(visit
         assert tab.evaluate(ON_A_PHONE) == []
 
 
+REACHED = """() => [...document.querySelectorAll(".pst-scrollable-table-container")]
+    .map((box) => [box.scrollWidth > box.clientWidth, box.tabIndex === 0])"""
+
+
+def test_the_keyboard_reaches_tables_that_scroll_and_no_others(visit):
+    with visit("book/cheatsheet.html") as tab:
+        for width in (390, 2400):
+            tab.set_viewport_size({"width": width, "height": 900})
+            tab.wait_for_timeout(200)
+            assert {scrolls == reached for scrolls, reached in tab.evaluate(REACHED)} == {True}
+            assert any(scrolls for scrolls, _ in tab.evaluate(REACHED)) == (width == 390)
+
+
 def explorers_answer(tab: Any, page_path: str) -> None:
     """Moves are answered, something changes, and all of it stands in one view of 1280 x 900."""
     draw = random.Random(page_path)
