@@ -248,7 +248,7 @@ EQUIVALENT = {
     "in_tree, up = (np.array(of_height)[heights[edge]], np.where(paid, 1, 2)[heights[edge]])": "either end pays a half",
     "times = np.where((m == 0) | (x == 0), 0, 1 + (m - x - 2) % 3)": "the same plane with its columns in another order",
     "times = np.where((m == 0) | (x == 0), 0, 1 + (m + x + 2) % 3)": "the same plane with its columns in another order",
-    "found: IntArray = connected_components(pairs, directed=True)[1][label].astype(np.intp)": (
+    "labels: IntArray = connected_components(pairs, directed=True)[1][label].astype(np.intp)": (
         "of directed pairs the weak components are found unless strong ones are asked for"
     ),
     "tried[0][one] = tried[1][other] = chosen - np.uint64(1)": "that is another color as well",
