@@ -183,9 +183,6 @@ EQUIVALENT = {
     "self.held: Bits | Holders = Bits(size) if size <= MOST_BITS else Holders(schedule.nodes, self.source)": (
         "bits find what lists find"
     ),
-    "halves = [low] if 2 * d == ranks and way != 1 else [high] if 2 * d == ranks else [low, high]": (
-        "either half may go up, if the other one goes down"
-    ),
     "for k in range(int(lane.max(initial=-1)) + 2):": "no value is in that lane",
     "first = min(FEW + 2, limit)": "one more that is tried",
     "FEW = 5": "one more that is tried",
