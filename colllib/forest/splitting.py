@@ -70,7 +70,7 @@ class Logical:
     def remove(self, switch: int) -> None:
         """Split off all links of a switch: at once if they lead alike to all, else one after the other."""
         network = self.network
-        for plan in _even(network, switch):
+        for plan in _even_plans(network, switch):
             changed = network.copy()
             changed[switch] = changed[:, switch] = 0
             np.add.at(changed, tuple(np.array([(u, t) for u, t, _ in plan]).T), [units for *_, units in plan])
@@ -135,8 +135,8 @@ def _splits(network: IntArray, switch: int) -> int:
     return int(np.where(into @ apart < out, np.count_nonzero(into), (into > 0) @ apart)[out > 0].sum())
 
 
-def _even(network: IntArray, switch: int) -> Iterator[list[tuple[int, int, int]]]:
-    """Ways to take a whole switch out at once: everyone sends as much to each of the others that it is joined to."""
+def _even_plans(network: IntArray, switch: int) -> Iterator[list[tuple[int, int, int]]]:
+    """Plans to take a whole switch out at once: everyone sends as much to each of the others that it is joined to."""
     members = np.flatnonzero(network[:, switch]).tolist()
     wide, count = int(network[members[0], switch]) if members else 0, len(members)
     if count < 2 or any(network[m, switch] != wide or network[switch, m] != wide for m in members):
@@ -147,11 +147,12 @@ def _even(network: IntArray, switch: int) -> Iterator[list[tuple[int, int, int]]
     shift = np.arange(count)
     new = [by for by in range(1, count) if not near[shift, (shift + by) % count].any()]
     for offsets in ([new] if new else []) + [list(range(1, count))]:
-        each, more = divmod(wide, len(offsets))
+        share, rest = divmod(wide, len(offsets))
+        units_by_offset = [(by, share + (place < rest)) for place, by in enumerate(offsets)]
         yield [
-            (members[i], members[(i + by) % count], each + (place < more))
-            for place, by in enumerate(offsets)
-            if each + (place < more)
+            (members[i], members[(i + by) % count], units)
+            for by, units in units_by_offset
+            if units
             for i in range(count)
         ]
 

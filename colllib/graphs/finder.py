@@ -152,13 +152,13 @@ def _expansions(ranks: int, ports: int, loopless: bool, jumps: bool) -> Iterator
     for few in range(1, ports // 2 + 1):
         for size in range(2, ranks // 2 + 1):
             if ranks % size == 0:
-                a, b = _even(size, few, jumps), _even(ranks // size, ports - few, jumps)
+                a, b = _least_bandwidth(size, few, jumps), _least_bandwidth(ranks // size, ports - few, jumps)
                 yield candidate(
                     "product", f"product({a.expression},{b.expression})", a.n_alpha + b.n_alpha, least, a, b
                 )
 
 
-def _even(ranks: int, ports: int, jumps: bool) -> Found:
+def _least_bandwidth(ranks: int, ports: int, jumps: bool) -> Found:
     """The row of least bandwidth term, which a ring makes as small as can be."""
     return _frontier(ranks, ports, False, jumps)[-1]
 
