@@ -183,9 +183,6 @@ EQUIVALENT = {
     "self.held: Bits | Holders = Bits(size) if size <= MOST_BITS else Holders(schedule.nodes, self.source)": (
         "bits find what lists find"
     ),
-    "halves = [low] if 2 * d == ranks and way != 1 else [high] if 2 * d == ranks else [low, high]": (
-        "either half may go up, if the other one goes down"
-    ),
     "for k in range(int(lane.max(initial=-1)) + 2):": "no value is in that lane",
     "first = min(FEW + 2, limit)": "one more that is tried",
     "FEW = 5": "one more that is tried",
@@ -248,7 +245,7 @@ EQUIVALENT = {
     "in_tree, up = (np.array(of_height)[heights[edge]], np.where(paid, 1, 2)[heights[edge]])": "either end pays a half",
     "times = np.where((m == 0) | (x == 0), 0, 1 + (m - x - 2) % 3)": "the same plane with its columns in another order",
     "times = np.where((m == 0) | (x == 0), 0, 1 + (m + x + 2) % 3)": "the same plane with its columns in another order",
-    "found: IntArray = connected_components(pairs, directed=True)[1][label].astype(np.intp)": (
+    "labels: IntArray = connected_components(pairs, directed=True)[1][label].astype(np.intp)": (
         "of directed pairs the weak components are found unless strong ones are asked for"
     ),
     "tried[0][one] = tried[1][other] = chosen - np.uint64(1)": "that is another color as well",

@@ -75,7 +75,7 @@ def test_every_closed_form_is_what_executes_and_no_restriction_is_without_need(a
 
 @pytest.mark.parametrize("algorithm", WITH_FORMS, ids=lambda algorithm: f"{algorithm.primitive}-{algorithm.name}")
 def test_one_rank_costs_nothing_and_none_is_refused(algorithm):
-    alone = next(where for where in map(find, ("inc-star:1", "torus:1")) if algorithm.where(where) is None)
+    alone = next(where for where in map(find, ("inc-star:1", "torus:1")) if algorithm.topologies(where) is None)
     one, none = {"ranks": (1, 0), "lattice": (Lattice((1,)), None), "topology": (alone, None)}[algorithm.takes]
     assert algorithm.cost(one) == Cost(0, 0)
     assert algorithm.cost.covers(one)

@@ -128,8 +128,10 @@ def boxes_that_add(inner: bool, outer: bool) -> Callable[[Topology], str | None]
         axes = [axis for axis in range(len(dims)) if (outer if axis else inner)]
         if all(dims[axis] == 1 for axis in axes):
             return "needs several ranks for a switch to add"
-        whys = (hierarchical.tier_refusal(topology, axis, "all-reduce") for axis in axes)
-        return next((f"on tier {axis} {why}" for axis, why in zip(axes, whys, strict=True) if why is not None), None)
+        for axis in axes:
+            if (why := hierarchical.tier_refusal(topology, axis, "all-reduce")) is not None:
+                return f"on tier {axis} {why}"
+        return None
 
     return refusal
 
@@ -139,8 +141,8 @@ def boxes_that_add(inner: bool, outer: bool) -> Callable[[Topology], str | None]
 
 def on_a_star(topology: Topology) -> bool:
     """One switch, one full-duplex port of BW per rank, and alpha from one to another."""
-    ways = one_switch(topology)
-    return ways is not None and sum(ways) == 1 and topology.tiers[0].bandwidth == 1
+    latencies = one_switch(topology)
+    return latencies is not None and sum(latencies) == 1 and topology.tiers[0].bandwidth == 1
 
 
 def on_own_links(topology: Topology) -> bool:
@@ -160,13 +162,14 @@ def on_one_switch(topology: Topology) -> bool:
 
 def on_a_full_mesh(topology: Topology) -> bool:
     """A link of alpha and BW for every pair of ranks, which what they send takes."""
-    ranks, whole = topology.ranks, len(topology.tiers) == 1 and topology.tiers[0].bandwidth == 1
-    if topology.switches or topology.num_links != ranks * (ranks - 1) or not whole:
+    ranks = topology.ranks
+    full_bandwidth = len(topology.tiers) == 1 and topology.tiers[0].bandwidth == 1
+    if topology.switches or topology.num_links != ranks * (ranks - 1) or not full_bandwidth:
         return False
     src, dst = np.nonzero(~np.eye(ranks, dtype=bool))
-    there = np.array_equal(np.sort(topology.link_src * ranks + topology.link_dst), src * ranks + dst)
-    alike = bool((topology.alpha.numerators == topology.alpha.denominator).all())
-    return there and alike and len(topology.router(src, dst)[0]) == len(src)
+    linked = np.array_equal(np.sort(topology.link_src * ranks + topology.link_dst), src * ranks + dst)
+    full_alpha = bool((topology.alpha.numerators == topology.alpha.denominator).all())
+    return linked and full_alpha and len(topology.router(src, dst)[0]) == len(src)
 
 
 def beyond_small_graphs(topology: Topology) -> bool:
@@ -196,7 +199,7 @@ class Algorithm:
         segmented: whether it takes a number of segments.
         takes: what it is built from: "ranks", a "lattice", or a "topology".
         counts: which numbers of ranks (sizes of every axis) it serves.
-        where: which topologies it serves.
+        topologies: which topologies it serves.
         belongs: the topologies whose cost the closed form is (default: by what it takes a star with one full-duplex
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
         many_partners: whether a rank sends to many others in one step. A step costs one alpha, so that on ranks with
@@ -215,7 +218,7 @@ class Algorithm:
     segmented: bool = False
     takes: str = "ranks"
     counts: Callable[[int], str | None] = any_number
-    where: Callable[[Topology], str | None] = anywhere
+    topologies: Callable[[Topology], str | None] = anywhere
     belongs: Callable[[Topology], bool] | None = None
     many_partners: bool = False
     searched: Callable[[Topology], bool] | None = None
@@ -244,7 +247,8 @@ class Algorithm:
         """Whether `cost` is the cost there.
 
         >>> from colllib.topology import ring, star, torus
-        >>> [find("all-reduce", "ring").costs_its_closed_form(place) for place in (star(4), star(4, ports=2), ring(4))]
+        >>> flat = find("all-reduce", "ring")
+        >>> [flat.costs_its_closed_form(topology) for topology in (star(4), star(4, ports=2), ring(4))]
         [True, False, False]
         >>> rotated = find("all-reduce", "rotated-dim-ring")
         >>> [rotated.costs_its_closed_form(torus(axes)) for axes in ((4, 4), (4, 3))]
@@ -272,7 +276,7 @@ class Algorithm:
         >>> find("all-reduce", "swing").refusal(mesh((4, 3)))
         'needs a power of two, not 3 ranks'
         """
-        if (refusal := self.where(topology)) is not None:
+        if (refusal := self.topologies(topology)) is not None:
             return refusal
         if self.takes == "lattice" and topology.lattice is not None:
             return next((why for size in topology.lattice.dims if (why := self.counts(size)) is not None), None)
@@ -299,11 +303,11 @@ class Algorithm:
         >>> [find("all-reduce", name).at_home(6).name for name in ("ring", "dim-ring", "hierarchical", "in-network")]
         ['star:6', 'torus:3x2', 'boxes:2x3', 'inc-star:6']
         """
-        few = next(size for size in range(isqrt(ranks), 0, -1) if ranks % size == 0)
+        factor = next(size for size in range(isqrt(ranks), 0, -1) if ranks % size == 0)
         switch = star(ranks, combines=True, replicates=True, scatters=True)
-        plain, able = (boxes((few, ranks // few), inc=inc) for inc in ("none", "both"))
-        homes = (star(ranks), torus((ranks // few, few)), plain, able, boxes((ranks, 1), inc="both"), switch)
-        return next((home for home in homes if self.where(home) is None), able)
+        plain, able = (boxes((factor, ranks // factor), inc=inc) for inc in ("none", "both"))
+        homes = (star(ranks), torus((ranks // factor, factor)), plain, able, boxes((ranks, 1), inc="both"), switch)
+        return next((home for home in homes if self.topologies(home) is None), able)
 
     @property
     def options(self) -> dict[str, str]:
@@ -312,11 +316,12 @@ class Algorithm:
         >>> find("all-gather", "pat").options, find("broadcast", "chain").options
         ({'cap': 'int', 'order': 'str'}, {'root': 'int'})
         """
-        found = {
-            name: str(choice.annotation).split(" ")[0] for name, choice in signature(self.build).parameters.items()
+        kinds = {
+            name: str(parameter.annotation).split(" ")[0]
+            for name, parameter in signature(self.build).parameters.items()
+            if name not in ("ranks", "segments")
         }
-        plain = {name: kind for name, kind in found.items() if kind in ("int", "str", "bool")}
-        return {name: kind for name, kind in plain.items() if name not in ("ranks", "segments")}
+        return {name: kind for name, kind in kinds.items() if kind in ("int", "str", "bool")}
 
     def configured(self, options: Mapping[str, int | str | bool]) -> Algorithm:
         """The same algorithm with some of its options chosen.
@@ -363,22 +368,22 @@ def _rows(table: Mapping[str, tuple[_Row, ...]]) -> tuple[Algorithm, ...]:
 _PLAIN: dict[str, Any] = {}
 _CUT: dict[str, Any] = {"segmented": True}
 _POW2: dict[str, Any] = {"counts": powers_of_two}
-_LATTICE: dict[str, Any] = {"takes": "lattice", "where": on_axes}
-_TORUS: dict[str, Any] = {"takes": "lattice", "where": on_rings}
+_LATTICE: dict[str, Any] = {"takes": "lattice", "topologies": on_axes}
+_TORUS: dict[str, Any] = {"takes": "lattice", "topologies": on_rings}
 _CHAIN: dict[str, Any] = _LATTICE | _CUT
 _TREES: dict[str, Any] = _TORUS | _CUT
 _HALVING: dict[str, Any] = _LATTICE | _POW2
-_IN_BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes}
+_IN_BOXES: dict[str, Any] = {"takes": "topology", "topologies": in_boxes}
 _ROUNDS: dict[str, Any] = _CUT | {"in_rounds": True}
 _OVERLAPPED: dict[str, Any] = _CUT | {"overlaps": True}
 _BOXES: dict[str, Any] = _IN_BOXES | _OVERLAPPED
 _NVLS, _SHARP, _NVLS_SHARP = (
-    _BOXES | {"where": boxes_that_add(*tiers)} for tiers in ((True, False), (False, True), (True, True))
+    _BOXES | {"topologies": boxes_that_add(*tiers)} for tiers in ((True, False), (False, True), (True, True))
 )
-_CHANNELS: dict[str, Any] = {"takes": "topology", "where": in_uneven_boxes}
+_CHANNELS: dict[str, Any] = {"takes": "topology", "topologies": in_uneven_boxes}
 _LINKED: dict[str, Any] = {
     "takes": "topology",
-    "where": breadth_first.on_connected_ranks,
+    "topologies": breadth_first.on_connected_ranks,
     "belongs": on_a_torus,
     "searched": beyond_small_graphs,
 }
@@ -388,7 +393,7 @@ _MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 
 
 def _through(*abilities: str) -> dict[str, Any]:
-    return {"takes": "topology", "where": switches_that(*abilities), "segmented": True}
+    return {"takes": "topology", "topologies": switches_that(*abilities), "segmented": True}
 
 
 _ADDS, _COPIES, _SCATTERS = (_through(ability) for ability in ("combines", "replicates", "scatters"))
@@ -536,11 +541,11 @@ def every(primitive: str) -> tuple[Algorithm, ...]:
     >>> len(every("point-to-point"))
     1
     """
-    found = tuple(algorithm for algorithm in CATALOGUE if algorithm.primitive == primitive)
-    if not found:
+    algorithms = tuple(algorithm for algorithm in CATALOGUE if algorithm.primitive == primitive)
+    if not algorithms:
         known = ", ".join(dict.fromkeys(algorithm.primitive for algorithm in CATALOGUE))
         raise ValueError(f"no algorithm for primitive {shortened(primitive)!r}: known are {known}")
-    return found
+    return algorithms
 
 
 #: What an option of an algorithm says, in a line.

@@ -68,7 +68,9 @@ def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
     >>> [len(recursive_doubling(8).step(t).src) // 8 for t in range(3)]
     [1, 2, 4]
     """
-    check_power_of_two(ranks, "recursive doubling", "bruck")
+    check_ranks(ranks)
+    if ranks & (ranks - 1):
+        raise ValueError(f"N = {ranks}: recursive doubling needs a power of two; bruck serves any N")
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     bits = range(ranks.bit_length() - 1)
@@ -81,7 +83,7 @@ def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
 
 
 def hypercube(ranks: int) -> Lattice:
-    """A power of two of ranks as a lattice: to be moved on it is to have some bits of its number flipped.
+    """A power of two of ranks as a lattice: a shift on it flips some bits of a rank's number.
 
     >>> hypercube(8).dims
     (2, 2, 2)
@@ -90,18 +92,11 @@ def hypercube(ranks: int) -> Lattice:
 
 
 def _of_every_rank(ranks: int, steps: Sequence[Step], lattice: Lattice) -> Orbit:
-    """An all-gather in which every rank's block travels as rank 0's does, moved."""
+    """An all-gather in which every rank's block takes the images of the paths of rank 0's."""
     return Orbit(scaled(Schedule.from_steps(broadcast(ranks), steps), Fraction(1, ranks)), lattice)
 
 
 recursive_doubling_cost = formulas("lg(N)", "(N - 1) / N", POWER_OF_TWO)
-
-
-def check_power_of_two(ranks: int, what: str, instead: str) -> None:
-    """Refuse a number of ranks that an algorithm inherently cannot serve."""
-    check_ranks(ranks)
-    if ranks & (ranks - 1):
-        raise ValueError(f"N = {ranks}: {what} needs a power of two; {instead} serves any N")
 
 
 def bruck(ranks: int) -> Schedule:

@@ -52,7 +52,8 @@ def bidirectional_ring(ranks: int) -> Schedule:
     10
     """
     halves = (
-        in_sequence(reducescatter.ring(ranks, direction=way), allgather.ring(ranks, direction=way)) for way in (1, -1)
+        in_sequence(reducescatter.ring(ranks, direction=direction), allgather.ring(ranks, direction=direction))
+        for direction in (1, -1)
     )
     return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
 
@@ -70,9 +71,9 @@ def shortest_way_reduce_scatter(ranks: int) -> Schedule:
     steps = []
     for d in range(ranks // 2, 0, -1):
         sides = []
-        for way in (1, -1):
-            halves = [low] if 2 * d == ranks and way == 1 else [high] if 2 * d == ranks else [low, high]
-            sides.append(Step.of(-way * d % ranks, -way * (d - 1) % ranks, halves, add=True))
+        for direction, half in ((1, low), (-1, high)):
+            halves = [half] if 2 * d == ranks else [low, high]
+            sides.append(Step.of(-direction * d % ranks, -direction * (d - 1) % ranks, halves, add=True))
         steps.append(Step.joined(sides))
     one = scaled(Schedule.from_steps(reduce(ranks, 2), steps), Fraction(1, ranks))
     return Orbit(one, Lattice((ranks,)), number=lambda half, owner: 2 * owner + half)
@@ -186,9 +187,7 @@ def fill_rounds(ranks: int) -> int:
     >>> [fill_rounds(n) for n in (4, 8, 16, 512)]
     [3, 5, 7, 17]
     """
-    pair = trees.complementary(ranks)
-    colors = trees.two_colors(*pair)
-    return max(int(trees.first_arrivals(tree, color).max()) for tree, color in zip(pair, colors, strict=True))
+    return trees.fill_rounds(*trees.complementary(ranks))
 
 
 def two_trees_down(
@@ -265,14 +264,14 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     power = _power_below(ranks)
     half = reducescatter.recursive_halving(power, order="far" if order == "near" else "near")
-    whole = in_sequence(half, reversed_in_time(half))
+    schedule = in_sequence(half, reversed_in_time(half))
     if fused and half.num_steps:
-        steps = [whole.step(t) for t in range(whole.num_steps)]
+        steps = [schedule.step(t) for t in range(schedule.num_steps)]
         last = half.num_steps
         both = Step.joined(steps[last - 1 : last + 1])
         steps[last - 1 : last + 1] = [both._replace(add=np.ones_like(both.add))]
-        whole = Schedule.from_steps(whole.blocks, steps)
-    return _folded(whole, ranks)
+        schedule = Schedule.from_steps(schedule.blocks, steps)
+    return _folded(schedule, ranks)
 
 
 @closed_form("2 * lg(N)", "2 * (N - 1) / N", POWER_OF_TWO)

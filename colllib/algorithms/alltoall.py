@@ -45,9 +45,9 @@ def pairwise_by_boxes(topology: Topology) -> Schedule:
 
     >>> from colllib.execution import execute
     >>> from colllib.topology import boxes
-    >>> where = boxes((2, 8))
-    >>> for schedule in (pairwise(16), pairwise_by_boxes(where)):
-    ...     run = execute(schedule, where)
+    >>> topology = boxes((2, 8))
+    >>> for schedule in (pairwise(16), pairwise_by_boxes(topology)):
+    ...     run = execute(schedule, topology)
     ...     print(schedule.num_steps, sum(kind.steps for kind in run.kinds() if kind.loads[1]))
     15 15
     15 8
@@ -161,20 +161,20 @@ def radices(ranks: int, most: int | None = None) -> tuple[int, ...]:
     """
     radix = np.arange(2, max(ranks if most is None else most, 2) + 1)
     rounds, blocks, place = np.zeros_like(radix), np.zeros_like(radix), np.ones_like(radix)
-    while (open_ := place < ranks).any():
+    while (pending := place < ranks).any():
         zero = ranks // (radix * place) * place + np.minimum(ranks % (radix * place), place)
-        rounds += np.where(open_, np.minimum(radix - 1, (ranks - 1) // place), 0)
-        blocks += np.where(open_, ranks - zero, 0)
-        place = np.where(open_, place * radix, place)
-    found: list[tuple[int, int, int]] = []
+        rounds += np.where(pending, np.minimum(radix - 1, (ranks - 1) // place), 0)
+        blocks += np.where(pending, ranks - zero, 0)
+        place = np.where(pending, place * radix, place)
+    hull: list[tuple[int, int, int]] = []
     for k in np.lexsort((np.where(radix == ranks, 0, radix), blocks, rounds)):  # of equal ones the simplest
         x, y = int(rounds[k]), int(blocks[k])
-        if found and y >= found[-1][1]:
+        if hull and y >= hull[-1][1]:
             continue
-        while len(found) > 1 and _above(found[-2], found[-1], (x, y)):
-            found.pop()
-        found.append((x, y, int(radix[k])))
-    return tuple(sorted(radix for *_, radix in found))
+        while len(hull) > 1 and _above(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        hull.append((x, y, int(radix[k])))
+    return tuple(sorted(radix for *_, radix in hull))
 
 
 def _above(first: tuple[int, ...], middle: tuple[int, ...], last: tuple[int, int]) -> bool:
@@ -226,7 +226,8 @@ def bruck_buffers(ranks: int, radix: int = 2) -> Iterator[list[list[int]]]:
     def laid_out(slot: IntArray) -> list[list[int]]:
         buffers = np.empty((ranks, ranks), dtype=np.intp)
         buffers[place, slot] = np.arange(len(place))
-        return [[int(block) for block in row] for row in buffers]
+        rows: list[list[int]] = buffers.tolist()
+        return rows
 
     yield laid_out(target)
     yield laid_out((target - place) % ranks)
@@ -254,8 +255,8 @@ def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule
     if tie not in ("up", "split"):
         raise ValueError(f"tie {tie!r}: must be 'up' or 'split'")
     check_size(f"a relay on a ring of {ranks} ranks", sum(_hops(ranks)), MOST_BLOCKS, "messages of one rank")
-    blocks, way = _ways(ranks, tie)
-    distance = way * blocks.target % ranks
+    blocks, direction = _directions(ranks, tie)
+    distance = direction * blocks.target % ranks
     farthest = ranks // 2
     if bundled:
         turns = [(hop, np.flatnonzero(distance > hop)) for hop in range(farthest)]
@@ -263,21 +264,21 @@ def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule
         turns = [(hop, np.flatnonzero(distance == d)) for d in range(1, farthest + 1) for hop in range(d)]
     steps = []
     for hop, block in turns:
-        steps.append(Step.of(way[block] * hop % ranks, way[block] * (hop + 1) % ranks, block))
+        steps.append(Step.of(direction[block] * hop % ranks, direction[block] * (hop + 1) % ranks, block))
     return Orbit(Schedule.from_steps(blocks, steps), Lattice((ranks,)), number=by_pairs(ranks))
 
 
-def _ways(ranks: int, tie: str) -> tuple[Blocks, IntArray]:
-    """Rank 0's blocks, that to the antipode halved if the tie is split, and 1 or -1 for the way each goes."""
+def _directions(ranks: int, tie: str) -> tuple[Blocks, IntArray]:
+    """Rank 0's blocks, that to the antipode halved if the tie is split, and 1 or -1 for the direction of each."""
     blocks = blocks_of(ranks)
-    way = np.where(2 * blocks.target <= ranks, 1, -1)
+    direction = np.where(2 * blocks.target <= ranks, 1, -1)
     if tie == "up" or ranks % 2:
-        return blocks, way
+        return blocks, direction
     numerators = np.full(ranks + 1, 2)
     numerators[[ranks // 2, ranks]] = 1
     target = np.append(blocks.target, ranks // 2)
     halved = Blocks(ranks, Fractions(numerators, 2 * ranks), np.zeros_like(target), target, ())
-    return halved, np.append(way, -1)
+    return halved, np.append(direction, -1)
 
 
 @closed_form("N // 2", "(N // 2) * ((N + 1) // 2) / N")

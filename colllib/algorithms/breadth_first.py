@@ -52,13 +52,13 @@ def on_connected_ranks(topology: Topology) -> str | None:
 @lru_cache(maxsize=64)
 def _apart(topology: Topology) -> str | None:
     """Two ranks of which the first cannot reach the second."""
-    for ends, turned in (
-        ((topology.link_src, topology.link_dst), False),
-        ((topology.link_dst, topology.link_src), True),
-    ):
-        away = _hops_to(*ends, topology.ranks, np.zeros(1, dtype=np.intp))[0]
-        for rank in np.flatnonzero(away < 0)[:1].tolist():
-            return f"0 to {rank}" if turned else f"{rank} to 0"
+    src, dst, zero = topology.link_src, topology.link_dst, np.zeros(1, dtype=np.intp)
+    to_zero = _hops_to(src, dst, topology.ranks, zero)[0]
+    if (to_zero < 0).any():
+        return f"{(to_zero < 0).argmax()} to 0"
+    from_zero = _hops_to(dst, src, topology.ranks, zero)[0]
+    if (from_zero < 0).any():
+        return f"0 to {(from_zero < 0).argmax()}"
     return None
 
 
@@ -75,9 +75,9 @@ def _slots(key: IntArray, value: IntArray, size: int) -> IntArray:
     key, value = np.divmod(pair, size)
     first = np.searchsorted(key, np.arange(size))
     place = np.arange(len(key)) - first[key]
-    found = np.full((size, int(place.max(initial=-1)) + 1), -1, dtype=np.intp)
-    found[key, place] = value
-    return found
+    table = np.full((size, int(place.max(initial=-1)) + 1), -1, dtype=np.intp)
+    table[key, place] = value
+    return table
 
 
 # -- one receiver, one step ----------------------------------------------------------------------
@@ -126,10 +126,10 @@ class Transport:
         >>> Transport((0b011, 0b110), (1, 1), (1, 1, 1)).divided(3, 2)
         [[2, 1, 0], [0, 1, 2]]
         """
-        found = self._divided(pieces, [load * width for width in self.capacity])
-        if isinstance(found, int):
+        division = self._divided(pieces, [load * width for width in self.capacity])
+        if isinstance(division, int):
             raise ValueError(f"load {load}: {pieces} pieces of each shard need {self.least_load()[0] * pieces}")
-        return found
+        return division
 
     def _divided(self, pieces: int, room: list[int]) -> list[list[int]] | int:
         """A division of all pieces over links with so much room, or the mask of a set of links that has too little."""
@@ -142,14 +142,14 @@ class Transport:
                 room[k] -= taken
                 left -= taken
             while left:
-                moved = self._make_room(i, left, flow, room)
-                if moved < 0:
-                    return ~moved
-                left -= moved
+                amount = self._make_room(i, left, flow, room)
+                if amount < 0:
+                    return ~amount
+                left -= amount
         return flow
 
     def _make_room(self, i: int, left: int, flow: list[list[int]], room: list[int]) -> int:
-        """Move other classes' pieces along a shortest way to a link with room; else the complement of what is full."""
+        """Move other classes' pieces along a shortest path to a link with room; else the complement of what is full."""
         reached = self.links[i]
         came: dict[int, tuple[int, int]] = dict.fromkeys(_bits(reached), (i, -1))
         for k in (queue := list(came)):
@@ -162,13 +162,13 @@ class Transport:
                     queue += _bits(new)
         else:
             return ~reached
-        way, amount, end = [], min(left, room[k]), k
+        path, amount, end = [], min(left, room[k]), k
         while k >= 0:
             j, before = came[k]
-            way.append((j, before, k))
+            path.append((j, before, k))
             amount = min(amount, flow[j][before]) if before >= 0 else amount
             k = before
-        for j, before, k in way:
+        for j, before, k in path:
             flow[j][k] += amount
             if before >= 0:
                 flow[j][before] -= amount
@@ -235,15 +235,15 @@ class BreadthFirst:
             raise ValueError(f"breadth-first {why}")
 
     @cached_property
-    def moved(self) -> Lattice | None:
+    def symmetry(self) -> Lattice | None:
         """The lattice, a ring where none is named, whose shifts take every link to a link; None if there is none."""
         lattice = self.topology.lattice or Lattice((self.topology.ranks,))
         if self.each or not lattice.wraps or lattice.ranks != self.topology.ranks:
             return None
-        known = self._wires(self.topology.link_src, self.topology.link_dst)
+        links = _sorted_links(self.topology, *self._ends)
         for stride in lattice.strides:
-            ends = (LatticeGroup.of(lattice).image(end, stride % lattice.ranks) for end in self._ends)
-            if not (self._wires(*ends) == known).all():
+            images = (LatticeGroup.of(lattice).image(end, stride % lattice.ranks) for end in self._ends)
+            if not np.array_equal(_sorted_links(self.topology, *images), links):
                 return None
         return lattice
 
@@ -251,14 +251,10 @@ class BreadthFirst:
     def _ends(self) -> tuple[IntArray, IntArray]:
         return self.topology.link_src, self.topology.link_dst
 
-    def _wires(self, src: IntArray, dst: IntArray) -> IntArray:
-        rows = np.stack((src * self.topology.ranks + dst, self.topology.tier))
-        return rows[:, np.lexsort(rows)]
-
     @cached_property
     def receivers(self) -> IntArray:
         """The ranks whose problems are solved, shape (R,)."""
-        return np.arange(self.topology.ranks if self.moved is None else 1)
+        return np.arange(self.topology.ranks if self.symmetry is None else 1)
 
     @cached_property
     def near(self) -> IntArray:
@@ -275,9 +271,9 @@ class BreadthFirst:
         pair, place = np.unique(dst[others] * ranks + src[others], return_inverse=True)
         width = counted(place, np.asarray(speed.numerators)[others], len(pair))
         unit = gcd(*width.tolist()) or 1
-        found = np.zeros(self.near.shape, dtype=width.dtype)
-        found[self.near >= 0] = width // unit
-        return found, Fraction(unit, speed.denominator)
+        of_places = np.zeros(self.near.shape, dtype=width.dtype)
+        of_places[self.near >= 0] = width // unit
+        return of_places, Fraction(unit, speed.denominator)
 
     @cached_property
     def _rows(self) -> IntArray:
@@ -293,9 +289,9 @@ class BreadthFirst:
     @cached_property
     def layers(self) -> tuple[_Layer, ...]:
         """The steps, as many as the diameter."""
-        ranks, own = self.topology.ranks, self.hops[: len(self.receivers)]
-        order = np.argsort(own.ravel(), kind="stable")
-        first = np.cumsum(np.bincount(own.ravel()))
+        ranks, to_receivers = self.topology.ranks, self.hops[: len(self.receivers)]
+        order = np.argsort(to_receivers.ravel(), kind="stable")
+        first = np.cumsum(np.bincount(to_receivers.ravel()))
         return tuple(
             self._layer(t, *np.divmod(order[start:end], ranks)) for t, (start, end) in enumerate(pairwise(first), 1)
         )
@@ -318,8 +314,8 @@ class BreadthFirst:
         place: dict[Transport, int] = {}
         for receiver, a, b in zip(self.receivers, start, start[1:], strict=False):
             parts = (links[a:b], owners[a:b], self.widths[0][receiver])
-            same = Transport(*(tuple(part.tolist()) for part in parts))
-            problem.append(place.setdefault(same, len(place)) if a < b else -1)
+            transport = Transport(*(tuple(part.tolist()) for part in parts))
+            problem.append(place.setdefault(transport, len(place)) if a < b else -1)
         kind = np.min_scalar_type(ranks)
         count = np.bincount(row, minlength=len(self.receivers))
         return _Layer(owner.astype(kind), count, problem, tuple(place))
@@ -333,7 +329,7 @@ class BreadthFirst:
     def transport(self, receiver: int, t: int) -> Transport | None:
         """The problem of one receiver in step t = 1, 2, ..., None if no owner is so far away."""
         layer = self.layers[t - 1]
-        problem = layer.problem[receiver if self.moved is None else 0]
+        problem = layer.problem[receiver if self.symmetry is None else 0]
         return None if problem < 0 else layer.transports[problem]
 
     def linear_program(self, receiver: int, t: int) -> Fraction:
@@ -344,7 +340,7 @@ class BreadthFirst:
         from scipy.optimize import linprog
         from scipy.sparse import coo_array
 
-        receiver = receiver if self.moved is None else 0
+        receiver = receiver if self.symmetry is None else 0
         row_of = {rank: row for row, rank in enumerate(self._rows.tolist())}
         owners = np.flatnonzero(self.hops[row_of[receiver]] == t)
         links = [(k, w) for k, w in enumerate(self.near[receiver].tolist()) if w >= 0]
@@ -354,12 +350,12 @@ class BreadthFirst:
         load = len(pairs)  # the variable behind all amounts
         rows, columns = np.r_[link, np.arange(len(links))], np.r_[amount, np.full(len(links), load)]
         busy = coo_array((np.r_[np.ones(load), -width[: len(links)]], (rows, columns)), (len(links), load + 1))
-        whole = coo_array((np.ones(load), (owner, amount)), (len(owners), load + 1))
+        complete = coo_array((np.ones(load), (owner, amount)), (len(owners), load + 1))
         least = np.r_[np.zeros(load), 1.0]
-        limits = busy.toarray(), np.zeros(len(links)), whole.toarray(), np.ones(len(owners))
-        found = linprog(least, *limits)
-        assert found.fun is not None
-        return Fraction(found.fun).limit_denominator(int(width.sum()))
+        limits = busy.toarray(), np.zeros(len(links)), complete.toarray(), np.ones(len(owners))
+        solution = linprog(least, *limits)
+        assert solution.fun is not None
+        return Fraction(solution.fun).limit_denominator(int(width.sum()))
 
     @cached_property
     def pieces(self) -> int:
@@ -381,8 +377,8 @@ class BreadthFirst:
 
     def _n_beta(self, pieces: int) -> Fraction:
         """What the busiest of equal links of BW carry if every shard is in so many pieces."""
-        whole = sum(ceil(pieces * max(layer.loads)) for layer in self.layers)
-        return Fraction(whole, pieces * self.topology.ranks)
+        load = sum(ceil(pieces * max(layer.loads)) for layer in self.layers)
+        return Fraction(load, pieces * self.topology.ranks)
 
     def cost(self, pieces: int) -> Cost:
         """The cost in at most so many pieces, where all links have BW."""
@@ -402,14 +398,14 @@ class BreadthFirst:
             piece = np.tile(np.arange(pieces), len(layer.owner))
             return np.repeat(neighbor, count), np.repeat(self.receivers, layer.count * pieces), owner, piece
 
-        if self.moved is None:
+        if self.symmetry is None:
 
-            def whole(t: int) -> Step:
+            def of_all_receivers(t: int) -> Step:
                 src, dst, owner, piece = step(t)
                 return Step.of(src, dst, owner * pieces + piece)
 
-            return Schedule(shards(ranks, pieces), len(self.layers), whole)
-        group = LatticeGroup.of(self.moved)
+            return Schedule(shards(ranks, pieces), len(self.layers), of_all_receivers)
+        group = LatticeGroup.of(self.symmetry)
 
         def of_rank_0(t: int) -> Step:
             src, dst, owner, piece = step(t)
@@ -417,25 +413,25 @@ class BreadthFirst:
             return Step.of(group.image(src, back), group.image(dst, back), piece)
 
         one = Schedule.from_steps(from_root(ranks, pieces), [of_rank_0(t) for t in range(len(self.layers))])
-        return Orbit(scaled(one, Fraction(1, ranks)), self.moved, number=_numbering(pieces))
+        return Orbit(scaled(one, Fraction(1, ranks)), self.symmetry, number=_numbering(pieces))
 
     def _runs(self, layer: _Layer, pieces: int) -> tuple[IntArray, IntArray]:
         """For the pieces of a layer in order: runs of those that come from one neighbor, and how many each has."""
         load = ceil(max(layer.loads) * pieces)
-        found = []
+        runs = []
         for transport in layer.transports:
             table = np.array(transport.divided(pieces, load), dtype=np.intp)
             filled = table > 0
-            found.append((np.nonzero(filled)[1], table[filled]))
+            runs.append((np.nonzero(filled)[1], table[filled]))
         used = [(r, problem) for r, problem in enumerate(layer.problem) if problem >= 0]
-        row = np.repeat(self.receivers[[r for r, _ in used]], [len(found[problem][0]) for _, problem in used])
-        place, count = (np.concatenate([found[problem][part] for _, problem in used]) for part in (0, 1))
+        row = np.repeat(self.receivers[[r for r, _ in used]], [len(runs[problem][0]) for _, problem in used])
+        place, count = (np.concatenate([runs[problem][part] for _, problem in used]) for part in (0, 1))
         return self.near[row, place], count
 
 
 @lru_cache(maxsize=64)
 def _numbering(pieces: int) -> Callable[[IntArray, IntArray], IntArray]:
-    """The same function each time: orbits of equal moves and numbers can follow one another."""
+    """The same function each time: orbits of equal lattices and numbers can follow one another."""
     return lambda piece, owner: owner * pieces + piece
 
 
@@ -454,12 +450,17 @@ def breadth_first(topology: Topology) -> BreadthFirst:
     return BreadthFirst(topology)
 
 
+def _sorted_links(topology: Topology, src: IntArray, dst: IntArray) -> IntArray:
+    """The pairs of ranks between which links lead, and the links' tiers, in an order that only depends on these."""
+    rows = np.stack((src * topology.ranks + dst, topology.tier))
+    return rows[:, np.lexsort(rows)]
+
+
 def _turned(topology: Topology) -> Topology:
     """The network with its links turned round, which is itself where each link has an opposite one."""
-    ends = topology.link_src, topology.link_dst
-    there, back = (np.stack((a * topology.ranks + b, topology.tier)) for a, b in (ends, ends[::-1]))
-    same = (there[:, np.lexsort(there)] == back[:, np.lexsort(back)]).all()
-    return topology if same else transposed(topology)
+    src, dst = topology.link_src, topology.link_dst
+    undirected = np.array_equal(_sorted_links(topology, src, dst), _sorted_links(topology, dst, src))
+    return topology if undirected else transposed(topology)
 
 
 def all_gather(topology: Topology, pieces: int = 0) -> Schedule:
@@ -506,17 +507,15 @@ def all_reduce(topology: Topology, pieces: int = 0) -> Schedule:
 
 
 def broadcast(topology: Topology, root: int = 0) -> Schedule:
-    """The root's vector takes all shortest ways, and what a rank receives is divided among its links by their width.
+    """The root's vector takes all shortest paths, and what a rank receives is divided among its links by their width.
 
     >>> from colllib.execution import execute
     >>> from colllib.topology.expression import find
     >>> execute(broadcast(find("hypercube:3")), find("hypercube:3")).cost
     Cost(n_alpha=3, n_beta=11/6)
     """
-    if (why := on_connected_ranks(topology)) is not None:
-        raise ValueError(f"breadth-first {why}")
-    check_rank("root", root, topology.ranks)
     plan = breadth_first(topology)
+    check_rank("root", root, topology.ranks)
     away = _hops_to(topology.link_dst, topology.link_src, topology.ranks, np.array([root]))[0]
     width = np.where((plan.near >= 0) & (away[plan.near] == away[:, None] - 1), plan.widths[0], 0)
     total = width.sum(axis=1)

@@ -92,8 +92,8 @@ def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
         trees.down_colored(tree, color, broadcast(ranks, segments))
         for tree, color in zip(pair, trees.two_colors(*pair), strict=True)
     ]
-    whole = side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
-    return placed(whole, ((np.arange(ranks) + root) % ranks).tolist())
+    schedule = side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
+    return placed(schedule, ((np.arange(ranks) + root) % ranks).tolist())
 
 
 def _below_root(ranks: int) -> tuple[IntArray, IntArray]:
@@ -123,9 +123,7 @@ def two_tree_fill(ranks: int) -> int:
     >>> [two_tree_fill(n) for n in (2, 3, 5, 9, 17)]
     [2, 4, 5, 7, 9]
     """
-    pair = _below_root(ranks)
-    colors = trees.two_colors(*pair)
-    return max(int(trees.first_arrivals(tree, color).max()) for tree, color in zip(pair, colors, strict=True))
+    return trees.fill_rounds(*_below_root(ranks))
 
 
 def scatter_allgather(ranks: int, *, root: int = 0) -> Schedule:

@@ -53,16 +53,16 @@ def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[
     """
     if turn not in TURNS:
         raise ValueError(f"turn {turn!r}: must be one of {', '.join(TURNS)}")
-    found: list[int] = []
+    order: list[int] = []
     for number, first in enumerate(range(0, topology.ranks, topology.in_box)):
         size = min(topology.in_box, topology.ranks - first)
         inside = [first + (channel + place) % size for place in range(size)]
-        found += inside[::-1] if turn == "alternate" and number % 2 else inside
-    return found
+        order += inside[::-1] if turn == "alternate" and number % 2 else inside
+    return order
 
 
 def _places(topology: Topology, channels: int, messages: int, most: int) -> range:
-    """At which places in the box the channels enter, each with so many messages: all, or every so manieth."""
+    """At which places in the box the channels enter, evenly spaced, each with so many messages."""
     count = channels or topology.in_box
     if not is_whole(count) or count < 1 or topology.in_box % count:
         raise ValueError(f"channels = {channels!r}: must divide the {topology.in_box} ranks of a box")
@@ -79,52 +79,52 @@ def _around(topology: Topology, channels: int, turn: str, *rings: Callable[[int]
             block: IntArray = move % size * ranks + move // size * size + place
             return block
 
-        # one ring, moved: from box to box, and in all boxes from place to place
-        seeds = (_turned(cast(Orbit, ring(ranks)).seed, size) for ring in rings)
-        moved: list[Schedule] = [Orbit(seed, Lattice((size, ranks // size)), number=number) for seed in seeds]
-        return reduce(in_sequence, moved)
-    whole = reduce(in_sequence, (ring(ranks) for ring in rings))
-    places = _places(topology, channels, whole.num_messages, MOST_MESSAGES)
+        # one ring and its images: from box to box, and in all boxes from place to place
+        seeds = (_rotated_copies(cast(Orbit, ring(ranks)).seed, size) for ring in rings)
+        orbits: list[Schedule] = [Orbit(seed, Lattice((size, ranks // size)), number=number) for seed in seeds]
+        return reduce(in_sequence, orbits)
+    schedule = reduce(in_sequence, (ring(ranks) for ring in rings))
+    places = _places(topology, channels, schedule.num_messages, MOST_MESSAGES)
     orders = [ring_order(topology, place, turn) for place in places]
-    return _in_channels(scaled(whole, Fraction(1, len(orders))), orders)
+    return _in_channels(scaled(schedule, Fraction(1, len(orders))), orders)
 
 
-def _turned(seed: Schedule, count: int) -> Schedule:
+def _rotated_copies(seed: Schedule, count: int) -> Schedule:
     """A schedule of one block and its copies on the next ranks, side by side, each with an equal part of the message.
 
     `side_by_side` of `placed` would do, and would keep two arrays of all ranks for every copy.
     """
     ranks = seed.ranks
 
-    def turned(who: IntArray) -> IntArray:  # a group is that of all ranks, wherever it is turned
-        return np.where(who < ranks, (who + np.arange(count)) % ranks, who)
+    def rotated(values: IntArray) -> IntArray:  # a group is that of all ranks, however it is rotated
+        return np.where(values < ranks, (values + np.arange(count)) % ranks, values)
 
     old = seed.blocks
     share = Fractions.equal(count, old.share[0])
-    blocks = Blocks(ranks, share, turned(old.source), turned(old.target), old.groups)
+    blocks = Blocks(ranks, share, rotated(old.source), rotated(old.target), old.groups)
 
     def step(t: int) -> Step:
-        one = seed.step(t)
-        turn = (np.arange(count) - one.src[:, None]) % count  # by place in the box: in all steps the same routes
-        src, dst = ((who[:, None] + turn).ravel() % ranks for who in (one.src, one.dst))
-        return Step(src, dst, turn.ravel(), np.repeat(one.add, count))
+        seed_step = seed.step(t)
+        shift = (np.arange(count) - seed_step.src[:, None]) % count  # by place in the box: in all steps the same routes
+        src, dst = ((end[:, None] + shift).ravel() % ranks for end in (seed_step.src, seed_step.dst))
+        return Step(src, dst, shift.ravel(), np.repeat(seed_step.add, count))
 
     return Schedule(blocks, seed.num_steps, step)
 
 
 def _in_channels(schedule: Schedule, orders: list[list[int]]) -> Schedule:
     """`side_by_side` of the schedule `placed` in each order, whose steps share arrays where the schedule's do."""
-    whole = side_by_side(*(placed(schedule, order) for order in orders))
-    where, first = np.array(orders), len(schedule.blocks) * np.arange(len(orders))[:, None]
+    parallel = side_by_side(*(placed(schedule, order) for order in orders))
+    rank_at, first = np.array(orders), len(schedule.blocks) * np.arange(len(orders))[:, None]
     last: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []  # routes are found once for the same arrays
 
     def step(t: int) -> Step:
-        one = schedule.step(t)
-        if not last or last[0][0] is not one.src or last[0][1] is not one.dst:
-            last[:] = [(one.src, one.dst, where[:, one.src].ravel(), where[:, one.dst].ravel())]
-        return Step(*last[0][2:], (one.block + first).ravel(), np.tile(one.add, len(orders)))
+        inner = schedule.step(t)
+        if not last or last[0][0] is not inner.src or last[0][1] is not inner.dst:
+            last[:] = [(inner.src, inner.dst, rank_at[:, inner.src].ravel(), rank_at[:, inner.dst].ravel())]
+        return Step(*last[0][2:], (inner.block + first).ravel(), np.tile(inner.add, len(orders)))
 
-    return replace(whole, step=step)
+    return replace(parallel, step=step)
 
 
 def all_reduce(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
@@ -205,8 +205,8 @@ def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedul
     both = zip(over_boxes, trees.two_colors(*over_boxes), strict=True)
     pair, colors = zip(*(_with_chains(topology, number, *tree) for number, tree in enumerate(both)), strict=True)
     down = allreduce.two_trees_down(pair, segments, colors)
-    whole = _in_channels(scaled(down, Fraction(1, len(places))), [ring_order(topology, place) for place in places])
-    return in_sequence(reversed_in_time(whole), whole)
+    schedule = _in_channels(scaled(down, Fraction(1, len(places))), [ring_order(topology, place) for place in places])
+    return in_sequence(reversed_in_time(schedule), schedule)
 
 
 def _with_chains(topology: Topology, number: int, over_boxes: IntArray, color: IntArray) -> tuple[IntArray, IntArray]:

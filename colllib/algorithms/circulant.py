@@ -25,10 +25,10 @@ def skips(ranks: int) -> list[int]:
     [1, 2, 3, 6, 12]
     """
     check_ranks(ranks)
-    found = [ranks]
-    while found[0] > 1:
-        found.insert(0, -(-found[0] // 2))
-    return found
+    halvings = [ranks]
+    while halvings[0] > 1:
+        halvings.insert(0, -(-halvings[0] // 2))
+    return halvings
 
 
 def first_segments(ranks: int) -> list[int]:
@@ -89,22 +89,22 @@ def _row(skip: list[int], first: int, rank: int) -> list[int]:
     q = len(skip) - 1
     end = skip[-1] + rank  # one turn ahead, so that all who can have sent to it lie below
     reach = [end - distance for distance in skip] + [-1]
-    found: list[int] = []
+    rounds: list[int] = []
 
     def search(at: int, below: int, largest: int) -> None:
         for k in range(largest, -1, -1):
             place = at + skip[k]
-            if k == first or k in found or place > reach[len(found)] or place >= below:
+            if k == first or k in rounds or place > reach[len(rounds)] or place >= below:
                 continue
-            if place <= reach[len(found) + 1]:
+            if place <= reach[len(rounds) + 1]:
                 search(place, below, k - 1)
-            if at > reach[len(found) + 1]:
+            if at > reach[len(rounds) + 1]:
                 return
             below = place
-            found.append(k)
+            rounds.append(k)
 
     search(0, 2 * skip[-1], q)
-    return [first if k == q else k - q for k in found]
+    return [first if k == q else k - q for k in rounds]
 
 
 def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:

@@ -53,24 +53,24 @@ def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
     leaving, entering = _Lists.of(src, graph.ranks), _Lists.of(dst, graph.ranks)
     blocks = shards(len(src), pieces)
 
+    def first_step() -> Step:
+        link, after = leaving.places_of(dst)
+        other = link != after
+        link, after = (np.repeat(part[other], pieces) for part in (link, after))
+        piece = np.arange(len(link)) % pieces
+        return Step.of(link, after, link * pieces + piece)
+
     def step(t: int) -> Step:
         if t == 0:
-            link, following = leaving.each(dst)
-            owner, after = link, following
-        else:
-            before = base.step(t - 1)
-            taken = _taking_turns(before.src * graph.ranks + before.dst, src * graph.ranks + dst)
-            message, owner = entering.each(before.block // pieces)
-            again, after = leaving.each(before.dst[message])
-            message, owner = message[again], owner[again]
-            link, piece = taken[message], before.block[message] % pieces
+            return first_step()
+        before = base.step(t - 1)
+        taken = _taking_turns(before.src * graph.ranks + before.dst, src * graph.ranks + dst)
+        message, owner = entering.places_of(before.block // pieces)
+        again, after = leaving.places_of(before.dst[message])
+        message, owner = message[again], owner[again]
         other = owner != after
-        link, after, owner = link[other], after[other], owner[other]
-        if t == 0:
-            every = np.tile(np.arange(pieces), len(link))
-            link, after, owner = (np.repeat(part, pieces) for part in (link, after, owner))
-            return Step.of(link, after, owner * pieces + every)
-        return Step.of(link, after, owner * pieces + piece[other])
+        message, owner, after = message[other], owner[other], after[other]
+        return Step.of(taken[message], after, owner * pieces + before.block[message] % pieces)
 
     return Schedule(blocks, base.num_steps + 1, step)
 
@@ -107,20 +107,21 @@ def degree_expansion(schedule: Schedule, graph: Topology, times: int) -> Schedul
     def step(t: int) -> Step:
         if t < base.num_steps:
             before = base.step(t)
-            own, other = copies[:, None, None], copies[:, None]
-            block = np.broadcast_to(before.block + own * pieces, (times, times, len(before.block)))
-            sender, receiver = np.broadcast_arrays(before.src + own, before.dst + other)
+            from_copy, to_copy = copies[:, None, None], copies[:, None]
+            block = np.broadcast_to(before.block + from_copy * pieces, (times, times, len(before.block)))
+            sender, receiver = np.broadcast_arrays(before.src + from_copy, before.dst + to_copy)
             return Step.of(sender.ravel(), receiver.ravel(), block.ravel())
-        rank, link = into.each(np.arange(ranks))
+        rank, link = into.places_of(np.arange(ranks))
         place = np.arange(len(rank)) - (np.cumsum(into.count) - into.count)[rank]
         # part a d + k of a shard comes from copy a over link k
         part = (place + into.count[rank] * np.arange(times)[:, None]).ravel()
         sender, receiver = (src[link] + copies[:, None]).ravel(), np.tile(rank, times)
-        held, wanted = (grid.ravel() for grid in np.meshgrid(copies, copies))
-        held, wanted = held[held != wanted, None, None], wanted[held != wanted, None, None]
+        owner_copy, other_copy = (grid.ravel() for grid in np.meshgrid(copies, copies))
+        different = owner_copy != other_copy
+        owner_copy, other_copy = owner_copy[different, None, None], other_copy[different, None, None]
         some = np.arange(pieces // parts)
-        block = (receiver[:, None] + held) * pieces + part[:, None] * len(some) + some
-        src_of, dst_of = np.broadcast_arrays(sender[:, None], receiver[:, None] + wanted, block)[:2]
+        block = (receiver[:, None] + owner_copy) * pieces + part[:, None] * len(some) + some
+        src_of, dst_of = np.broadcast_arrays(sender[:, None], receiver[:, None] + other_copy, block)[:2]
         return Step.of(src_of.ravel(), dst_of.ravel(), block.ravel())
 
     return Schedule(shards(ranks * times, pieces), base.num_steps + (times > 1), step)
@@ -148,18 +149,18 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
     if not schedules:
         raise ValueError("no schedule given: a product needs at least one factor")
     ordered = [_in_order(schedule) for schedule in schedules]
-    pieces = lcm(*(each for _, each in ordered))
-    factors = [split(one, pieces // each) for one, each in ordered]
-    sizes, count = [one.ranks for one in factors], len(factors)
+    pieces = lcm(*(count for _, count in ordered))
+    factors = [split(factor, pieces // count) for factor, count in ordered]
+    sizes, count = [factor.ranks for factor in factors], len(factors)
     strides = [prod(sizes[:axis]) for axis in range(count)]
     orders = [[(start + k) % count for k in range(count)] for start in range(count)]
     blocks = shards(prod(sizes), count * pieces)
 
     def places(axes: Sequence[int]) -> IntArray:
-        found = np.zeros(1, dtype=np.intp)
+        ranks = np.zeros(1, dtype=np.intp)
         for axis in axes:
-            found = (found[:, None] + np.arange(sizes[axis]) * strides[axis]).ravel()
-        return found
+            ranks = (ranks[:, None] + np.arange(sizes[axis]) * strides[axis]).ravel()
+        return ranks
 
     def of_copy(copy: int, t: int) -> Step:
         order = orders[copy]
@@ -168,19 +169,19 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
             t -= factors[order[done]].num_steps
             done += 1
         axis = order[done]
-        here, stride = factors[axis].step(t), strides[axis]
-        held, beside = places(order[:done]), places(order[done + 1 :])
-        line = (held[:, None] + beside)[:, None, :, None]  # by what was done, whose shard, what is not done, message
-        whose = (held[:, None] + beside)[None, :, :, None]
-        owner = here.block // pieces * stride + whose
-        block = owner * (count * pieces) + copy * pieces + here.block % pieces
-        parts = np.broadcast_arrays(here.src * stride + line, here.dst * stride + line, block)
+        inner, stride = factors[axis].step(t), strides[axis]
+        lines = places(order[:done])[:, None] + places(order[done + 1 :])
+        # four axes: lines by what was done, whose shard by what was done, both by what is not done, and messages
+        line, line_of_owner = lines[:, None, :, None], lines[None, :, :, None]
+        owner = inner.block // pieces * stride + line_of_owner
+        block = owner * (count * pieces) + copy * pieces + inner.block % pieces
+        parts = np.broadcast_arrays(inner.src * stride + line, inner.dst * stride + line, block)
         return Step.of(*(part.ravel() for part in parts))
 
     def step(t: int) -> Step:
         return Step.joined([of_copy(copy, t) for copy in range(count)])
 
-    return Schedule(blocks, sum(one.num_steps for one in factors), step)
+    return Schedule(blocks, sum(factor.num_steps for factor in factors), step)
 
 
 def reduce_scatter(schedule: Schedule, graph: Topology) -> Schedule:
@@ -206,7 +207,7 @@ def reduce_scatter(schedule: Schedule, graph: Topology) -> Schedule:
 
 
 def bidirectional(schedule: Schedule, graph: Topology) -> Schedule:
-    """The all-gather on the graph and its transpose together: half of every shard goes the old ways, half their image.
+    """The all-gather on the graph and its transpose together: half of a shard takes the old paths, half their images.
 
     Args and errors as for `reduce_scatter`.
 
@@ -221,8 +222,8 @@ def bidirectional(schedule: Schedule, graph: Topology) -> Schedule:
     Cost(n_alpha=3, n_beta=7/16)
     """
     ordered, pieces = _in_order(schedule, graph)
-    halves, there = split(ordered, 2), _reversal(graph)
-    image = _renamed(halves, np.argsort(there))
+    halves, permutation = split(ordered, 2), _reversal(graph)
+    image = _renamed(halves, np.argsort(permutation))
 
     def step(t: int) -> Step:
         parts = (part.step(t) for part in (halves, image))
@@ -232,21 +233,21 @@ def bidirectional(schedule: Schedule, graph: Topology) -> Schedule:
 
 
 def _reversal(graph: Topology) -> IntArray:
-    there = reversal(graph)
-    if there is None:
+    permutation = reversal(graph)
+    if permutation is None:
         raise ValueError(
             f"{graph.name} is not isomorphic to its transpose: reverse an all-gather on transpose({graph.name})"
         )
-    return there
+    return permutation
 
 
-def _renamed(schedule: Schedule, there: IntArray) -> Schedule:
+def _renamed(schedule: Schedule, permutation: IntArray) -> Schedule:
     """An all-gather in order, each rank with its shard in the place of another."""
     pieces = len(schedule.blocks) // schedule.ranks
 
     def step(t: int) -> Step:
         src, dst, block, add = schedule.step(t)
-        return Step(there[src], there[dst], there[block // pieces] * pieces + block % pieces, add)
+        return Step(permutation[src], permutation[dst], permutation[block // pieces] * pieces + block % pieces, add)
 
     return Schedule(schedule.blocks, schedule.num_steps, step)
 
@@ -263,25 +264,23 @@ class _Lists:
         """By keys 0..size-1, shape (n,)."""
         return cls(np.bincount(key, minlength=size), np.argsort(key, kind="stable"))
 
-    def each(self, wanted: IntArray) -> tuple[IntArray, IntArray]:
-        """For every wanted key in turn all its places: which one of the wanted, and the place."""
-        count = self.count[wanted]
-        which = np.repeat(np.arange(len(wanted)), count)
-        return which, self.place[
-            np.arange(len(which)) + np.repeat(self.first[wanted] - np.cumsum(count) + count, count)
-        ]
+    def places_of(self, keys: IntArray) -> tuple[IntArray, IntArray]:
+        """For every key in turn all its places: which one of the keys, and the place."""
+        count = self.count[keys]
+        which = np.repeat(np.arange(len(keys)), count)
+        return which, self.place[np.arange(len(which)) + np.repeat(self.first[keys] - np.cumsum(count) + count, count)]
 
 
-def _taking_turns(wanted: IntArray, links: IntArray) -> IntArray:
+def _taking_turns(keys: IntArray, links: IntArray) -> IntArray:
     """A link for every message, by the keys of both; links of equal keys take turns."""
-    order = np.argsort(wanted, kind="stable")
-    key = wanted[order]
+    order = np.argsort(keys, kind="stable")
+    key = keys[order]
     turn = np.arange(len(key)) - np.searchsorted(key, key)
     by_key = np.argsort(links, kind="stable")
     first, end = (np.searchsorted(links, key, side=side, sorter=by_key) for side in ("left", "right"))
-    found = np.empty(len(key), dtype=np.intp)
-    found[order] = by_key[first + turn % (end - first)]
-    return found
+    link = np.empty(len(key), dtype=np.intp)
+    link[order] = by_key[first + turn % (end - first)]
+    return link
 
 
 def _in_order(schedule: Schedule, graph: Topology | None = None) -> tuple[Schedule, int]:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from colllib.algorithms.breadth_first import on_connected_ranks
 from colllib.exact import Fractions, IntArray
-from colllib.graphs.measures import distances
 from colllib.limits import TooLarge, check_size
 from colllib.primitives import Blocks
 from colllib.schedule import Schedule, Step
 from colllib.topology.base import Topology
+from colllib.topology.cuts import distances
 
 MOST_VARIABLES = 2**14  # sources times links times steps
 MOST_PIECES = 5000  # of a block
@@ -53,11 +53,11 @@ def all_to_all(topology: Topology, steps: int = 0) -> Schedule:
         raise ValueError(f"all-to-all flow on {topology.name}: {steps} steps are fewer than its diameter {hops.max()}")
     amounts = _amounts(topology, hops, steps)
     pieces = _pieces(amounts, topology.name)
-    whole = np.rint(amounts * pieces).astype(np.intp)
+    piece_counts = np.rint(amounts * pieces).astype(np.intp)
     messages = [
         (t, int(topology.link_src[link]), int(topology.link_dst[link]), (source * ranks + target) * pieces + piece)
         for source in range(ranks)
-        for target, piece, path in _paths(topology, source, whole[source], pieces)
+        for target, piece, path in _paths(topology, source, piece_counts[source], pieces)
         for t, link in path
     ]
     when, src, dst, block = np.array(sorted(messages), dtype=np.intp).reshape(-1, 4).T
@@ -72,45 +72,54 @@ def _blocks(ranks: int, pieces: int) -> Blocks:
 def _amounts(topology: Topology, hops: IntArray, steps: int) -> NDArray[np.float64]:
     """What each source's blocks put on each link in each step, in blocks; shape (N, T, links)."""
     from scipy.optimize import linprog
-    from scipy.sparse import block_diag, coo_array, csr_array, eye_array, hstack, kron, vstack
+    from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
 
     ranks, links = topology.ranks, topology.num_links
     check_size(f"all-to-all flow on {topology.name}", ranks * links * steps, MOST_VARIABLES, "variables")
-    every = np.arange(links)
-    out, into = (
-        csr_array((np.ones(links), (ends, every)), shape=(ranks, links))
-        for ends in (topology.link_src, topology.link_dst)
-    )
-    before = np.tril(np.ones((steps, steps)))
-    sent = kron(before, out) - kron(before - np.eye(steps), into)  # up to and with a step, less what came before it
-    gained = kron(np.ones((1, steps)), into - out)
-    others = [np.flatnonzero(np.arange(ranks) != source) for source in range(ranks)]
-    held = block_diag([sent.tocsr()[(kept + ranks * np.arange(steps)[:, None]).ravel()] for kept in others])
-    arrived = block_diag([gained.tocsr()[kept] for kept in others])
+    departed, arrived = _conservation(topology, steps)
     bandwidth = topology.bandwidth.as_floats()[:, None]
     width = coo_array(bandwidth / bandwidth.max(initial=1))  # a load is worth more than a hop
     loads = hstack([kron(np.ones((1, ranks)), eye_array(steps * links)), -kron(eye_array(steps), width)])
-    idle = coo_array((held.shape[0], steps)), coo_array((arrived.shape[0], steps))
+    idle = coo_array((departed.shape[0], steps)), coo_array((arrived.shape[0], steps))
     # no block returns to its source, and none is where it cannot be yet
     late = hops[:, None, topology.link_src] > np.arange(steps)[:, None]
     barred = late | (np.arange(ranks)[:, None, None] == topology.link_dst) | (topology.link_src == topology.link_dst)
     most = np.where(barred, 0, np.inf).ravel()
     limits: dict[str, Any] = {
-        "A_ub": vstack([loads, hstack([held, idle[0]])]).tocsr(),
-        "b_ub": np.zeros(loads.shape[0] + held.shape[0]),
+        "A_ub": vstack([loads, hstack([departed, idle[0]])]).tocsr(),
+        "b_ub": np.zeros(loads.shape[0] + departed.shape[0]),
         "A_eq": hstack([arrived, idle[1]]).tocsr(),
         "b_eq": np.ones(arrived.shape[0]),
         "bounds": [(0.0, value) for value in most.tolist()] + [(0.0, None)] * steps,
     }
-    done = linprog(
+    solution = linprog(
         np.r_[np.full(len(most), HOP), np.ones(steps)],
         **limits,
         method="highs-ds",
     )
-    if done.x is None:
-        raise ArithmeticError(f"all-to-all flow on {topology.name}: {done.message}")
-    found: NDArray[np.float64] = done.x[: len(most)].reshape(ranks, steps, links)
-    return found
+    if solution.x is None:
+        raise ArithmeticError(f"all-to-all flow on {topology.name}: {solution.message}")
+    amounts: NDArray[np.float64] = solution.x[: len(most)].reshape(ranks, steps, links)
+    return amounts
+
+
+def _conservation(topology: Topology, steps: int) -> tuple[Any, Any]:
+    """Rows for each source and other rank: what left it up to each step less what came before, and what stays there."""
+    from scipy.sparse import block_diag, csr_array, kron
+
+    ranks, links = topology.ranks, topology.num_links
+    every = np.arange(links)
+    out, into = (
+        csr_array((np.ones(links), (ends, every)), shape=(ranks, links))
+        for ends in (topology.link_src, topology.link_dst)
+    )
+    up_to = np.tril(np.ones((steps, steps)))
+    sent = (kron(up_to, out) - kron(up_to - np.eye(steps), into)).tocsr()
+    gained = kron(np.ones((1, steps)), into - out).tocsr()
+    others = [np.flatnonzero(np.arange(ranks) != source) for source in range(ranks)]
+    departed = block_diag([sent[(targets + ranks * np.arange(steps)[:, None]).ravel()] for targets in others])
+    arrived = block_diag([gained[targets] for targets in others])
+    return departed, arrived
 
 
 def _pieces(amounts: NDArray[np.float64], name: str) -> int:
@@ -131,20 +140,20 @@ def _paths(
     what a rank keeps, and what has been taken away, is what is left of the flow.
     """
     steps = len(left)
-    kept = np.zeros((steps + 1, topology.ranks), dtype=np.intp)  # at a rank when a step begins, until the next one
-    kept[0, source] = pieces * (topology.ranks - 1)
+    waiting = np.zeros((steps + 1, topology.ranks), dtype=np.intp)  # at a rank when a step begins, until the next one
+    waiting[0, source] = pieces * (topology.ranks - 1)
     for t in range(steps):
         leaving = np.bincount(topology.link_src, weights=left[t], minlength=topology.ranks).astype(np.intp)
         coming = np.bincount(topology.link_dst, weights=left[t], minlength=topology.ranks).astype(np.intp)
-        kept[t] -= leaving  # from here on what waits during the step
-        kept[t + 1] = kept[t] + coming
+        waiting[t] -= leaving  # from here on what waits during the step
+        waiting[t + 1] = waiting[t] + coming
     into = [np.flatnonzero(topology.link_dst == rank) for rank in range(topology.ranks)]
     for target in range(topology.ranks):
         for piece in range(pieces if target != source else 0):
             at, path = target, []
             for t in reversed(range(steps)):
-                if kept[t, at]:
-                    kept[t, at] -= 1
+                if waiting[t, at]:
+                    waiting[t, at] -= 1
                     continue
                 link = next(int(k) for k in into[at] if left[t, k])
                 left[t, link] -= 1

@@ -187,11 +187,11 @@ def _up_and_down(sizes: Sequence[int]) -> Schedule:
 def _tree_above(topology: Topology) -> IntArray | None:
     """For each place in a box the switches that join all boxes' ranks there, lowest first, shape (places, switches)."""
     assert topology.lattice is not None
-    dims, found = topology.lattice.dims, []
+    dims, switches = topology.lattice.dims, []
     for axis in (axis for axis in range(1, len(dims)) if dims[axis] > 1):
         joining = tier_switches(topology, axis).reshape(dims[0], prod(dims[1:axis]), -1, order="F")
-        found.append(joining[:, 0])  # on the tiers below, any rank's will do
-    return np.concatenate(found, axis=1) if found else None
+        switches.append(joining[:, 0])  # on the tiers below, any rank's will do
+    return np.concatenate(switches, axis=1) if switches else None
 
 
 def phases(primitive: str, topology: Topology, tiers: str, order: str, root: int | None = None) -> list[Phase]:
@@ -232,8 +232,12 @@ def _read(topology: Topology, tiers: str, order: str) -> tuple[Lattice, list[str
         raise ValueError(f"tiers {tiers!r}: {topology.name} has {count}, give one algorithm for each, innermost first")
     if order not in ORDERS:
         raise ValueError(f"order {order!r}: must be one of {', '.join(ORDERS)}")
+    if len(names) == 1:
+        names *= count
     axes = list(range(count))
-    return lattice, names * count if len(names) == 1 else names, axes if order == "inner-first" else axes[::-1]
+    if order == "outer-first":
+        axes.reverse()
+    return lattice, names, axes
 
 
 def _serving(topology: Topology, axis: int, primitive: str) -> tuple[Algorithm, ...]:
@@ -257,11 +261,11 @@ def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | No
         switch = star(size, combines=True, replicates=True, scatters=True)
         return Phase(axis, build(switch, **at), tier_switches(topology, axis) if size > 1 else None)
     scatters = primitive == "reduce-scatter"
-    takes = {algorithm.name: algorithm for algorithm in _serving(topology, axis, primitive)}
-    algorithm = takes.get(_SCATTERS.get(name, name) if scatters else name)
+    by_name = {algorithm.name: algorithm for algorithm in _serving(topology, axis, primitive)}
+    algorithm = by_name.get(_SCATTERS.get(name, name) if scatters else name)
     if algorithm is None:
         listed = _serving(topology, axis, "all-gather" if scatters else primitive)
-        known = ", ".join([*(each.name for each in listed), IN_NETWORK])
+        known = ", ".join([*(algorithm.name for algorithm in listed), IN_NETWORK])
         raise ValueError(f"tiers: {primitive} {shortened(name)!r} on tier {axis}: must be one of {known}")
     if (refusal := algorithm.counts(size)) is not None:
         raise ValueError(f"{primitive} {name} on tier {axis} {refusal}")
@@ -282,8 +286,8 @@ def choices(topology: Topology, axis: int, primitive: str, order: str) -> list[s
     halves = primitive == "reduce-scatter" or (primitive == "all-reduce" and axis != last)
     through = (primitive,) if axis == last or primitive != "all-reduce" else ("reduce-scatter", "all-gather")
     named = _serving(topology, axis, "all-gather" if halves else primitive)
-    names = [a.name for a in named if a.counts(topology.lattice.dims[axis]) is None]
-    refused = any(tier_refusal(topology, axis, each) for each in through)
+    names = [algorithm.name for algorithm in named if algorithm.counts(topology.lattice.dims[axis]) is None]
+    refused = any(tier_refusal(topology, axis, needed) for needed in through)
     return names if refused else [*names, IN_NETWORK]
 
 
@@ -300,8 +304,8 @@ def tier_refusal(topology: Topology, axis: int, primitive: str) -> str | None:
     if not missing and (switches.size or not len(switches)):
         return None
     what = " and ".join(innetwork.ABILITIES[ability] for ability in missing or abilities)
-    told = f": inc={'network' if axis else 'box'} or both" if switches.size else ""
-    return f"needs switches that {what} there, and those of {topology.name} do not{told}"
+    remedy = f": inc={'network' if axis else 'box'} or both" if switches.size else ""
+    return f"needs switches that {what} there, and those of {topology.name} do not{remedy}"
 
 
 def tier_switches(topology: Topology, axis: int) -> IntArray:

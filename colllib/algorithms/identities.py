@@ -33,7 +33,7 @@ def _gathered(ranks: int, root: int) -> Schedule:
     return in_sequence(reducescatter.bruck(ranks), reversed_in_time(broadcast.scatter(ranks, root=root)))
 
 
-def _each(build: Callable[[int], Schedule], ranks: int, factor: Fraction | int) -> Schedule:
+def _from_every_root(build: Callable[[int], Schedule], ranks: int, factor: Fraction | int) -> Schedule:
     return side_by_side(*(scaled(build(root), factor) for root in range(ranks)))
 
 
@@ -58,23 +58,23 @@ IDENTITIES = (
     Identity(
         "all-gather",
         "N broadcasts side by side, each of M/N, down a chain",
-        lambda n, root: _each(lambda r: broadcast.chain(n, root=r), n, Fraction(1, n)),
+        lambda n, root: _from_every_root(lambda r: broadcast.chain(n, root=r), n, Fraction(1, n)),
     ),
     Identity(
         "all-gather",
         "N broadcasts side by side, each of M/N, down a binomial tree",
-        lambda n, root: _each(lambda r: broadcast.binomial_tree(n, root=r), n, Fraction(1, n)),
+        lambda n, root: _from_every_root(lambda r: broadcast.binomial_tree(n, root=r), n, Fraction(1, n)),
     ),
     Identity("reduce-scatter", "an all-gather, backwards", lambda n, root: reversed_in_time(allgather.ring(n))),
     Identity(
         "reduce-scatter",
         "N reduces side by side, each of M/N, up a chain",
-        lambda n, root: _each(lambda r: reduce.chain(n, root=r), n, Fraction(1, n)),
+        lambda n, root: _from_every_root(lambda r: reduce.chain(n, root=r), n, Fraction(1, n)),
     ),
     Identity(
         "all-to-all",
         "N scatters side by side, each of M, down a binomial tree",
-        lambda n, root: _each(lambda r: broadcast.scatter(n, root=r), n, 1),
+        lambda n, root: _from_every_root(lambda r: broadcast.scatter(n, root=r), n, 1),
     ),
 )
 

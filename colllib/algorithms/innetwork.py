@@ -143,8 +143,9 @@ def one_shot_all_reduce(topology: Topology, *, segments: int = 1) -> Schedule:
     2
     """
     tree = SwitchTree(topology)
-    every = _everyone(tree, all_reduce(tree.ranks))
-    return _one_shot(tree, all_reduce(tree.ranks), every, every, add=True, segments=segments)
+    blocks = all_reduce(tree.ranks)
+    every = _everyone(tree, blocks)
+    return _one_shot(tree, blocks, every, every, add=True, segments=segments)
 
 
 def reduce_to_root(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -188,21 +189,21 @@ def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = F
     2
     """
     tree = SwitchTree(topology)
-    ranks = np.arange(tree.ranks)
+    blocks, ranks = reduce_scatter(tree.ranks), np.arange(tree.ranks)
     to_owner = _towards(tree, ranks)
-    up = _everyone(tree, reduce_scatter(tree.ranks))
+    up = _everyone(tree, blocks)
     if keep_own:
         up[ranks, ranks] = False
     rising, falling = tree.up(up, add=True), tree.down(to_owner)
     if keep_own:
         # a switch above the owner alone has nothing to send up for that slice: what reaches the owner is all the others
         falling = [step._replace(add=step.dst < tree.ranks) for step in falling]
-        rising = [_held(step, tree) for step in rising]
-    schedule = Schedule.from_steps(reduce_scatter(tree.ranks), rising + falling, tree.switches)
+        rising = [_sendable(step, tree) for step in rising]
+    schedule = Schedule.from_steps(blocks, rising + falling, tree.switches)
     return pipelined(schedule, segments)
 
 
-def _held(step: Step, tree: SwitchTree) -> Step:
+def _sendable(step: Step, tree: SwitchTree) -> Step:
     """Without what a node cannot hold: the slice of an owner below it from whom nobody else stands below."""
     alone = tree.below[step.src].sum(axis=1) == 1
     owner_below = tree.below[step.src, step.block]
@@ -271,18 +272,21 @@ def _through_one_switch(topology: Topology, stages: Sequence[Stage], segments: i
     Stage i works on segment t - i in step t; what goes up and what comes down share no link, and a
     step lasts as long as the latency of the slower of the two ways.
     """
-    ways = one_switch(topology)
-    if ways is None:
+    latencies = one_switch(topology)
+    if latencies is None:
         raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
     few = min(segments, len(stages))
-    rim, standing = _windows(tuple(stages), few, *ways)
+    rim, standing = _windows(tuple(stages), few, *latencies)
     full = segments - few
     return Cost(rim[0] + full * standing[0], (rim[1] + full * standing[1]) / segments / topology.bandwidth[0])
 
 
 def _busiest(stages: Sequence[Stage]) -> Fraction:
     """What the busier of the two ways carries."""
-    return max(sum((share for w, share in stages if w == way), Fraction(0)) for way in ("up", "down"))
+    loads = {"up": Fraction(0), "down": Fraction(0)}
+    for direction, share in stages:
+        loads[direction] += share
+    return max(loads.values())
 
 
 @cache
@@ -295,7 +299,7 @@ def _windows(
     """
 
     def step(busy: Sequence[Stage]) -> tuple[Fraction, Fraction]:
-        return max({"up": up, "down": down}[way] for way, _ in busy), _busiest(busy)
+        return max({"up": up, "down": down}[direction] for direction, _ in busy), _busiest(busy)
 
     steps = [
         step([stage for i, stage in enumerate(stages) if 0 <= t - i < segments])

@@ -85,13 +85,9 @@ def line_reduce_scatter(ranks: int, *, together: bool = True) -> Schedule:
     up, down = [], []
     for t in range(ranks - 1):
         src = at[(at <= t) & (ranks - 1 - (t - at) > at)]
-        up.append((src, src + 1, ranks - 1 - (t - src)))
-        down.append((ranks - 1 - src, ranks - 2 - src, t - src))
-    both = [
-        (np.concatenate((a, x)), np.concatenate((b, y)), np.concatenate((c, z)))
-        for (a, b, c), (x, y, z) in zip(up, down, strict=True)
-    ]
-    steps = [Step.of(src, dst, block, add=True) for src, dst, block in (both if together else up + down)]
+        up.append(Step.of(src, src + 1, ranks - 1 - (t - src), add=True))
+        down.append(Step.of(ranks - 1 - src, ranks - 2 - src, t - src, add=True))
+    steps = [Step.joined(pair) for pair in zip(up, down, strict=True)] if together else up + down
     return Schedule.from_steps(reduce_scatter_blocks(ranks), steps)
 
 
@@ -162,10 +158,10 @@ def dim_shortest_way_half_cost(lattice: Lattice) -> Cost:
     >>> dim_shortest_way_half_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=12, n_beta=511/1024)
     """
-    load, held = Fraction(0), Fraction(1)
+    load, share = Fraction(0), Fraction(1)
     for size in lattice.dims:
-        load += held * Fraction(size - 1, size) / (2 if size > 2 else 1)
-        held /= size
+        load += share * Fraction(size - 1, size) / (2 if size > 2 else 1)
+        share /= size
     return Cost(sum(size // 2 for size in lattice.dims), load)
 
 
@@ -203,10 +199,10 @@ def rotated(lattice: Lattice, build: Callable[..., Schedule]) -> Schedule:
     """
     axes = [axis for axis, size in enumerate(lattice.dims) if size > 1] or [0]
     rest = [axis for axis in range(len(lattice.dims)) if axis not in axes]
-    ways = (1, -1) if max(lattice.dims) > 2 and lattice.wraps else (1,)
+    directions = (1, -1) if max(lattice.dims) > 2 and lattice.wraps else (1,)
     copies = [
-        build(lattice, order=(*axes[start:], *axes[:start], *rest), direction=way)
-        for way in ways
+        build(lattice, order=(*axes[start:], *axes[:start], *rest), direction=direction)
+        for direction in directions
         for start in range(len(axes))
     ]
     return side_by_side(*(scaled(copy, Fraction(1, len(copies))) for copy in copies))
@@ -343,8 +339,8 @@ def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: in
         for axis in range(len(bits)) if order is None else order:
             if s < bits[axis]:
                 at, stride = lattice.coordinate(rank, axis), lattice.strides[axis]
-                to = (at + np.where(at % 2 == 0, shift, -shift)) % lattice.dims[axis]
-                partners.append(rank + (to - at) * stride)
+                partner = (at + np.where(at % 2 == 0, shift, -shift)) % lattice.dims[axis]
+                partners.append(rank + (partner - at) * stride)
     down = butterfly(partners)
     return in_sequence(down, reversed_in_time(down))
 
@@ -420,9 +416,9 @@ def dim_chain(
     rank = np.arange(lattice.ranks)
     when, parent = np.zeros(lattice.ranks, dtype=np.intp), np.full(lattice.ranks, trees.ROOT)
     for axis, (size, stride) in enumerate(zip(lattice.dims, lattice.strides, strict=True)):
-        way, hops = _distances(lattice, axis, root, both)
+        direction, hops = _distances(lattice, axis, root, both)
         at = lattice.coordinate(rank, axis)
-        back = rank + ((at - way) % size - at) * stride
+        back = rank + ((at - direction) % size - at) * stride
         parent = np.where(hops > 0, back, parent)
         when = np.where(hops > 0, when.max() + hops, when) if phased else when + hops
     blocks = broadcast(lattice.ranks, root=root)
@@ -468,35 +464,41 @@ def disjoint_trees(lattice: Lattice, root: int = 0) -> list[IntArray]:
     """
     _needs_wrap(lattice, "packing trees")
     check_rank("root", root, lattice.ranks)
-    ways = [(axis, way) for axis, size in enumerate(lattice.dims) for way in (1, -1)[: min(max(size - 1, 0), 2)]]
-    found = [np.full(lattice.ranks, trees.ROOT) for _ in ways]
+    directions = []
+    for axis, size in enumerate(lattice.dims):
+        if size > 1:
+            directions.append((axis, 1))
+        if size > 2:
+            directions.append((axis, -1))
+    parents = [np.full(lattice.ranks, trees.ROOT) for _ in directions]
     for place in product(*(range(size) for size in lattice.dims)):
         if any(place):
             rank = _shifted(lattice, root, place)
-            for tree, came in zip(found, _arrivals(lattice, ways, place), strict=True):
-                axis, way = ways[came]
-                tree[rank] = _shifted(lattice, rank, tuple(-way * (k == axis) for k in range(len(place))))
-    return found
+            for tree, arrival in zip(parents, _arrivals(lattice, directions, place), strict=True):
+                axis, sign = directions[arrival]
+                tree[rank] = _shifted(lattice, rank, tuple(-sign * (k == axis) for k in range(len(place))))
+    return parents
 
 
-def _arrivals(lattice: Lattice, ways: list[tuple[int, int]], place: tuple[int, ...]) -> list[int]:
+def _arrivals(lattice: Lattice, directions: list[tuple[int, int]], place: tuple[int, ...]) -> list[int]:
     """For each tree, the direction in which it reaches a place, given by its distance from the root on each axis."""
-    off = [j for j, (axis, _) in enumerate(ways) if place[axis]]
-    came = list(range(len(ways)))
-    if len({ways[j][0] for j in off}) < 2:
-        return came
-    if len(off) == 3 and len({ways[j][0] for j in off}) == 2:  # a long axis and one of size 2
-        (up, down), (short,) = (
-            [j for j in off if ways[j][0] == axis]
-            for axis in sorted({ways[j][0] for j in off}, key=lambda a: -lattice.dims[a])
-        )
-        last = place[ways[up][0]] == lattice.dims[ways[up][0]] - 1
-        came[up], came[down], came[short] = (up, short, down) if last else (short, down, up)
-        return came
+    axis_of = [axis for axis, _ in directions]
+    off = [j for j, axis in enumerate(axis_of) if place[axis]]
+    axes = {axis_of[j] for j in off}
+    arrivals = list(range(len(directions)))
+    if len(axes) < 2:
+        return arrivals
+    if len(off) == 3 and len(axes) == 2:  # a long axis and one of size 2
+        long = max(axes, key=lambda axis: lattice.dims[axis])
+        up, down = (j for j in off if axis_of[j] == long)
+        short = next(j for j in off if axis_of[j] != long)
+        last = place[long] == lattice.dims[long] - 1
+        arrivals[up], arrivals[down], arrivals[short] = (up, short, down) if last else (short, down, up)
+        return arrivals
     shift = 1 if len(off) == 2 else 2
     for i, j in enumerate(off):
-        came[j] = off[(i + shift) % len(off)]
-    return came
+        arrivals[j] = off[(i + shift) % len(off)]
+    return arrivals
 
 
 def _shifted(lattice: Lattice, rank: int, by: tuple[int, ...]) -> int:

@@ -86,44 +86,44 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int, shifted: bool =
     place, line, share, lines = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), np.ones(1), 1
     for number, schedules in enumerate(others):
         if number != phase.axis:
-            at, held = _held(schedules, done[number])
+            at, share_at = _holdings(schedules, done[number])
             place = (at[:, None] * lattice.strides[number] + place).ravel()
             line = (at[:, None] * lines + line).ravel()
-            share = np.multiply.outer(held, share).ravel()
+            share = np.multiply.outer(share_at, share).ravel()
             lines *= lattice.dims[number]
     of_one = isinstance(phase.schedule, Orbit) and phase.schedule.lattice == Lattice((phase.schedule.ranks,))
     alike = shifted and of_one and len(share) == lines and bool(np.ptp(share) == 0)
     if alike:
         place, share = place[:1], share[:1]
-    last, flow, apart = b"", Flows(place, place, share), 0
+    last, flow, messages = b"", Flows(place, place, share), 0
     for t in range(phase.schedule.num_steps):
         if t == 0 or phase.schedule.pattern(t) != last:
             last = phase.schedule.pattern(t)
             src, dst, size = phase.schedule.carried(t, alike)
-            apart += len(src) * len(share)
-            check_size(f"what a phase on axis {phase.axis} of {lattice} sends", apart, MOST_AT_ONCE, "messages")
+            messages += len(src) * len(share)
+            check_size(f"what a phase on axis {phase.axis} of {lattice} sends", messages, MOST_AT_ONCE, "messages")
             src, dst = (_nodes(lattice, phase, end, place, line) for end in (src, dst))
             flow = Flows(src, dst, np.multiply.outer(size.as_floats(), share).ravel(), alike)
         yield flow
 
 
-def _held(schedules: list[Schedule], done: int) -> tuple[IntArray, NDArray[np.float64]]:
-    """At which coordinates of an axis there are blocks after so many phases, and how much of M all of them at each."""
+def _holdings(schedules: list[Schedule], done: int) -> tuple[IntArray, NDArray[np.float64]]:
+    """At which coordinates of an axis there are blocks after so many phases, and how much of M they are at each."""
     schedule, after = schedules[max(done - 1, 0)], done > 0
     if isinstance(schedule, Orbit) and schedule.lattice.wraps and not schedule.still:
-        whole, copies = schedule.seed.blocks, schedule.ranks  # of which every rank holds as much as any other
+        blocks, copies = schedule.seed.blocks, schedule.ranks  # of which every rank holds as much as any other
     else:
-        whole, copies = schedule.blocks, 1
-    who = whole.target if after else whole.source
-    values = whole.ranks + len(whole.groups)
-    count = np.bincount(who, minlength=values)
-    share: NDArray[np.float64] = np.bincount(who, whole.share.as_floats(), values).astype(np.float64)
-    for value, group in enumerate(whole.groups, start=whole.ranks):
+        blocks, copies = schedule.blocks, 1
+    holder = blocks.target if after else blocks.source
+    values = blocks.ranks + len(blocks.groups)
+    count = np.bincount(holder, minlength=values)
+    share: NDArray[np.float64] = np.bincount(holder, blocks.share.as_floats(), values).astype(np.float64)
+    for value, group in enumerate(blocks.groups, start=blocks.ranks):
         count[group] += count[value]
         share[group] += share[value]
     if copies > 1:
-        return np.arange(whole.ranks), np.full(whole.ranks, share[: whole.ranks].sum())
-    at = np.flatnonzero(count[: whole.ranks])
+        return np.arange(blocks.ranks), np.full(blocks.ranks, share[: blocks.ranks].sum())
+    at = np.flatnonzero(count[: blocks.ranks])
     return at, share[at]
 
 
@@ -156,9 +156,9 @@ def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> 
     used = {phase.axis for phase in chosen}
     chosen += [Phase(axis, _idle(size)) for axis, size in enumerate(lattice.dims) if axis not in used]
     by_axis = [[phase.schedule for phase in chosen if phase.axis == axis] for axis in range(len(lattice.dims))]
-    if (moved := _moved_together(by_axis)) is not None:
+    if (common := _common_lattice(by_axis)) is not None:
         seeds = [Phase(phase.axis, cast(Orbit, phase.schedule).seed) for phase in chosen]
-        return Orbit(nested(lattice, seeds), *moved)
+        return Orbit(nested(lattice, seeds), *common)
     axes = [_Axis(lattice, axis, schedules) for axis, schedules in enumerate(by_axis)]
     check_size(f"phases on {lattice}", prod(len(axis.share) for axis in axes), MOST_BLOCKS, "blocks")
     runs, done = [], [0] * len(axes)
@@ -184,8 +184,8 @@ def _idle(ranks: int) -> Orbit:
     return Orbit(Schedule.from_steps(own, []), Lattice((ranks,)))
 
 
-def _moved_together(by_axis: list[list[Schedule]]) -> tuple[Lattice, list[int]] | None:
-    """The lattice that moves the whole, and its still axes, if on each axis all schedules are orbits moved alike."""
+def _common_lattice(by_axis: list[list[Schedule]]) -> tuple[Lattice, list[int]] | None:
+    """The lattice and still axes of all phases as one orbit, if on each axis all schedules are orbits moved alike."""
     dims: list[int] = []
     still: list[int] = []
     for first, *others in by_axis:
@@ -213,11 +213,11 @@ class _Axis:
 
     def pairs(self, done: int) -> tuple[IntArray, IntArray]:
         """Every (coordinate, block) that is there after so many phases."""
-        part, who = self.holding[done]
-        if (who < part.ranks).all():
-            return who, np.arange(len(who))
-        places = [part.holders(int(value)) for value in who]
-        return np.concatenate(places), np.repeat(np.arange(len(who)), [len(place) for place in places])
+        part, holder = self.holding[done]
+        if (holder < part.ranks).all():
+            return holder, np.arange(len(holder))
+        places = [part.holders(int(value)) for value in holder]
+        return np.concatenate(places), np.repeat(np.arange(len(holder)), [len(place) for place in places])
 
 
 class _Run:
@@ -292,14 +292,14 @@ def _shares(axes: list[_Axis]) -> Fractions:
 def _products(lattice: Lattice, parts: list[tuple[Blocks, IntArray]], groups: int) -> tuple[IntArray, list[IntArray]]:
     """For every block of the whole the rank, or the new group of ranks, that the axes' values stand for together."""
     radix = [part.ranks + len(part.groups) for part, _ in parts]
-    single = all((who < part.ranks).all() for part, who in parts)
+    single = all((holder < part.ranks).all() for part, holder in parts)
     weight = lattice.strides if single else [prod(radix[:number]) for number in range(len(radix))]
     code = np.zeros(1, dtype=np.intp)
-    for (_, who), scale in zip(parts, weight, strict=True):
-        code = (who[:, None] * scale + code).ravel()
+    for (_, holder), scale in zip(parts, weight, strict=True):
+        code = (holder[:, None] * scale + code).ravel()
     if single:
         return code, []
-    found: list[IntArray] = []
+    new_groups: list[IntArray] = []
     values, place = np.unique(code, return_inverse=True)
     meaning = np.zeros(len(values), dtype=np.intp)
     for number, value in enumerate(values.tolist()):
@@ -309,6 +309,6 @@ def _products(lattice: Lattice, parts: list[tuple[Blocks, IntArray]], groups: in
         if len(ranks) == 1:
             meaning[number] = ranks[0]
         else:
-            meaning[number] = lattice.ranks + groups + len(found)
-            found.append(np.sort(ranks))
-    return meaning[place], found
+            meaning[number] = lattice.ranks + groups + len(new_groups)
+            new_groups.append(np.sort(ranks))
+    return meaning[place], new_groups

@@ -69,15 +69,15 @@ rotated_relay_cost = formulas("total(d // 2)", "most(d) / 8", EQUAL_EVEN_LONG_RI
 
 
 class _Paths:
-    """Where every block of some ranks goes: its ends, and its way and hops on each axis."""
+    """The paths of all blocks of some ranks: their ends, and on each axis the direction and hops."""
 
     def __init__(self, lattice: Lattice, tie: str, turns: list[tuple[int, ...]], sources: IntArray) -> None:
         self.lattice, self.turns = lattice, turns
         source, target = np.repeat(sources, lattice.ranks), np.tile(np.arange(lattice.ranks), len(sources))
         axes = range(len(lattice.dims))
         rule = "up" if tie == "split" else tie
-        found = [shortest_way(lattice, axis, source, target, rule) for axis in axes]
-        way, hops = (np.stack([pair[side] for pair in found], axis=1) for side in (0, 1))
+        routes = [shortest_way(lattice, axis, source, target, rule) for axis in axes]
+        direction, hops = (np.stack([pair[side] for pair in routes], axis=1) for side in (0, 1))
         share = np.full(len(source), 2 ** len(lattice.dims) if tie == "split" else 1)
         if tie == "split" and lattice.wraps:
             for axis in axes:
@@ -85,11 +85,13 @@ class _Paths:
                 half = np.flatnonzero((2 * hops[:, axis] == lattice.dims[axis]) & (lattice.dims[axis] > 2))
                 share[half] //= 2
                 order = np.concatenate((np.arange(len(source)), half))
-                source, target, way, hops, share = source[order], target[order], way[order], hops[order], share[order]
-                way[len(order) - len(half) :, axis] *= -1
+                source, target, share = source[order], target[order], share[order]
+                direction, hops = direction[order], hops[order]
+                direction[len(order) - len(half) :, axis] *= -1
         denominator = lattice.ranks * (2 ** len(lattice.dims) if tie == "split" else 1) * len(turns)
         count = len(turns)
-        self.source, self.way, self.hops = np.tile(source, count), np.tile(way, (count, 1)), np.tile(hops, (count, 1))
+        self.source = np.tile(source, count)
+        self.direction, self.hops = np.tile(direction, (count, 1)), np.tile(hops, (count, 1))
         self.turn = np.repeat(np.arange(count), len(source))
         shares = Fractions(np.tile(share, count), denominator)
         self.blocks = Blocks(lattice.ranks, shares, self.source, np.tile(target, count), ())
@@ -98,24 +100,24 @@ class _Paths:
         """The hops of step t; with `phases`, the length of each axis's phase, an axis at a time."""
         src, dst, block = [], [], []
         for c, order in enumerate(self.turns):
-            mine = np.flatnonzero(self.turn == c)
-            at, moves = self.source[mine], np.full(len(mine), t)
-            going = np.full(len(mine), -1)
+            members = np.flatnonzero(self.turn == c)
+            at, moves = self.source[members], np.full(len(members), t)
+            going = np.full(len(members), -1)
             for axis in order:
-                hops = self.hops[mine, axis]
+                hops = self.hops[members, axis]
                 done = np.clip(moves, 0, hops)
-                here = (moves >= 0) & (moves < hops) & (going < 0)
-                going[here] = axis
-                at = self._along(at, axis, self.way[mine, axis] * done)
+                current = (moves >= 0) & (moves < hops) & (going < 0)
+                going[current] = axis
+                at = self._along(at, axis, self.direction[members, axis] * done)
                 moves = moves - (hops if phases is None else phases[axis])
                 if phases is None:
-                    moves[here] = -1
+                    moves[current] = -1
             active = np.flatnonzero(going >= 0)
             for axis in order:
                 some = active[going[active] == axis]
                 src.append(at[some])
-                dst.append(self._along(at[some], axis, self.way[mine[some], axis]))
-                block.append(mine[some])
+                dst.append(self._along(at[some], axis, self.direction[members[some], axis]))
+                block.append(members[some])
         return Step.of(np.concatenate(src), np.concatenate(dst), np.concatenate(block))
 
     def _along(self, rank: IntArray, axis: int, by: IntArray) -> IntArray:
@@ -131,7 +133,7 @@ def relay_one_by_one(topology: Topology) -> Schedule:
     topology it keeps the busiest link busy, and the number of steps says how well.
 
     Args:
-        topology: where, with a route for every pair of ranks.
+        topology: one with a route for every pair of ranks.
 
     >>> from colllib.topology import ring
     >>> relay_one_by_one(ring(4)).num_steps
@@ -146,10 +148,10 @@ def relay_one_by_one(topology: Topology) -> Schedule:
     steps = []
     while (done < hops).any():
         waiting = np.flatnonzero(done < hops)
-        wanted = link[first[waiting] + done[waiting]]
-        order = np.lexsort((waiting, done[waiting] - hops[waiting], wanted))
-        chosen = order[np.r_[True, wanted[order][1:] != wanted[order][:-1]]]
-        used = wanted[chosen]
+        next_link = link[first[waiting] + done[waiting]]
+        order = np.lexsort((waiting, done[waiting] - hops[waiting], next_link))
+        chosen = order[np.r_[True, next_link[order][1:] != next_link[order][:-1]]]
+        used = next_link[chosen]
         steps.append(Step.of(topology.link_src[used], topology.link_dst[used], away[waiting[chosen]]))
         done[waiting[chosen]] += 1
     return Schedule.from_steps(blocks, steps)
@@ -175,11 +177,11 @@ def torus_link_loads(lattice: Lattice) -> list[tuple[Fraction, Fraction]]:
     [('9/4', '7/4'), ('9/4', '7/4'), ('9/4', '7/4')]
     """
     by_class = iter(link_loads(torus(lattice.dims))[:: lattice.ranks])
-    found = []
+    loads = []
     for size in lattice.dims:
         up = next(by_class) if size > 1 else Fraction(0)
-        found.append((up, next(by_class) if size > 2 else up))
-    return found
+        loads.append((up, next(by_class) if size > 2 else up))
+    return loads
 
 
 @cache
@@ -203,10 +205,10 @@ def relay_load(lattice: Lattice) -> Fraction:
 
 
 def wrapped_relay(shape: Wrapped) -> Schedule:
-    """An all-to-all on a plain or twisted torus: every block in two slices per axis, spread over the shortest ways.
+    """An all-to-all on a plain or twisted torus: every block in two slices per axis, spread over the shortest paths.
 
-    All ranks do the same, moved. A slice makes one hop in every step. The ways are chosen so that
-    all directions carry alike, or nearly.
+    What other ranks do is an image of what rank 0 does. A slice makes one hop in every step. The paths
+    are chosen so that all directions carry alike, or nearly.
 
     >>> from colllib.execution import execute
     >>> twisted = Wrapped((4, 8))
@@ -217,14 +219,14 @@ def wrapped_relay(shape: Wrapped) -> Schedule:
     chosen, moved = shape.spread(slices), shape.moved()
     rank = np.arange(shape.ranks)
     target = np.repeat(rank, slices)  # of rank 0's slices; rank r's come after all of r - 1's
-    trails = [shape.trail(way, number % len(shape.dims)) for number, way in enumerate(chosen)]
+    trails = [shape.trail(path, number % len(shape.dims)) for number, path in enumerate(chosen)]
     share = Fractions.equal(len(chosen) * shape.ranks, shape.ranks)
     blocks = Blocks(shape.ranks, share, np.repeat(rank, len(chosen)), moved[:, target].ravel(), ())
 
     def step(t: int) -> Step:
         going = np.array([number for number, trail in enumerate(trails) if len(trail) > t + 1], dtype=np.intp)
-        here, there = (np.array([trails[number][t + k] for number in going]) for k in (0, 1))
+        sender, receiver = (np.array([trails[number][t + k] for number in going]) for k in (0, 1))
         block = rank[:, None] * len(chosen) + going
-        return Step.of(moved[:, here].ravel(), moved[:, there].ravel(), block.ravel())
+        return Step.of(moved[:, sender].ravel(), moved[:, receiver].ravel(), block.ravel())
 
     return Schedule(blocks, max(map(len, trails)) - 1, step)

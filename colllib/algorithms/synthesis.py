@@ -1,7 +1,7 @@
 """All-gathers by integer program: the least cost of all schedules of so many steps and pieces on a small graph.
 
 Every piece of every shard may go over every link in every step, so that the time grows fast:
-a witness of what is optimal, and no way to large graphs.
+a witness of what is optimal, and no method for large graphs.
 
 Source: the problem is that of Cai et al. (2021), "Synthesizing Optimal Collective Algorithms", who give it
 to a solver of logic.
@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from colllib.algorithms.breadth_first import on_connected_ranks, shards
-from colllib.graphs.measures import distances
+from colllib.exact import IntArray
 from colllib.limits import check_size
 from colllib.primitives import check_counts
 from colllib.schedule import Schedule, Step
 from colllib.topology.base import Topology
+from colllib.topology.cuts import distances
 
 MOST_VARIABLES = 2**14
 INFEASIBLE = 2  # the solver's word for it
@@ -46,9 +47,6 @@ def all_gather(
     >>> execute(all_gather(find("diamond"), pieces=2), find("diamond")).cost
     Cost(n_alpha=3, n_beta=7/16)
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import coo_array, csr_array, eye_array, hstack, kron, vstack
-
     if (why := on_connected_ranks(topology)) is not None:
         raise ValueError(f"synthesis {why}")
     if topology.ranks < 2:
@@ -63,43 +61,56 @@ def all_gather(
     loads = tuple(loads)
     if loads and len(loads) != steps:
         raise ValueError(f"synthesis on {topology.name}: {len(loads)} loads for {steps} steps")
+    messages = topology.ranks * pieces * len(links) * steps
+    check_size(f"synthesis on {topology.name}", messages, MOST_VARIABLES, "messages to choose from")
+    solution = _least_cost(topology, links, steps, pieces, loads, seconds)
+    if solution.status == INFEASIBLE:
+        raise ValueError(f"synthesis on {topology.name}: no schedule in {pieces} pieces has loads {loads}")
+    if solution.status != 0:
+        raise ValueError(f"synthesis on {topology.name}: no proof of a least cost within {seconds:g} s")
+    chosen = np.rint(solution.x[:messages]).reshape(topology.ranks * pieces, steps, len(links))
+    block, step, link = np.nonzero(chosen)
+    order = np.argsort(step, kind="stable")
+    sent_over = links[link[order]]
+    sent = Step.of(topology.link_src[sent_over], topology.link_dst[sent_over], block[order])
+    return Schedule.from_messages(shards(topology.ranks, pieces), steps, step[order], sent)
+
+
+def _least_cost(
+    topology: Topology, links: IntArray, steps: int, pieces: int, loads: Sequence[int], seconds: float
+) -> Any:
+    """The solver's answer: whether each block goes over each link in each step, and behind those the steps' loads."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array, csr_array, eye_array, hstack, kron, vstack
+
     ranks, src, dst = topology.ranks, topology.link_src[links], topology.link_dst[links]
     blocks, every = ranks * pieces, np.arange(len(links))
-    check_size(f"synthesis on {topology.name}", blocks * len(links) * steps, MOST_VARIABLES, "messages to choose from")
     start, end = (csr_array((np.ones(len(links)), (ends, every)), shape=(ranks, len(links))) for ends in (src, dst))
     # a block arrives once where it has to, and leaves a rank only after it has arrived
     once = kron(eye_array(blocks), kron(np.ones((1, steps)), end))
     owner = np.repeat(np.arange(ranks), pieces)
     before = np.tril(np.ones((steps, steps)), -1)
-    held = eye_array(steps * len(links)) - kron(before, start.T @ end)
+    departed = eye_array(steps * len(links)) - kron(before, start.T @ end)
     messages = blocks * steps * len(links)
-    own = np.tile((src == owner[:, None])[:, None], (1, steps, 1)).ravel().astype(float)
-    wanted = (np.arange(ranks) != owner[:, None]).ravel().astype(float)
+    owned = np.tile((src == owner[:, None])[:, None], (1, steps, 1)).ravel().astype(float)
+    needed = (np.arange(ranks) != owner[:, None]).ravel().astype(float)
     bandwidth = topology.bandwidth.as_floats()[links]
     widest = bandwidth.max()
-    given = [load * widest for load in loads]
+    given_loads = [load * widest for load in loads]
     room = -kron(eye_array(steps), coo_array(bandwidth[:, None] / widest))
     widths: Any = hstack([kron(np.ones((1, blocks)), eye_array(steps * len(links))), room])
     idle = [coo_array((rows, steps)) for rows in (once.shape[0], messages)]
-    program: Any = vstack([widths, hstack([once, idle[0]]), hstack([kron(eye_array(blocks), held), idle[1]])])
-    low = np.r_[np.full(widths.shape[0], -np.inf), wanted, np.full(messages, -np.inf)]
-    high = np.r_[np.zeros(widths.shape[0]), wanted, own]
-    done = milp(
+    program: Any = vstack([widths, hstack([once, idle[0]]), hstack([kron(eye_array(blocks), departed), idle[1]])])
+    low = np.r_[np.full(widths.shape[0], -np.inf), needed, np.full(messages, -np.inf)]
+    high = np.r_[np.zeros(widths.shape[0]), needed, owned]
+    return milp(
         np.r_[np.zeros(messages), np.ones(steps)],
         constraints=LinearConstraint(program.tocsr(), low, high),
         # over links of one width whole pieces are whole loads
         integrality=np.r_[np.ones(messages), np.full(steps, (bandwidth == widest).all())],
         bounds=Bounds(
-            np.r_[np.zeros(messages), given or np.zeros(steps)],
-            np.r_[np.ones(messages), given or np.full(steps, np.inf)],
+            np.r_[np.zeros(messages), given_loads or np.zeros(steps)],
+            np.r_[np.ones(messages), given_loads or np.full(steps, np.inf)],
         ),
         options={"time_limit": seconds, "mip_rel_gap": 0},
     )
-    if done.status == INFEASIBLE:
-        raise ValueError(f"synthesis on {topology.name}: no schedule in {pieces} pieces has loads {loads}")
-    if done.status != 0:
-        raise ValueError(f"synthesis on {topology.name}: no proof of a least cost within {seconds:g} s")
-    block, step, link = np.nonzero(np.rint(done.x[:messages]).reshape(blocks, steps, len(links)))
-    order = np.argsort(step, kind="stable")
-    sent = Step.of(src[link[order]], dst[link[order]], block[order])
-    return Schedule.from_messages(shards(ranks, pieces), steps, step[order], sent)

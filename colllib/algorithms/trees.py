@@ -11,6 +11,7 @@ from colllib.primitives import Blocks, check_rank, check_ranks
 from colllib.schedule import Schedule, Step
 
 ROOT = -1
+COLORS = 2  # of edges, which take turns
 
 
 def binomial(ranks: int, root: int = 0) -> IntArray:
@@ -165,16 +166,16 @@ def two_colors(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
             if trees[1 - tree][child] != ROOT:
                 touching.append((1 - tree, child))
             pending.extend((other, 1 - c) for other in touching)
-    result = tuple(np.full(len(first), -1) for _ in trees)
+    colors = tuple(np.full(len(first), -1) for _ in trees)
     for (tree, child), c in color.items():
-        result[tree][child] = c
-    return result[0], result[1]
+        colors[tree][child] = c
+    return colors[0], colors[1]
 
 
-def down_colored(parent: IntArray, color: IntArray, blocks: Blocks, period: int = 2) -> Schedule:
+def down_colored(parent: IntArray, color: IntArray, blocks: Blocks) -> Schedule:
     """Broadcast the blocks one after another along a tree whose edges take turns.
 
-    In round t an edge of color t mod `period` sends the next block that its parent holds and its
+    In round t an edge of color t mod 2 sends the next block that its parent holds and its
     child lacks. With the colors of `two_colors` a rank sends at most one block and receives at
     most one in every round, over both trees together.
 
@@ -182,27 +183,37 @@ def down_colored(parent: IntArray, color: IntArray, blocks: Blocks, period: int 
         parent: parent of each rank.
         color: color of the edge into each rank.
         blocks: what is broadcast, block after block.
-        period: number of colors.
     """
-    ready = first_arrivals(parent, color, period)
+    ready = first_arrivals(parent, color)
     child = np.flatnonzero(np.asarray(parent) != ROOT)
     first = ready[child] - 1
     count = len(blocks)
 
     def step(t: int) -> Step:
-        turn = (t - first) // period
-        now = (t >= first) & ((t - first) % period == 0) & (turn < count)
+        turn = (t - first) // COLORS
+        now = (t >= first) & ((t - first) % COLORS == 0) & (turn < count)
         return Step.of(parent[child[now]], child[now], turn[now])
 
-    rounds = int(ready.max()) + period * (count - 1) if len(child) else 0
+    rounds = int(ready.max()) + COLORS * (count - 1) if len(child) else 0
     return Schedule(blocks, rounds, step)
 
 
-def first_arrivals(parent: IntArray, color: IntArray, period: int = 2) -> IntArray:
+def fill_rounds(first: IntArray, second: IntArray) -> int:
+    """Rounds until block 0 has reached every rank down both of two trees, in the colors of `two_colors`.
+
+    >>> fill_rounds(*complementary(8))
+    5
+    """
+    pair = (first, second)
+    colors = two_colors(*pair)
+    return max(int(first_arrivals(tree, color).max()) for tree, color in zip(pair, colors, strict=True))
+
+
+def first_arrivals(parent: IntArray, color: IntArray) -> IntArray:
     """The number of rounds after which each rank holds block 0 in `down_colored`."""
     ready = np.zeros(len(parent), dtype=np.intp)
     for child in np.argsort(depths(parent), kind="stable"):
         if parent[child] != ROOT:
             earliest = int(ready[parent[child]])
-            ready[child] = earliest + (int(color[child]) - earliest) % period + 1
+            ready[child] = earliest + (int(color[child]) - earliest) % COLORS + 1
     return ready

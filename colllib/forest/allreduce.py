@@ -39,7 +39,7 @@ class Division:
 
     rate: Fraction  # of the whole all-reduce, in messages per unit of bandwidth; it takes M / rate
     roots: tuple[Fraction, ...]  # what part of the rate each rank is the root of, shape (N,)
-    pairs: IntArray  # the ranks that a link joins, or a way through switches, shape (P, 2)
+    pairs: IntArray  # the ranks that a link joins, or a route through switches, shape (P, 2)
     outward: tuple[Fraction, ...]  # the bandwidth of each pair for trees out of the roots, shape (P,)
     inward: tuple[Fraction, ...]  # and for those to them, shape (P,)
 
@@ -56,8 +56,10 @@ def divided(fabric: Fabric) -> Division:
     """
     from scipy.optimize import LinearConstraint, milp
 
-    name, ranks, nodes, links = fabric.topology.name, fabric.ranks, fabric.nodes, np.argwhere(fabric.capacity)
-    others, elsewhere = ~np.eye(ranks, dtype=np.bool_), ~np.eye(ranks, nodes, dtype=np.bool_).ravel()
+    name, ranks, nodes = fabric.topology.name, fabric.ranks, fabric.nodes
+    links = np.argwhere(fabric.capacity)
+    others = ~np.eye(ranks, dtype=np.bool_)
+    elsewhere = ~np.eye(ranks, nodes, dtype=np.bool_).ravel()
     pairs = np.argwhere(others) if nodes > ranks else links
     # what a rank gives to others leaves it and then switches: a column for each rank and each such link
     source, link = np.nonzero((links[:, 0] == np.arange(ranks)[:, None]) | (links[:, 0] >= ranks))
@@ -66,22 +68,22 @@ def divided(fabric: Fabric) -> Division:
     check_size(f"the linear program of {name}", variables, MOST_VARIABLES, "variables")
     # columns: roots; what pairs give outwards and inwards; flows to every rank and from every rank; what links pass
     leaves = _leaves(pairs, ranks)
-    kept: Any = block_diag([leaves[rows] for rows in others] + [-leaves[rows] for rows in others])
+    conserved: Any = block_diag([leaves[rows] for rows in others] + [-leaves[rows] for rows in others])
     started = vstack([csr_array(np.eye(ranks))[rows] for rows in others] * 2)
-    given: Any = block_diag([vstack([eye_array(count)] * ranks)] * 2)
-    wanted: Any = hstack([_ones(pairs[:, 0] * nodes + pairs[:, 1], ranks * nodes)[elsewhere]] * 2)
+    allotted: Any = block_diag([vstack([eye_array(count)] * ranks)] * 2)
+    delivered: Any = hstack([_ones(pairs[:, 0] * nodes + pairs[:, 1], ranks * nodes)[elsewhere]] * 2)
     arrived = -_leaves(source[:, None] * nodes + links[link], ranks * nodes)[elsewhere]
     flows, through = eye_array(2 * ranks * count), _ones(link, len(links))
-    equal = [[-started, None, kept, None], [None, -wanted, None, arrived]]
-    rows: Any = block_array([*equal, [None, -given, flows, None], [None, None, None, through]])
+    equal = [[-started, None, conserved, None], [None, -delivered, None, arrived]]
+    rows: Any = block_array([*equal, [None, -allotted, flows, None], [None, None, None, through]])
     most = np.r_[np.zeros(rows.shape[0] - len(links)), fabric.capacity[*links.T].astype(float)]
-    least = np.where(np.arange(len(most)) < started.shape[0] + wanted.shape[0], 0, -np.inf)
-    found: Any = milp(
+    least = np.where(np.arange(len(most)) < started.shape[0] + delivered.shape[0], 0, -np.inf)
+    solution: Any = milp(
         np.r_[-np.ones(ranks), np.zeros(variables - ranks)], constraints=LinearConstraint(rows, least, most)
     )
-    if found.x is None:
+    if solution.x is None:
         raise ValueError(f"{name}: {TOO_FINE}")
-    values = (-found.fun, *found.x[: ranks + 2 * count].tolist())
+    values = (-solution.fun, *solution.x[: ranks + 2 * count].tolist())
     rate, *parts = (fabric.unit * Fraction(value).limit_denominator(MOST_PARTS) for value in values)
     ends = ranks + count
     return Division(rate, tuple(parts[:ranks]), pairs, tuple(parts[ranks:ends]), tuple(parts[ends:]))
@@ -110,16 +112,16 @@ def all_reduce(topology: Topology) -> Schedule:
         )
     network = fabric(topology)
     division = divided(network)
-    both_ways = (network.capacity == network.capacity.T).all()
-    if both_ways and division.rate == Fraction(network.total) / (2 * bound(network).inverse_throughput):
+    symmetric = (network.capacity == network.capacity.T).all()
+    if symmetric and division.rate == Fraction(network.total) / (2 * bound(network).inverse_throughput):
         return forest(topology, primitive="all-reduce").schedule()
-    whole = lcm(*(part.denominator for part in (*division.roots, *division.outward, *division.inward)))
-    supply = integers(int(part * whole) for part in division.roots)
-    units = integers(int(part * whole) for part in (*division.outward, *division.inward))
+    denominator = lcm(*(part.denominator for part in (*division.roots, *division.outward, *division.inward)))
+    supply = integers(int(part * denominator) for part in division.roots)
+    units = integers(int(part * denominator) for part in (*division.outward, *division.inward))
     outward, inward = (np.zeros((topology.ranks,) * 2, dtype=units.dtype) for _ in range(2))
     outward[*division.pairs.T], inward[*division.pairs[:, ::-1].T] = np.array_split(units, 2)
     busy = replace(network, weight=supply)
-    if whole > MOST_PARTS or not (feasible(busy, outward, 1) and feasible(busy, inward, 1)):
+    if denominator > MOST_PARTS or not (feasible(busy, outward, 1) and feasible(busy, inward, 1)):
         raise ValueError(f"{topology.name}: {TOO_FINE}")
     sides = ([(tree.size, tree) for tree in pack(capacity, supply)] for capacity in (outward, inward))
     pairs = [[replace(tree, size=size, paths=tree.edges) for tree in two] for size, *two in matched(*sides)]
@@ -150,9 +152,11 @@ def half_boxes() -> Topology:
     >>> str(divided(fabric(half_boxes())).rate), str(bound(fabric(half_boxes())).inverse_throughput)
     ('128', '1/13')
     """
-    whole = fabric(find("mi250-8x2"))
-    ranks = whole.ranks
-    wide = whole.capacity[:ranks, :ranks].copy()
-    wide[np.arange(ranks), (np.arange(ranks) + ranks // 2) % ranks] = whole.capacity[:ranks, ranks]
+    two_boxes = fabric(find("mi250-8x2"))
+    ranks = two_boxes.ranks
+    wide = two_boxes.capacity[:ranks, :ranks].copy()
+    wide[np.arange(ranks), (np.arange(ranks) + ranks // 2) % ranks] = two_boxes.capacity[:ranks, ranks]
     links = [(a, b) for a, b in np.argwhere(wide).tolist()]
-    return from_links("two halves of MI250", ranks, links, bandwidth=[int(wide[link]) * whole.unit for link in links])
+    return from_links(
+        "two halves of MI250", ranks, links, bandwidth=[int(wide[link]) * two_boxes.unit for link in links]
+    )

@@ -57,9 +57,9 @@ def ratio(fabric: Fabric, nodes: tuple[int, ...]) -> Fraction:
     sent = int(sum(fabric.weight[node] for node in nodes if node < fabric.ranks))
     leaving = fabric.leaving(nodes)
     if not leaving and sent:
-        apart = next(rank for rank in range(fabric.ranks) if rank not in nodes)
-        first = next(node for node in nodes if node < fabric.ranks and fabric.weight[node])
-        start, end = (apart, first) if fabric.inward else (first, apart)
+        outside = next(rank for rank in range(fabric.ranks) if rank not in nodes)
+        inside = next(node for node in nodes if node < fabric.ranks and fabric.weight[node])
+        start, end = (outside, inside) if fabric.inward else (inside, outside)
         raise ValueError(f"{fabric.topology.name}: no path leads from rank {start} to rank {end}")
     return Fraction(sent) / leaving if sent else Fraction(0)
 
@@ -83,11 +83,13 @@ def bound(fabric: Fabric, *, search: str = "newton") -> Bound:
     if fabric.ranks == 1:
         return Bound(Fraction(0), (), 1, Fraction(1))
     cut = SEARCHES[search](fabric)
-    found = ratio(fabric, cut)
-    scaled = found * fabric.unit  # per capacity of 1; U is its least multiple that makes every capacity a whole number
+    inverse = ratio(fabric, cut)
+    scaled = (
+        inverse * fabric.unit
+    )  # per capacity of 1; U is its least multiple that makes every capacity a whole number
     shared = gcd(scaled.denominator, *np.unique(fabric.capacity).tolist())
     unit = Fraction(scaled.numerator, shared) / fabric.unit
-    return Bound(found, cut, int(unit / found), unit)
+    return Bound(inverse, cut, int(unit / inverse), unit)
 
 
 def _first_cut(fabric: Fabric) -> tuple[int, ...]:
@@ -101,8 +103,8 @@ def _first_cut(fabric: Fabric) -> tuple[int, ...]:
 def overloaded(fabric: Fabric, inverse: Fraction) -> tuple[int, ...] | None:
     """A cut whose ratio is above a value; None if all of a source's supply, x per weight, can reach every rank."""
     scaled = inverse * fabric.unit
-    found = _short(fabric, multiplied(fabric.capacity, scaled.numerator), scaled.denominator)
-    return found and _members(found.side, fabric.nodes)
+    short = _short(fabric, multiplied(fabric.capacity, scaled.numerator), scaled.denominator)
+    return short and _members(short.side, fabric.nodes)
 
 
 def feasible(fabric: Fabric, capacity: IntArray, trees: int) -> bool:
@@ -131,9 +133,9 @@ def _bisection(fabric: Fabric) -> tuple[int, ...]:
     low, high = ratio(fabric, _first_cut(fabric)) * fabric.unit, Fraction(fabric.total)  # per capacity of 1
     most = max(1, floor(fabric.total / low))  # what leaves the bottleneck
     inverse, _ = halved(low, high, most, lambda at: overloaded(fabric, at / fabric.unit) is None)
-    found = overloaded(fabric, (inverse - Fraction(1, 2 * most**2)) / fabric.unit)  # no other ratio lies between
-    assert found is not None
-    return found
+    cut = overloaded(fabric, (inverse - Fraction(1, 2 * most**2)) / fabric.unit)  # no other ratio lies between
+    assert cut is not None
+    return cut
 
 
 def halved(low: Fraction, high: Fraction, most: int, enough: Callable[[Fraction], bool]) -> tuple[Fraction, int]:

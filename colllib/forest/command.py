@@ -85,7 +85,7 @@ def _about_forest(forest: Forest, result: dict[str, Any], bound: str) -> str:
     names = ", ".join(apart[:8]) + (f" and {len(apart) - 8} more" if len(apart) > 8 else "")
     rate = f", algbw {units.rate(1e9 * result['algbw_GBps'])}" if limit.cut else ""
     seconds = units.seconds(result["seconds"], 3)
-    said: tuple[tuple[str, str], ...] = (
+    rows: tuple[tuple[str, str], ...] = (
         ("bound", f"{bound} = {limit.inverse_throughput} per {result['bandwidth_unit']}{rate}"),
         ("bottleneck", f"between rank{'s' if len(apart) > 1 else ''} {names} and all others" if limit.cut else "none"),
         ("trees", f"{limit.trees} for each root, U = {limit.unit}, by {result['way']}, in {seconds}"),
@@ -94,8 +94,8 @@ def _about_forest(forest: Forest, result: dict[str, Any], bound: str) -> str:
     )
     if "multicast" in result:
         saved = result["multicast"]
-        rest = (
+        savings = (
             f"links carry {saved['saved_on_links']} M less, and ranks send and receive {saved['saved_at_ranks']} M less"
         )
-        said += (("multicast", rest if saved["saved_on_links"] != "0" else "no switch here replicates"),)
-    return lines([("", *line) for line in said])
+        rows += (("multicast", savings if saved["saved_on_links"] != "0" else "no switch here replicates"),)
+    return lines([("", *line) for line in rows])

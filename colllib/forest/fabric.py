@@ -33,8 +33,8 @@ class Fabric:
 
     def __post_init__(self) -> None:
         for rank in np.flatnonzero(~self.capacity[:, : self.ranks].any(axis=0))[: self.ranks > 1]:
-            way, does = ("from", "leave") if self.inward else ("to", "reach")
-            raise ValueError(f"{self.topology.name}: no link leads {way} rank {rank}, so that nothing can {does} it")
+            side, verb = ("from", "leave") if self.inward else ("to", "reach")
+            raise ValueError(f"{self.topology.name}: no link leads {side} rank {rank}, so that nothing can {verb} it")
 
     @property
     def ranks(self) -> int:
@@ -64,7 +64,7 @@ def fabric(
     """A topology's links as capacities.
 
     Args:
-        topology: where. Its own speeds tell its levels apart; without them every level has the same BW.
+        topology: the network. Its own speeds tell its levels apart; without them every level has the same BW.
         root: the one rank that has something to send (default: all ranks have as much).
         weights: or what each rank has to send, in whole parts.
         inward: whether to turn all links round.
@@ -74,8 +74,8 @@ def fabric(
             nodes, or a rank without a link to it.
 
     >>> from colllib.topology import torus
-    >>> place = fabric(torus((4, 4)))
-    >>> place.total, place.leaving(range(15))
+    >>> network = fabric(torus((4, 4)))
+    >>> network.total, network.leaving(range(15))
     (16, Fraction(4, 1))
     """
     check_size(topology.name, topology.nodes, MOST_NODES, "ranks and switches, for trees on any fabric,")
@@ -90,9 +90,9 @@ def fabric(
         raise ValueError(f"{topology.name}: several links join two nodes, and a path could not say which: give it one")
     speeds = Fractions.of(tier.bandwidth * speed(topology, tier.level) for tier in topology.tiers)
     common = gcd(*speeds.numerators.tolist())
-    whole = integers((speeds.numerators // common).tolist())
-    capacity = np.zeros((topology.nodes, topology.nodes), dtype=whole.dtype)
-    capacity[topology.link_src, topology.link_dst] = whole[topology.tier]
+    of_tier = integers((speeds.numerators // common).tolist())
+    capacity = np.zeros((topology.nodes, topology.nodes), dtype=of_tier.dtype)
+    capacity[topology.link_src, topology.link_dst] = of_tier[topology.tier]
     unit = Fraction(common, speeds.denominator)
     return Fabric(topology, capacity.T.copy() if inward else capacity, unit, integers(weight), inward)
 

@@ -24,9 +24,9 @@ def with_source(capacity: IntArray, supply: IntArray) -> IntArray:
     >>> with_source(np.array([[0, 1], [1, 0]]), np.array([3, 2])).tolist()
     [[0, 1, 0], [1, 0, 0], [3, 2, 0]]
     """
-    found = np.zeros((len(capacity) + 1, len(capacity) + 1), dtype=np.result_type(capacity, supply))
-    found[:-1, :-1], found[-1, : len(supply)] = capacity, supply
-    return found.astype(object) if found.sum(dtype=np.float64) >= LARGEST_INT else found
+    network = np.zeros((len(capacity) + 1, len(capacity) + 1), dtype=np.result_type(capacity, supply))
+    network[:-1, :-1], network[-1, : len(supply)] = capacity, supply
+    return network.astype(object) if network.sum(dtype=np.float64) >= LARGEST_INT else network
 
 
 def starved(network: IntArray, sinks: Iterable[int], need: int) -> Starved | None:
@@ -53,8 +53,8 @@ def max_flow(capacity: IntArray, source: int, sink: int, enough: int) -> tuple[i
     """The value of a maximum flow, or `enough` as soon as it is known to reach that, and a minimum cut.
 
     Paths of one or two links, of which a dense network has many, are filled at once. For the rest, one
-    search backwards from the sink gives every node a shortest way there, and the nodes next to the
-    source send along these ways as much as still fits.
+    search backwards from the sink gives every node a shortest path there, and the nodes next to the
+    source send along these paths as much as still fits.
 
     Args:
         capacity: of the link from each node to each other, whole numbers, shape (nodes, nodes).
@@ -77,7 +77,7 @@ def max_flow(capacity: IntArray, source: int, sink: int, enough: int) -> tuple[i
     supply -= through
     left = capacity.copy()
     left[:, sink] = last - through
-    left[source] = left[:, source] = 0  # a shortest way neither returns to the source nor leaves the sink
+    left[source] = left[:, source] = 0  # a shortest path neither returns to the source nor leaves the sink
     left[sink] = 0
     return _completed(left, supply.tolist(), sink, value, enough, 1 << source)
 
@@ -118,7 +118,7 @@ def _completed(left: IntArray, supply: list[int], sink: int, value: int, enough:
 
 
 def _send(left: IntArray, into: list[int], node: int, sink: int, onward: list[int], amount: int) -> None:
-    """Put a flow on the way from a node to the sink; what is used can be taken back."""
+    """Put a flow on the path from a node to the sink; what is used can be taken back."""
     while node != sink:
         following = onward[node]
         left[node, following] -= amount

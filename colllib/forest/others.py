@@ -41,31 +41,31 @@ def unwound(topology: Topology) -> Forest:
     network, ranks = fabric(topology), topology.ranks
     paths = [tuple(link) for link in np.argwhere(network.capacity[:ranks, :ranks]).tolist()]
     paths += _rings(network.capacity, ranks)
-    shared = Counter(link for path in paths for link in pairwise(path))  # several ways of a ring may take one
+    shared = Counter(link for path in paths for link in pairwise(path))  # several paths of a ring may take one
     widths = [min(Fraction(int(network.capacity[link]), shared[link]) for link in pairwise(path)) for path in paths]
     finer = lcm(*(width.denominator for width in widths))
     capacity = np.zeros((ranks, ranks), dtype=object)
     for path, width in zip(paths, widths, strict=True):
         capacity[path[0], path[-1]] += int(width * finer)
     rings = replace(network, topology=replace(topology, link_class=None), capacity=capacity, unit=network.unit / finer)
-    found = bound(rings)
-    inverse = found.inverse_throughput
+    free = bound(rings)
+    inverse = free.inverse_throughput
     shares = [inverse * network.unit * width for width in widths]
     trees = lcm(*(share.denominator for share in shares))
     pieces: Pieces = defaultdict(list)
     for path, share in zip(paths, shares, strict=True):
         pieces[path[0], path[-1]].append((int(share * trees), path))
-    limit = replace(found, trees=trees, unit=inverse * trees)
+    limit = replace(free, trees=trees, unit=inverse * trees)
     packed = packed_on(room(rings, limit.unit), multiplied(network.weight, trees), pieces)
     return Forest("all-gather", rings, limit, packed)
 
 
 def _rings(capacity: IntArray, ranks: int) -> list[Path]:
-    """For every network of switches the ways over them from each of its ranks to the next one."""
+    """For every network of switches the paths over them from each of its ranks to the next one."""
     count, network = connected_components(capacity[ranks:, ranks:] > 0, directed=True, connection="weak")
     over = capacity.copy()
     over[:ranks, :ranks] = 0  # direct links stay what they are
-    found = []
+    paths = []
     for number in range(count):
         switches = (np.flatnonzero(network == number) + ranks).tolist()
         members = np.flatnonzero(capacity[switches, :ranks].any(axis=0) | capacity[:ranks, switches].any(axis=1))
@@ -74,12 +74,12 @@ def _rings(capacity: IntArray, ranks: int) -> list[Path]:
                 path = _shortest(over, start, {end}, set(switches))
                 if path is None:
                     raise ValueError(f"no ring of switches: none of them leads from rank {start} to rank {end}")
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def _shortest(capacity: IntArray, start: int, ends: set[int], over: set[int]) -> Path | None:
-    """A shortest way to one of some nodes, over some others only."""
+    """A shortest path to one of some nodes, over some others only."""
     queue: deque[Path] = deque([(start,)])
     seen = {start}
     while queue:
@@ -134,8 +134,8 @@ def greedy(topology: Topology) -> Schedule:
             before, growing = growing, []
             for root in before:
                 missing = set(range(ranks)) - {*members[root]}
-                ways = (_shortest(left, start, missing, over) for start in known[root])
-                if (path := next(filter(None, ways), None)) is not None:
+                paths = (_shortest(left, start, missing, over) for start in known[root])
+                if (path := next(filter(None, paths), None)) is not None:
                     for pair in pairwise(path):
                         left[pair] -= 1
                     members[root].append(path[-1])
@@ -144,5 +144,5 @@ def greedy(topology: Topology) -> Schedule:
         step += 1
     table = np.array([(step, root, path[0], path[-1]) for step, root, path in sent], dtype=np.intp)
     when, block, src, dst = table.reshape(-1, 4).T
-    made = Schedule.from_messages(all_shards(ranks), step, when, Step.of(src, dst, block))
-    return replace(made, paths=Paths.of([(root, path) for _, root, path in sent]))
+    schedule = Schedule.from_messages(all_shards(ranks), step, when, Step.of(src, dst, block))
+    return replace(schedule, paths=Paths.of([(root, path) for _, root, path in sent]))

@@ -38,10 +38,10 @@ def pack(capacity: IntArray, supply: IntArray) -> list[Tree]:
     >>> pack(np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), np.ones(3, dtype=int))[0]
     Tree(root=0, size=1, edges=((0, 1), (0, 2)), paths=())
     """
-    growth, found = Growth(capacity, supply), []
+    growth, trees = Growth(capacity, supply), []
     while growth.waiting:
-        found.append(growth.grown(growth.waiting.pop(0)))
-    return found
+        trees.append(growth.grown(growth.waiting.pop(0)))
+    return trees
 
 
 class Growth:
@@ -139,11 +139,11 @@ class _Trade:
 
     def _below(self, rank: int) -> NDArray[np.bool_]:
         """Which ranks join a tree through a rank, itself included, shape (trees, N)."""
-        found, rows = np.zeros(self.parent.shape, dtype=np.bool_), np.arange(len(self.parent))[:, None]
-        found[:, rank] = True
-        while (more := found | found[rows, self.parent]).sum() > found.sum():
-            found = more
-        return found
+        below, rows = np.zeros(self.parent.shape, dtype=np.bool_), np.arange(len(self.parent))[:, None]
+        below[:, rank] = True
+        while (grown := below | below[rows, self.parent]).sum() > below.sum():
+            below = grown
+        return below
 
     def _loss(self, rank: int, rows: IntArray, instead: IntArray) -> NDArray[np.float64]:
         """What trees would lose if a rank joined them from others, shape (rows, others); inf where it cannot."""
@@ -160,16 +160,16 @@ class _Trade:
 
     def _between(self, rank: int, one: int, two: int, worth: float) -> bool:
         """Trade links from two ranks to a third; whether there was anything to win."""
-        found = False
+        traded = False
         while True:
             (lost, first), (more, second) = self._best(rank, one, two), self._best(rank, two, one)
             if lost + more >= -worth:
-                return found
+                return traded
             sides = ((first, one, two), (second, two, one))
             units = min(int(self.left[start, rank] if row == FREE else self.size[row]) for row, start, _ in sides)
             for row, start, end in sides:
                 self._move(rank, row, start, end, units)
-            found = True
+            traded = True
 
     def _move(self, rank: int, row: int, start: int, end: int, units: int) -> None:
         """Let a rank join some of equal trees from elsewhere; those that stay get a row of their own."""
@@ -188,8 +188,8 @@ class _Trade:
 
     def batches(self) -> list[Tree]:
         """The trees, equal ones together, by their roots."""
-        found: Counter[tuple[int, tuple[tuple[int, int], ...]]] = Counter()
+        sizes: Counter[tuple[int, tuple[tuple[int, int], ...]]] = Counter()
         for size, parent, far in zip(self.size.tolist(), self.parent.tolist(), self.far, strict=True):
             order = np.argsort(far, kind="stable").tolist()
-            found[order[0], tuple((parent[end], end) for end in order[1:])] += size
-        return [Tree(root, size, edges) for (root, edges), size in sorted(found.items())]
+            sizes[order[0], tuple((parent[end], end) for end in order[1:])] += size
+        return [Tree(root, size, edges) for (root, edges), size in sorted(sizes.items())]

@@ -25,14 +25,14 @@ Pieces = dict[tuple[int, int], list[tuple[int, Path]]]
 
 @dataclass(eq=False)
 class Logical:
-    """Links, and the ways that they stand for: while switches vanish, and in the end from rank to rank."""
+    """Links, and the paths that they stand for: while switches vanish, and in the end from rank to rank."""
 
     name: str  # of the fabric, for errors
     network: (
         IntArray  # how many trees fit on each link, and from the source after all nodes how many start at each rank
     )
     sinks: list[int]  # the ranks; the one that last stood in the way comes first
-    paths: Pieces  # for every two nodes the ways through switches, each with how many trees take it
+    paths: Pieces  # for every two nodes the paths through switches, each with how many trees take it
     splits: list[tuple[int, int, int, int]] = field(default_factory=list)  # (u, w, t, units) that were replaced
 
     @property
@@ -42,22 +42,22 @@ class Logical:
 
     def lack(self, network: IntArray) -> int:
         """How much of what all ranks send does not reach some rank; 0 if all of it reaches all."""
-        found = starved(network, self.sinks, int(network[-1].sum()))
-        if found is None:
+        short = starved(network, self.sinks, int(network[-1].sum()))
+        if short is None:
             return 0
-        self.sinks.remove(found.sink)
-        self.sinks.insert(0, found.sink)
-        return found.lack
+        self.sinks.remove(short.sink)
+        self.sinks.insert(0, short.sink)
+        return short.lack
 
-    def most(self, u: int, w: int, t: int, wanted: int) -> int:
-        """How many units of (u, w) and (w, t) can become units of (u, t), at most so many as are wanted."""
-        units = min(int(self.network[u, w]), int(self.network[w, t]), wanted)
+    def most(self, u: int, w: int, t: int, limit: int) -> int:
+        """How many units of (u, w) and (w, t) can become units of (u, t), up to a limit."""
+        units = min(int(self.network[u, w]), int(self.network[w, t]), limit)
         while units > 0 and (lack := self.lack(split_off(self.network, u, w, t, units))):
             units -= lack
         return max(units, 0)
 
     def take(self, u: int, w: int, t: int, units: int) -> None:
-        """Replace so many units, and join the ways that they stand for."""
+        """Replace so many units, and join the paths that they stand for."""
         if not units:
             return
         self.network = split_off(self.network, u, w, t, units)
@@ -70,7 +70,7 @@ class Logical:
     def remove(self, switch: int) -> None:
         """Split off all links of a switch: at once if they lead alike to all, else one after the other."""
         network = self.network
-        for plan in _even(network, switch):
+        for plan in _even_plans(network, switch):
             changed = network.copy()
             changed[switch] = changed[:, switch] = 0
             np.add.at(changed, tuple(np.array([(u, t) for u, t, _ in plan]).T), [units for *_, units in plan])
@@ -121,11 +121,11 @@ def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str
             "with switches, as many must fit out of every node as into it"
         )
     paths: Pieces = {(u, t): [(int(capacity[u, t]), (u, t))] for u, t in np.argwhere(capacity).tolist()}
-    left = Logical(name, network, list(range(ranks)), paths)
+    logical = Logical(name, network, list(range(ranks)), paths)
     for switch in range(ranks, nodes):
-        left.remove(switch)
-    left.paths = {ends: ways for ends, ways in paths.items() if ways}
-    return left
+        logical.remove(switch)
+    logical.paths = {ends: pieces for ends, pieces in paths.items() if pieces}
+    return logical
 
 
 def _splits(network: IntArray, switch: int) -> int:
@@ -135,8 +135,8 @@ def _splits(network: IntArray, switch: int) -> int:
     return int(np.where(into @ apart < out, np.count_nonzero(into), (into > 0) @ apart)[out > 0].sum())
 
 
-def _even(network: IntArray, switch: int) -> Iterator[list[tuple[int, int, int]]]:
-    """Ways to take a whole switch out at once: everyone sends as much to each of the others that it is joined to."""
+def _even_plans(network: IntArray, switch: int) -> Iterator[list[tuple[int, int, int]]]:
+    """Plans to take a whole switch out at once: everyone sends as much to each of the others that it is joined to."""
     members = np.flatnonzero(network[:, switch]).tolist()
     wide, count = int(network[members[0], switch]) if members else 0, len(members)
     if count < 2 or any(network[m, switch] != wide or network[switch, m] != wide for m in members):
@@ -147,11 +147,12 @@ def _even(network: IntArray, switch: int) -> Iterator[list[tuple[int, int, int]]
     shift = np.arange(count)
     new = [by for by in range(1, count) if not near[shift, (shift + by) % count].any()]
     for offsets in ([new] if new else []) + [list(range(1, count))]:
-        each, more = divmod(wide, len(offsets))
+        share, rest = divmod(wide, len(offsets))
+        units_by_offset = [(by, share + (place < rest)) for place, by in enumerate(offsets)]
         yield [
-            (members[i], members[(i + by) % count], each + (place < more))
-            for place, by in enumerate(offsets)
-            if each + (place < more)
+            (members[i], members[(i + by) % count], units)
+            for by, units in units_by_offset
+            if units
             for i in range(count)
         ]
 
@@ -168,14 +169,15 @@ def split_off(network: IntArray, u: int, w: int, t: int, units: int) -> IntArray
 
 def taken(pieces: list[tuple[int, Any]], units: int) -> list[tuple[int, Any]]:
     """So many units out of the pieces of a link, or of a root's trees."""
-    found = []
+    parts = []
     while units:
-        have, path = pieces.pop()
-        found.append((min(have, units), path))
-        if have > units:
-            pieces.append((have - units, path))
-        units -= found[-1][0]
-    return found
+        size, path = pieces.pop()
+        part = min(size, units)
+        parts.append((part, path))
+        if size > part:
+            pieces.append((size - part, path))
+        units -= part
+    return parts
 
 
 def matched(first: list[tuple[int, Any]], second: list[tuple[int, Any]]) -> list[tuple[int, Any, Any]]:
@@ -189,8 +191,8 @@ def matched(first: list[tuple[int, Any]], second: list[tuple[int, Any]]) -> list
 
 
 def _joined(ahead: Path, behind: Path) -> Path:
-    """One way after the other, without what lies between two visits of one switch."""
-    found: list[int] = []
+    """One path after the other, without what lies between two visits of one switch."""
+    path: list[int] = []
     for node in (*ahead, *behind[1:]):
-        found = [*found[: found.index(node)], node] if node in found else [*found, node]
-    return tuple(found)
+        path = [*path[: path.index(node)], node] if node in path else [*path, node]
+    return tuple(path)

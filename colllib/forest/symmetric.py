@@ -1,7 +1,7 @@
-"""Trees of some ranks that serve all: those of one rank, moved to all others, and those of one box, for equal boxes.
+"""Trees of some ranks that serve all: those of one rank, mapped to all others, and those of one box, for equal boxes.
 
 The links of a topology that looks the same from each rank fall into classes. If the trees of rank 0 together
-cross links of a class no more often than all links of that class have room for, per rank, then the moved trees
+cross links of a class no more often than all links of that class have room for, per rank, then their images
 do so on every link. So nothing has to be said about which link, and a small integer program finds how often
 ranks join the trees over which kind of route.
 
@@ -37,7 +37,7 @@ def lattice_of(topology: Topology) -> Lattice:
 
 
 def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Tree] | None:
-    """The trees of rank 0 for a fabric and its bound; None where this way finds none.
+    """The trees of rank 0 for a fabric and its bound; None where there are none of this kind.
 
     Ranks join a tree in the order of their distance, each from one that has joined before and is
     nearest to the root.
@@ -104,10 +104,10 @@ def _chosen(slots: Slots, usage: IntArray, budget: IntArray, trees: int) -> list
     crossed = usage[kind].T
     limits = [LinearConstraint(joins, demand, demand), LinearConstraint(crossed, -np.inf, budget)]
     cost = (crossed / np.maximum(budget, 1)[:, None]).sum(axis=0)
-    found = milp(cost, constraints=limits, integrality=np.ones(len(pairs), dtype=np.intp))
-    if found.x is None:
+    solution = milp(cost, constraints=limits, integrality=np.ones(len(pairs), dtype=np.intp))
+    if solution.x is None:
         return None
-    times = np.rint(found.x).astype(np.intp)
+    times = np.rint(solution.x).astype(np.intp)
     return [np.repeat(kind[row], times[row]) for row in joins.astype(np.bool_)]
 
 
@@ -133,18 +133,18 @@ def pack_by_boxes(fabric: Fabric, bound: Bound) -> tuple[Tree, ...] | None:
     narrowest = min(fits[ranks, :ranks].min(), fits[:ranks, ranks].min())
     if narrowest < k * (boxes - 1) or starved(with_source(inside, supply), range(size), k * ranks):
         return None
-    left: list[list[tuple[int, tuple[tuple[int, int], ...]]]] = [[] for _ in range(size)]
+    pieces: list[list[tuple[int, tuple[tuple[int, int], ...]]]] = [[] for _ in range(size)]
     for batch in lowered(pack(inside, supply), inside):
-        left[batch.root].append((batch.size, batch.edges))
+        pieces[batch.root].append((batch.size, batch.edges))
     first = range(0, ranks, size)
-    found = []
+    trees = []
     for root in range(ranks):
         across = [(root, root % size + at) for at in first if at != root - root % size]
-        ways = [(a, ranks, b) for a, b in across]
-        for units, edges in taken(left[root % size], k):
+        routes = [(a, ranks, b) for a, b in across]
+        for units, edges in taken(pieces[root % size], k):
             within = [(at + a, at + b) for at in first for a, b in edges]
-            found.append(Tree(root, units, (*across, *within), (*ways, *within)))
-    return tuple(found)
+            trees.append(Tree(root, units, (*across, *within), (*routes, *within)))
+    return tuple(trees)
 
 
 def _size(fabric: Fabric) -> int:

@@ -1,4 +1,4 @@
-"""A tree of a forest: edges between ranks, the ways through switches that they stand for, and its messages."""
+"""A tree of a forest: edges between ranks, the paths through switches that they stand for, and its messages."""
 
 from __future__ import annotations
 

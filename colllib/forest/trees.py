@@ -40,11 +40,11 @@ class Forest:
 
     Attributes:
         primitive: what their schedule makes true.
-        fabric: where; for a primitive towards the roots, with all links the other way.
+        fabric: what they are packed into; for a primitive towards the roots, with all links the other way.
         bound: what no schedule can beat, and with a given number of trees what no such trees can.
-        trees: of all ranks, or of rank 0 where they are moved.
+        trees: of all ranks, or of rank 0 where a lattice maps them to the others.
         way: how they were packed, "moves", "boxes" or "general".
-        lattice: what moves them to all other ranks, None where they are not moved.
+        lattice: whose shifts map them to all other ranks, None where the trees are of all ranks.
         multicast: whether switches that can do so replicate on the way out and add on the way in.
     """
 
@@ -64,68 +64,69 @@ class Forest:
     @property
     def heights(self) -> dict[int, int]:
         """How many trees of each height there are, counted with their sizes, over all roots."""
-        moved = self.lattice.ranks if self.lattice else 1
-        found: Counter[int] = Counter()
+        copies = self.lattice.ranks if self.lattice else 1
+        counts: Counter[int] = Counter()
         for tree in self.trees:
-            found[tree.height] += tree.size * moved
-        return dict(sorted(found.items()))
+            counts[tree.height] += tree.size * copies
+        return dict(sorted(counts.items()))
 
     def schedule(self, segments: int = 1) -> Schedule:
         """In step t every tree sends along its edges that end t + 1 away from the root; segments are pipelined."""
-        return pipelined(reduce(in_sequence, map(self._one_way, self._ways)), segments)
+        return pipelined(reduce(in_sequence, map(self._one_way, self._directions)), segments)
 
     @property
-    def _ways(self) -> tuple[bool, ...]:
+    def _directions(self) -> tuple[bool, ...]:
         """Whether the schedule goes towards the roots, for each of its parts."""
         return (True, False) if self.primitive == "all-reduce" else (self.primitive in INWARD,)
 
     def _one_way(self, inward: bool) -> Schedule:
         topology = self.fabric.topology
         able = topology.able("combines" if inward else "replicates", np.arange(topology.switches)) & self.multicast
-        whole = self.moved_to_all if self.lattice and able.any() else self
-        hops = [(when, block, path) for block, tree in enumerate(whole.trees) for when, path in tree.messages(able)]
+        forest = self.of_all_ranks if self.lattice and able.any() else self
+        hops = [(when, block, path) for block, tree in enumerate(forest.trees) for when, path in tree.messages(able)]
         hops.sort(key=itemgetter(0))
         table = np.array([(when, block, path[0], path[-1]) for when, block, path in hops], dtype=np.intp)
         when, block, src, dst = table.reshape(-1, 4).T
-        found = Schedule.from_messages(whole._blocks, int(when.max(initial=-1)) + 1, when, Step.of(src, dst, block))
-        if whole.lattice:
-            outward: Schedule = Orbit(found, whole.lattice)
+        schedule = Schedule.from_messages(forest._blocks, int(when.max(initial=-1)) + 1, when, Step.of(src, dst, block))
+        if forest.lattice:
+            outward: Schedule = Orbit(schedule, forest.lattice)
         else:
-            usual = _usual_paths(topology, whole.trees, inward)
-            own = [(b, path) for _, b, path in hops if path != usual.get((path[0], path[-1]))]
+            usual = _usual_paths(topology, forest.trees, inward)
+            rerouted = [(block, path) for _, block, path in hops if path != usual.get((path[0], path[-1]))]
             switches = topology.switches if able.any() else 0
-            outward = replace(found, switches=switches, paths=Paths.of(own) if own else None)
+            outward = replace(schedule, switches=switches, paths=Paths.of(rerouted) if rerouted else None)
         return reversed_in_time(outward) if inward else outward
 
     @property
     def _blocks(self) -> Blocks:
         """What the trees carry, outwards: tree b has block b."""
-        ranks, each = self.fabric.ranks, Fraction(1, self.fabric.total * self.bound.trees)
+        ranks, unit = self.fabric.ranks, Fraction(1, self.fabric.total * self.bound.trees)
         root = np.array([tree.root for tree in self.trees], dtype=np.intp)
-        share = Fractions.of(tree.size * each for tree in self.trees)
+        share = Fractions.of(tree.size * unit for tree in self.trees)
         return Blocks(ranks, share, root, np.full(len(root), ranks), (np.arange(ranks),))
 
     @cached_property
-    def moved_to_all(self) -> Forest:
-        """The same with the trees of every rank and their paths, where rank 0's are moved."""
+    def of_all_ranks(self) -> Forest:
+        """The same with the trees of every rank and their paths, which are images of rank 0's."""
         topology, ranks = self.fabric.topology, np.arange(self.fabric.ranks)
         assert self.lattice is not None
         check_size(topology.name, sum(len(tree.edges) for tree in self.trees) * len(ranks), MOST_MESSAGES, "messages")
-        found = [
+        images = [
             Tree(to[tree.root], tree.size, tuple((to[start], to[end]) for start, end in tree.edges))
             for to in LatticeGroup.of(self.lattice).image(ranks[None, :], ranks[:, None]).tolist()
             for tree in self.trees
         ]
-        usual = _usual_paths(topology, found, self.primitive in INWARD)
-        trees = tuple(replace(tree, paths=tuple(usual[edge] for edge in tree.edges)) for tree in found)
+        usual = _usual_paths(topology, images, self.primitive in INWARD)
+        trees = tuple(replace(tree, paths=tuple(usual[edge] for edge in tree.edges)) for tree in images)
         return replace(self, trees=trees, lattice=None)
 
     def reached(self) -> bool:
         """Whether its schedule, executed and proved, loads the busiest link just as much as the bound says.
 
-        An all-reduce is taken for two, one after the other. Moved trees of millions of messages are run by symmetry.
+        An all-reduce is taken for two, one after the other. Millions of messages are run by symmetry, where trees of
+        one rank stand for all.
         """
-        schedules = [self._one_way(inward) for inward in self._ways]
+        schedules = [self._one_way(inward) for inward in self._directions]
         large = isinstance(schedules[0], Orbit) and schedules[0].num_messages > IN_FULL
         runs = ((by_symmetry if large else execute)(schedule, self.fabric.topology) for schedule in schedules)
         return all(busiest(run) == self.bound.inverse_throughput / self.fabric.total for run in runs)
@@ -134,12 +135,13 @@ class Forest:
 def _usual_paths(topology: Topology, trees: Sequence[Tree], inward: bool) -> dict[tuple[int, int], Path]:
     """The nodes, outwards, that the topology's router passes for each edge of some trees."""
     edges = sorted({edge for tree in trees for edge in tree.edges})
-    src, dst = np.array(edges, dtype=np.intp).reshape(-1, 2)[:, :: -1 if inward else 1].T
+    start, end = np.array(edges, dtype=np.intp).reshape(-1, 2).T
+    src, dst = (end, start) if inward else (start, end)
     message, link = topology.router(src, dst)
-    found = [[start] for start in src.tolist()]
+    paths = [[node] for node in src.tolist()]
     for place, node in zip(message.tolist(), topology.link_dst[link].tolist(), strict=True):
-        found[place].append(node)
-    return {edge: tuple(nodes[:: -1 if inward else 1]) for edge, nodes in zip(edges, found, strict=True)}
+        paths[place].append(node)
+    return {edge: tuple(reversed(path) if inward else path) for edge, path in zip(edges, paths, strict=True)}
 
 
 class Traffic(NamedTuple):
@@ -149,15 +151,15 @@ class Traffic(NamedTuple):
     at_ranks: Fraction
 
 
-def traffic(found: Forest) -> Traffic:
+def traffic(forest: Forest) -> Traffic:
     """What all links together carry, and what all ranks together send and receive, by execution.
 
     >>> from colllib.topology.expression import find
-    >>> where = find("dgx-h100:2,inc=box")
-    >>> [str(traffic(forest(where, multicast=on)).at_ranks) for on in (False, True)]
+    >>> topology = find("dgx-h100:2,inc=box")
+    >>> [str(traffic(forest(topology, multicast=on)).at_ranks) for on in (False, True)]
     ['30', '37/2']
     """
-    run = execute(found.schedule(), found.fabric.topology)
+    run = execute(forest.schedule(), forest.fabric.topology)
     return Traffic(sum(run.link_total, Fraction(0)), sum(run.sent + run.received, Fraction(0)))
 
 
@@ -187,7 +189,7 @@ def forest(
     """Trees that reach the throughput bound of a fabric, or what a given number of trees can reach.
 
     Args:
-        topology: where. Its own speeds tell its levels apart; without them every level has the same BW.
+        topology: the network. Its own speeds tell its levels apart; without them every level has the same BW.
         primitive: all-gather, reduce-scatter, all-reduce, broadcast or reduce.
         trees: how many for each part of the message (default: as many as reach the bound).
         root: of a broadcast or reduce (default 0).
@@ -220,10 +222,10 @@ def forest(
             f"{topology.name}: all-reduce takes the same trees both ways, and some links are wider one way"
         )
     limit = bound(network) if trees is None else fixed(network, trees)
-    if way in ("best", "moves") and (moved := pack_by_moves(network, limit)) is not None:
-        return Forest(primitive, network, limit, tuple(moved), "moves", lattice_of(topology), multicast)
-    if way in ("best", "boxes") and (boxed := pack_by_boxes(network, limit)) is not None:
-        return Forest(primitive, network, limit, boxed, "boxes", multicast=multicast)
+    if way in ("best", "moves") and (trees_of_one := pack_by_moves(network, limit)) is not None:
+        return Forest(primitive, network, limit, tuple(trees_of_one), "moves", lattice_of(topology), multicast)
+    if way in ("best", "boxes") and (trees_of_boxes := pack_by_boxes(network, limit)) is not None:
+        return Forest(primitive, network, limit, trees_of_boxes, "boxes", multicast=multicast)
     if way in ("moves", "boxes"):
         ranks = "one rank can be moved to all others" if way == "moves" else "one box can serve all boxes"
         raise ValueError(f"{topology.name}: no trees of {ranks} here; take the general way")
@@ -245,7 +247,7 @@ def _packed(fabric: Fabric, limit: Bound, other: str) -> tuple[Tree, ...]:
 
 
 def packed_on(capacity: IntArray, supply: IntArray, paths: Pieces) -> tuple[Tree, ...]:
-    """Trees packed into links between ranks, on the ways that the links stand for, which they use up."""
+    """Trees packed into links between ranks, on the paths that the links stand for, which they use up."""
     return tuple(tree for batch in lowered(pack(capacity, supply), capacity) for tree in _on_paths(batch, paths))
 
 
@@ -254,4 +256,4 @@ def _on_paths(batch: Tree, paths: Pieces) -> list[Tree]:
     parts: list[tuple[int, tuple[Path, ...]]] = [(batch.size, ())]
     for edge in batch.edges:
         parts = [(units, (*before, path)) for size, before in parts for units, path in taken(paths[edge], size)]
-    return [Tree(batch.root, size, batch.edges, ways) for size, ways in parts]
+    return [Tree(batch.root, size, batch.edges, of_edges) for size, of_edges in parts]

@@ -54,7 +54,7 @@ def describe_command(on: str, radix: int | None) -> Answer:
     bought = (f"of {radix} ports",) if radix else ()
     if built:
         rows = [
-            (alike.number, ", ".join(f"{held} {tier}" for tier, held in alike.ports.items()))
+            (alike.number, ", ".join(f"{ports} {tier}" for tier, ports in alike.ports.items()))
             + ((alike.chassis,) if radix else ())
             for alike in built
         ]

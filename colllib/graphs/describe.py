@@ -46,24 +46,24 @@ def promises(graph: Topology) -> dict[str, Any]:
         check_size(f"a breadth-first schedule on {graph.name}", pairs, MOST_PAIRS, "pairs of a rank and a link")
         return breadth_first_optimal(graph)
 
-    ports = measures.equal_degree(graph)
-    far: int | None = of("diameter", diameter)
-    both = measures.is_undirected(graph)
-    found: dict[str, Any] = {"nodes": graph.ranks, "degree": ports, "diameter": far}
+    common_degree = measures.equal_degree(graph)
+    hops: int | None = of("diameter", diameter)
+    undirected_links = measures.is_undirected(graph)
+    result: dict[str, Any] = {"nodes": graph.ranks, "degree": common_degree, "diameter": hops}
     for name, undirected in (("", False), ("_undirected", True)):
-        known = ports if both or not undirected else None
-        found[f"moore_bound{name}"] = found[f"moore_diameter{name}"] = None
-        if known is not None:
-            found[f"moore_diameter{name}"] = measures.moore_diameter(graph.ranks, known, undirected=undirected)
-        if known is not None and far is not None:
-            found[f"moore_bound{name}"] = measures.moore_bound(known, far, undirected=undirected)
-    found["undirected"] = both
-    found["reverse_symmetric"] = of("reverse_symmetric", reverse_symmetric)
-    if far is not None:
-        found["even_layers"] = measures.even_layers(graph)
-        found["intersection_array"] = measures.intersection_array(graph)
-        found["f_bound"] = distance_bound(graph) if graph.ranks > 1 else None
-    if ports is not None:
-        found["breadth_first_optimal"] = of("breadth_first_optimal", optimal)
-    found["f"] = of("f", partial(throughput, most=MOST_VARIABLES)) if graph.ranks > 1 else None
-    return found | {"left_out": left_out}
+        degree = common_degree if undirected_links or not undirected else None
+        result[f"moore_bound{name}"] = result[f"moore_diameter{name}"] = None
+        if degree is not None:
+            result[f"moore_diameter{name}"] = measures.moore_diameter(graph.ranks, degree, undirected=undirected)
+        if degree is not None and hops is not None:
+            result[f"moore_bound{name}"] = measures.moore_bound(degree, hops, undirected=undirected)
+    result["undirected"] = undirected_links
+    result["reverse_symmetric"] = of("reverse_symmetric", reverse_symmetric)
+    if hops is not None:
+        result["even_layers"] = measures.even_layers(graph)
+        result["intersection_array"] = measures.intersection_array(graph)
+        result["f_bound"] = distance_bound(graph) if graph.ranks > 1 else None
+    if common_degree is not None:
+        result["breadth_first_optimal"] = of("breadth_first_optimal", optimal)
+    result["f"] = of("f", partial(throughput, most=MOST_VARIABLES)) if graph.ranks > 1 else None
+    return result | {"left_out": left_out}

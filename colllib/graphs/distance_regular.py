@@ -23,9 +23,9 @@ Matrix = NDArray[np.bool_]  # which rank is joined to which, shape (N, N)
 
 
 def _joined(graph: Topology) -> Matrix:
-    found = np.zeros((graph.ranks, graph.ranks), dtype=bool)
-    found[graph.link_src, graph.link_dst] = True
-    return found
+    joined = np.zeros((graph.ranks, graph.ranks), dtype=bool)
+    joined[graph.link_src, graph.link_dst] = True
+    return joined
 
 
 def _edges(joined: Matrix) -> Matrix:
@@ -44,7 +44,7 @@ def _odd(k: int) -> Matrix:
 
 def _affine_plane() -> Matrix:
     """Points (x, y) and lines y = m x + b over the field of 4: the plane AG(2, 4) without its vertical lines."""
-    x, y, m, b = (np.arange(4).reshape([-1 if axis == own else 1 for axis in range(4)]) for own in range(4))
+    x, y, m, b = np.ix_(*[np.arange(4)] * 4)
     times = np.where((m == 0) | (x == 0), 0, 1 + (m + x - 2) % 3)  # 1, w and w^2 are 1, 2 and 3; sums are bitwise
     return _incidence((y == times ^ b).reshape(16, 16))
 

@@ -3,7 +3,7 @@
 Numbers in a name stand as in the literature: H(n, q) is `hamming:NxQ`, the Kautz and de Bruijn graphs give their
 degree first, circulants the number of ranks and then the jumps.
 
->>> [(made.ranks, made.num_links) for made in (hamming(2, 3), hypercube(10), circulant((16, 3, 4)), de_bruijn(2, 3))]
+>>> [(graph.ranks, graph.num_links) for graph in (hamming(2, 3), hypercube(10), circulant((16, 3, 4)), de_bruijn(2, 3))]
 [(9, 36), (1024, 10240), (16, 64), (8, 16)]
 """
 
@@ -62,8 +62,8 @@ def twisted_hypercube(axes: int) -> Topology:
     name = f"twisted-hypercube:{axes}"
     _least(name, "the number of axes", axes, 3)
     src, dst = _words(name, axes, 2)
-    moved = (src < 4) & (src ^ dst == 1)
-    return from_arcs(name, 2**axes, src, np.where(moved, src ^ 3, dst))
+    exchanged = (src < 4) & (src ^ dst == 1)
+    return from_arcs(name, 2**axes, src, np.where(exchanged, src ^ 3, dst))
 
 
 def unidirectional_ring(degree: int, ranks: int) -> Topology:
@@ -91,7 +91,7 @@ def circulant(sizes: Sequence[int]) -> Topology:
         ValueError: for no jump, one outside 1..n-1, or jumps that share a divisor with n and so leave the graph apart.
     """
     name, ranks, jumps = _circulant("circulant", sizes)
-    return _jumping(name, ranks, [way for jump in jumps for way in (jump, -jump)])
+    return _jumping(name, ranks, [signed for jump in jumps for signed in (jump, -jump)])
 
 
 def directed_circulant(sizes: Sequence[int]) -> Topology:
@@ -143,7 +143,7 @@ def de_bruijn(degree: int, letters: int) -> Topology:
 def modified_de_bruijn(degree: int, letters: int) -> Topology:
     """DBJMod(d, n): the de Bruijn graph whose self-loops and pairs of opposite links have become one long cycle.
 
-    The literature shows one cycle of many, for 8 ranks, in a picture: the way on from word to word is not unique.
+    The literature shows one cycle of many, for 8 ranks, in a picture: the successor of a word is not unique.
     This is the lowest cycle in lexicographic order that makes no parallel links. For DBJMod(2, 4) it agrees with all
     that is said (diameter 4, not isomorphic to its transpose, throughput of the square 2.94e-3), as do three of the
     other five cycles; for DBJMod(4, 2) the throughput of its line graph is 2.22e-2, and the literature prints 2.21e-2.
@@ -154,21 +154,21 @@ def modified_de_bruijn(degree: int, letters: int) -> Topology:
     name = f"modified-debruijn:{degree}x{letters}"
     _least(name, "the number of letters in a word", letters, 2)
     src, dst = _shifts(name, degree, letters)
-    every = set(zip(src.tolist(), dst.tolist(), strict=True))
-    kept = {(a, b) for a, b in every if (b, a) not in every}
-    words = sorted({a for a, _ in every - kept})
+    all_arcs = set(zip(src.tolist(), dst.tolist(), strict=True))
+    arcs = {(a, b) for a, b in all_arcs if (b, a) not in all_arcs}
+    words = sorted({a for a, _ in all_arcs - arcs})
 
-    def cycle(way: list[int]) -> list[int] | None:
-        if len(way) == len(words):
-            return None if (way[-1], way[0]) in kept else way
-        onward = (word for word in words if word not in way and (way[-1], word) not in kept)
-        return next((found for word in onward if (found := cycle([*way, word]))), None)
+    def cycle(path: list[int]) -> list[int] | None:
+        if len(path) == len(words):
+            return None if (path[-1], path[0]) in arcs else path
+        onward = (word for word in words if word not in path and (path[-1], word) not in arcs)
+        return next((closed for word in onward if (closed := cycle([*path, word]))), None)
 
-    way = cycle(words[:1]) if len(words) <= MOST_WORDS else None
-    if way is None:
+    path = cycle(words[:1]) if len(words) <= MOST_WORDS else None
+    if path is None:
         raise ValueError(f"{name}: no cycle of at most {MOST_WORDS} words without parallel links is found")
-    kept |= set(zip(way, [*way[1:], way[0]], strict=True))
-    start, end = np.array(sorted(kept)).T
+    arcs |= set(zip(path, [*path[1:], path[0]], strict=True))
+    start, end = np.array(sorted(arcs)).T
     return from_arcs(name, degree**letters, start, end)
 
 
@@ -202,8 +202,8 @@ def _words(name: str, n: int, q: int) -> tuple[IntArray, IntArray]:
     check_network(name, ranks, ranks * n * (q - 1))
     word, more, place = np.arange(ranks), np.arange(1, q)[:, None], np.power(q, np.arange(n))[:, None, None]
     letter = word // place % q
-    there: IntArray = word + ((letter + more) % q - letter) * place
-    return np.tile(word, n * (q - 1)), there.ravel()
+    neighbor: IntArray = word + ((letter + more) % q - letter) * place
+    return np.tile(word, n * (q - 1)), neighbor.ravel()
 
 
 def _circulant(kind: str, sizes: Sequence[int]) -> tuple[str, int, list[int]]:

@@ -77,10 +77,10 @@ def _frontier(ranks: int, ports: int, loopless: bool, jumps: bool) -> tuple[Foun
     candidates = [*_bases(ranks, ports, jumps), *_expansions(ranks, ports, loopless, jumps)]
     queue = [(row.n_alpha, row.n_beta_node, place, row) for place, row in enumerate(candidates)]
     heapify(queue)
-    found: list[Found] = []
+    frontier: list[Found] = []
     while queue:
         _, n_beta, place, row = heappop(queue)
-        if (found and found[-1].n_beta_node <= n_beta) or (loopless and row.loops):
+        if (frontier and frontier[-1].n_beta_node <= n_beta) or (loopless and row.loops):
             continue
         if row.loops is None:
             graph = find(row.expression)
@@ -88,15 +88,15 @@ def _frontier(ranks: int, ports: int, loopless: bool, jumps: bool) -> tuple[Foun
             row = replace(row, n_alpha=int(cost.n_alpha), n_beta_node=Fraction(cost.n_beta * ports), loops=loops)
             heappush(queue, (row.n_alpha, row.n_beta_node, place, row))
         else:
-            found.append(row)
-    return tuple(found)
+            frontier.append(row)
+    return tuple(frontier)
 
 
 def _bases(ranks: int, ports: int, jumps: bool) -> Iterator[Found]:
     least = Fraction(ranks - 1, ranks)
 
-    def base(expression: str, made: str, n_alpha: int) -> Found:
-        return Found(expression, made, ranks, n_alpha, least)
+    def base(expression: str, name: str, n_alpha: int) -> Found:
+        return Found(expression, name, ranks, n_alpha, least)
 
     yield replace(base(f"uniring:{ports}x{ranks}", "one-way ring", ranks - 1), loops=False)
     if ports == 1:  # no other graph is connected
@@ -106,8 +106,8 @@ def _bases(ranks: int, ports: int, jumps: bool) -> Iterator[Found]:
     if ranks == 2 * ports:
         yield base(f"complete-bipartite:{ports}x{ports}", "complete bipartite graph", 2)
     if ports == 4 and ranks in VALENCY_FOUR:
-        away = moore_diameter(ranks, ports, undirected=True)
-        yield base(f"distance-regular:{ranks}", VALENCY_FOUR[ranks].name, away)
+        steps = moore_diameter(ranks, ports, undirected=True)
+        yield base(f"distance-regular:{ranks}", VALENCY_FOUR[ranks].name, steps)
     if (ranks, ports) == (8, 2):
         yield base("diamond", "diamond", 3)
     letters = next((n for n in range(2, ranks.bit_length()) if ports**n == ranks), 0)
@@ -122,41 +122,43 @@ def _bases(ranks: int, ports: int, jumps: bool) -> Iterator[Found]:
     if ports == 4 and ranks > 6:
         jump = (isqrt(2 * ranks - 2) + 1) // 2  # ceil((sqrt(2 N - 1) - 1) / 2)
         yield base(f"circulant:{ranks}x{jump}x{jump + 1}", "circulant graph", jump)
-    found = circulant_jumps(ranks, ports) if jumps or ranks == ports + 2 else ()
-    if found:
-        name = "x".join(map(str, (ranks, *found)))
-        yield base(f"directed-circulant:{name}", "directed circulant graph", _reach(ranks, found, ranks))
+    chosen_jumps = circulant_jumps(ranks, ports) if jumps or ranks == ports + 2 else ()
+    if chosen_jumps:
+        name = "x".join(map(str, (ranks, *chosen_jumps)))
+        yield base(f"directed-circulant:{name}", "directed circulant graph", _reach(ranks, chosen_jumps, ranks))
 
 
 def _expansions(ranks: int, ports: int, loopless: bool, jumps: bool) -> Iterator[Found]:
     least = Fraction(ranks - 1, ranks)
 
-    def made(how: str, expression: str, n_alpha: int, n_beta: Fraction, *parents: Found) -> Found:
+    def candidate(how: str, expression: str, n_alpha: int, n_beta: Fraction, *parents: Found) -> Found:
         return Found(expression, how, ranks, n_alpha, max(n_beta, least), parents)
 
     if ports > 1 and ranks % ports == 0 and ranks > ports:
         for row in _frontier(ranks // ports, ports, loopless, jumps):
-            yield made("line graph", f"line-graph({row.expression})", row.n_alpha + 1, row.n_beta_node, row)
+            yield candidate("line graph", f"line-graph({row.expression})", row.n_alpha + 1, row.n_beta_node, row)
     for times in range(2, ports + 1):
         if ports % times:
             continue
         if ranks % times == 0 and ranks > times:
             for row in _frontier(ranks // times, ports // times, True, jumps):
                 name = f"degree({row.expression},{times})"
-                yield made(f"degree expansion by {times}", name, row.n_alpha, row.n_beta_node, row)
+                yield candidate(f"degree expansion by {times}", name, row.n_alpha, row.n_beta_node, row)
         root = round(ranks ** (1 / times))
         if root > 1 and root**times == ranks:
             for row in _frontier(root, ports // times, loopless, jumps):
                 name = f"power({row.expression},{times})"
-                yield made(f"Cartesian power {times}", name, row.n_alpha * times, least, row)
+                yield candidate(f"Cartesian power {times}", name, row.n_alpha * times, least, row)
     for few in range(1, ports // 2 + 1):
         for size in range(2, ranks // 2 + 1):
             if ranks % size == 0:
-                a, b = _even(size, few, jumps), _even(ranks // size, ports - few, jumps)
-                yield made("product", f"product({a.expression},{b.expression})", a.n_alpha + b.n_alpha, least, a, b)
+                a, b = _least_bandwidth(size, few, jumps), _least_bandwidth(ranks // size, ports - few, jumps)
+                yield candidate(
+                    "product", f"product({a.expression},{b.expression})", a.n_alpha + b.n_alpha, least, a, b
+                )
 
 
-def _even(ranks: int, ports: int, jumps: bool) -> Found:
+def _least_bandwidth(ranks: int, ports: int, jumps: bool) -> Found:
     """The row of least bandwidth term, which a ring makes as small as can be."""
     return _frontier(ranks, ports, False, jumps)[-1]
 

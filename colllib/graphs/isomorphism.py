@@ -24,7 +24,7 @@ Colors = NDArray[np.uint64]
 MOST_GUESSES = 2**20  # times ranks
 
 
-class _Around:
+class _Adjacency:
     """The links of a graph in the forms that coloring needs."""
 
     def __init__(self, graph: Topology) -> None:
@@ -34,11 +34,11 @@ class _Around:
         self.src, self.dst = arcs(graph)
         self.out = csr_array((np.ones(len(self.src), dtype=np.uint64), (self.src, self.dst)), shape=(self.ranks,) * 2)
         self.into = self.out.T.tocsr()
-        self.links = self.moved(np.arange(self.ranks))
+        self.links = self.image(np.arange(self.ranks))
 
-    def moved(self, there: IntArray) -> IntArray:
-        """All links between where ranks have gone, in order."""
-        return np.sort(there[self.src] * self.ranks + there[self.dst])
+    def image(self, permutation: IntArray) -> IntArray:
+        """The links between the images of the ranks, as numbers, in order."""
+        return np.sort(permutation[self.src] * self.ranks + permutation[self.dst])
 
     def recolored(self, color: Colors) -> Colors:
         """What each rank's color and those one hop before and behind it make, the same numbers for the same colors."""
@@ -53,14 +53,14 @@ def _scrambled(color: Colors) -> Colors:
     return color ^ (color >> np.uint64(31))
 
 
-def _refined(sides: Sequence[_Around], colors: Sequence[Colors]) -> list[Colors]:
+def _refined(sides: Sequence[_Adjacency], colors: Sequence[Colors]) -> list[Colors]:
     """Recolored as long as that splits a color, on both sides equally often."""
     kinds = 0
-    found = list(colors)
-    while (now := len(np.unique(found[0]))) > kinds:
+    refined = list(colors)
+    while (now := len(np.unique(refined[0]))) > kinds:
         kinds = now
-        found = [side.recolored(color) for side, color in zip(sides, found, strict=True)]
-    return found
+        refined = [side.recolored(color) for side, color in zip(sides, refined, strict=True)]
+    return refined
 
 
 def isomorphism(first: Topology, second: Topology) -> IntArray | None:
@@ -75,11 +75,11 @@ def isomorphism(first: Topology, second: Topology) -> IntArray | None:
     """
     if first.ranks != second.ranks or first.num_links != second.num_links:
         return None
-    sides = (_Around(first), _Around(second))
+    sides = (_Adjacency(first), _Adjacency(second))
     return _matched(sides, [np.zeros(first.ranks, dtype=np.uint64)] * 2, f"{first.name} and {second.name}")
 
 
-def _matched(sides: tuple[_Around, _Around], colors: list[Colors], names: str) -> IntArray | None:
+def _matched(sides: tuple[_Adjacency, _Adjacency], colors: list[Colors], names: str) -> IntArray | None:
     """Where each rank of one side stands in the other, if ranks of different colors stay apart; None if nowhere."""
     ranks = sides[0].ranks
     guesses = iter(range(MOST_GUESSES // ranks))
@@ -91,9 +91,9 @@ def _matched(sides: tuple[_Around, _Around], colors: list[Colors], names: str) -
         if not np.array_equal(colors[0][order[0]], colors[1][order[1]]):
             return None
         if len(kinds) == ranks:
-            there = np.empty(ranks, dtype=np.intp)
-            there[order[0]] = order[1]
-            return there if np.array_equal(sides[0].moved(there), sides[1].links) else None
+            permutation = np.empty(ranks, dtype=np.intp)
+            permutation[order[0]] = order[1]
+            return permutation if np.array_equal(sides[0].image(permutation), sides[1].links) else None
         chosen = kinds[counts > 1][counts[counts > 1].argmin()]
         one = int(np.flatnonzero(colors[0] == chosen)[0])
         for other in np.flatnonzero(colors[1] == chosen).tolist():
@@ -101,9 +101,9 @@ def _matched(sides: tuple[_Around, _Around], colors: list[Colors], names: str) -
                 raise TooLarge(f"{names}: too many guesses at what takes one to the other")
             tried = [color.copy() for color in colors]
             tried[0][one] = tried[1][other] = chosen + np.uint64(1)
-            found = extended(tried)
-            if found is not None:
-                return found
+            extension = extended(tried)
+            if extension is not None:
+                return extension
         return None
 
     return extended(colors)
@@ -137,48 +137,49 @@ def orbits(graph: Topology) -> tuple[IntArray, IntArray]:
     known = graph.link_src * graph.ranks + graph.link_dst
     sorter = np.argsort(known)
     ranks, links = np.arange(graph.ranks), np.arange(graph.num_links)
-    around, alike = _Around(graph), dict[bytes, list[int]]()  # ranks of different orbits, by what is around them
-    sides, names = (around, around), f"{graph.name} and itself"
+    adjacency = _Adjacency(graph)
+    sides, names = (adjacency, adjacency), f"{graph.name} and itself"
 
-    def join(there: IntArray) -> None:
+    def join(permutation: IntArray) -> None:
         nonlocal ranks, links
-        ends = there[graph.link_src] * graph.ranks + there[graph.link_dst]
-        moved = sorter[np.searchsorted(known, ends, sorter=sorter)]
-        ranks, links = _joined(ranks, there), _joined(links, moved)
+        ends = permutation[graph.link_src] * graph.ranks + permutation[graph.link_dst]
+        link_images = sorter[np.searchsorted(known, ends, sorter=sorter)]
+        ranks, links = _joined(ranks, permutation), _joined(links, link_images)
 
+    alike: dict[bytes, list[int]] = {}  # ranks of different orbits, by what is around them
     colors: dict[int, Colors] = {}  # a rank of each orbit -> of all ranks, by how they lie around this one
     for rank in range(graph.ranks):
         if ranks[rank] in ranks[list(colors)]:
             continue
         single = (np.arange(graph.ranks) == rank).astype(np.uint64)
-        color = _refined([around], [single])[0]
+        color = _refined([adjacency], [single])[0]
         near = alike.setdefault(np.sort(color).tobytes(), [])
-        takes = (_matched(sides, [colors[first], color], names) for first in near)
-        there = next((found for found in takes if found is not None), None)
-        if there is None:
+        automorphisms = (_matched(sides, [colors[first], color], names) for first in near)
+        permutation = next((automorphism for automorphism in automorphisms if automorphism is not None), None)
+        if permutation is None:
             colors[rank] = color
             near.append(rank)
         else:
-            join(there)
+            join(permutation)
     for first, color in colors.items():  # what leaves a rank where it is
-        own = np.flatnonzero(graph.link_src == first)
-        for link in own[1:]:
-            end, other = graph.link_dst[own[0]], graph.link_dst[link]
-            if links[link] != links[own[0]] and color[end] == color[other]:
+        leaving = np.flatnonzero(graph.link_src == first)
+        for link in leaving[1:]:
+            end, other = graph.link_dst[leaving[0]], graph.link_dst[link]
+            if links[link] != links[leaving[0]] and color[end] == color[other]:
                 marked = [color.copy(), color.copy()]
                 marked[0][end] = marked[1][other] = color[end] + np.uint64(1)
-                there = _matched(sides, marked, names)
-                if there is not None:
-                    join(there)
+                permutation = _matched(sides, marked, names)
+                if permutation is not None:
+                    join(permutation)
     return np.unique(ranks, return_inverse=True)[1], np.unique(links, return_inverse=True)[1]
 
 
-def _joined(label: IntArray, there: IntArray) -> IntArray:
+def _joined(label: IntArray, permutation: IntArray) -> IntArray:
     """Labels made equal where a permutation takes one to the other."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     size = len(label)
-    pairs = coo_array((np.ones(size), (label, label[there])), shape=(size, size))
-    found: IntArray = connected_components(pairs, directed=False)[1][label].astype(np.intp)
-    return found
+    pairs = coo_array((np.ones(size), (label, label[permutation])), shape=(size, size))
+    labels: IntArray = connected_components(pairs, directed=False)[1][label].astype(np.intp)
+    return labels

@@ -90,11 +90,12 @@ def _router(name: str, ranks: int, src: IntArray, dst: IntArray) -> Router:
         return fewest_hops(ranks, ends, ranks)
 
     def route(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
-        wanted = np.asarray(start) * ranks + end
-        place = np.searchsorted(known, wanted, sorter=order)
-        link = order[np.minimum(place, len(order) - 1)] if len(order) else place
-        if len(order) and np.array_equal(known[link], wanted):
-            return np.arange(len(wanted)), link
+        requested = np.asarray(start) * ranks + end
+        place = np.searchsorted(known, requested, sorter=order)
+        if len(order):
+            link = order[np.minimum(place, len(order) - 1)]
+            if np.array_equal(known[link], requested):
+                return np.arange(len(requested)), link
         return far()(start, end)
 
     return route

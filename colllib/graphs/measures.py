@@ -62,10 +62,10 @@ def moore_diameter(ranks: int, degree: int, *, undirected: bool = False) -> int:
     """
     if ranks > 1 + degree and degree < (2 if undirected else 1):
         raise ValueError(f"N = {ranks}: a degree of {degree} cannot join so many ranks")
-    found = 0
-    while moore_bound(degree, found, undirected=undirected) < ranks:
-        found += 1
-    return found
+    diameter = 0
+    while moore_bound(degree, diameter, undirected=undirected) < ranks:
+        diameter += 1
+    return diameter
 
 
 def is_undirected(graph: Topology) -> bool:
@@ -109,16 +109,16 @@ def intersection_array(graph: Topology) -> tuple[tuple[int, ...], tuple[int, ...
     if not is_undirected(graph) or graph.num_links != len(src) or (src == dst).any():
         return None
     hops = np.ascontiguousarray(hops, dtype=np.int16)  # a row at a time
-    counts = {way: np.zeros_like(hops) for way in (1, -1)}
+    counts = {offset: np.zeros_like(hops) for offset in (1, -1)}
     for a, b in zip(src.tolist(), dst.tolist(), strict=True):
-        for way in counts:
-            counts[way][b] += hops[a] == hops[b] + way
+        for offset in counts:
+            counts[offset][b] += hops[a] == hops[b] + offset
     numbers = {}
     for x in range(hops.max() + 1):
-        for way in counts:
-            found = counts[way][hops == x]
-            if found.min() != found.max():
+        for offset in counts:
+            neighbors = counts[offset][hops == x]
+            if neighbors.min() != neighbors.max():
                 return None
-            numbers[x, way] = int(found[0])
+            numbers[x, offset] = int(neighbors[0])
     steps = range(int(hops.max()))
     return tuple(numbers[x, 1] for x in steps), tuple(numbers[x + 1, -1] for x in steps)

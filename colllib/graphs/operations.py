@@ -122,8 +122,9 @@ def _product(name: str, factors: list[Topology]) -> tuple[IntArray, IntArray]:
     for factor in factors:
         start, end = arcs(factor)
         check_network(name, ranks * factor.ranks, len(src) * factor.ranks + len(start) * ranks)
-        copy, here = ranks * np.arange(factor.ranks)[:, None], np.arange(ranks)[:, None]
-        src = np.concatenate(((src + copy).ravel(), (ranks * start + here).ravel()))
-        dst = np.concatenate(((dst + copy).ravel(), (ranks * end + here).ravel()))
+        copy = ranks * np.arange(factor.ranks)[:, None]
+        inner = np.arange(ranks)[:, None]
+        src = np.concatenate(((src + copy).ravel(), (ranks * start + inner).ravel()))
+        dst = np.concatenate(((dst + copy).ravel(), (ranks * end + inner).ravel()))
         ranks *= factor.ranks
     return src, dst

@@ -1,9 +1,9 @@
-"""Flows that spread over nearly shortest ways, and lengths of links that prove them good, for graphs of many orbits.
+"""Flows that spread over nearly shortest paths, and lengths of links that prove them good, for graphs of many orbits.
 
-A flow from each source takes every way that gets farther from it, the more of it the shorter the way: by a factor of e
-for each `heat` that a way is shorter. So lengths, a number for each orbit of links, say a whole flow. Lengths for which
-it loads all orbits alike are those at which the sum of its soft distances is largest, a smooth function: Nesterov
-(2005), "Smooth Minimization of Non-Smooth Functions", climbed by L-BFGS at ever less heat.
+A flow from each source takes every path that gets farther from it, the more of it the shorter the path: by a factor
+of e for each `heat` that a path is shorter. So lengths, a number for each orbit of links, say a whole flow. Lengths
+for which it loads all orbits alike are those at which the sum of its soft distances is largest, a smooth function:
+Nesterov (2005), "Smooth Minimization of Non-Smooth Functions", climbed by L-BFGS at ever less heat.
 """
 
 from __future__ import annotations
@@ -49,30 +49,30 @@ def spread_loads(flow: Flow, lengths: FloatArray, heat: float) -> tuple[float, F
     Args:
         flow: of which graph.
         lengths: of the links of each orbit, above 0, shape (K,).
-        heat: a way that is shorter by this much takes e times as much.
+        heat: a path that is shorter by this much takes e times as much.
     """
-    into, out = (_beside(end, flow.ranks) for end in (flow.dst, flow.src))
+    into, out = (_links_at(end, flow.ranks) for end in (flow.dst, flow.src))
     sources, links = np.arange(len(flow.sources)), len(flow.src)
-    apart = flow.apart(lengths)
-    before, after = apart[:, flow.src], apart[:, flow.dst]
+    distance = flow.distances(lengths)
+    before, after = distance[:, flow.src], distance[:, flow.dst]
     detour = np.maximum(lengths[flow.orbit] + before - after, 0)
     width = np.zeros((len(sources), links + 1))
     width[:, :links] = np.where(before < after, np.exp(-detour / heat), 0)
-    ways, through = np.zeros(apart.shape), np.ones(apart.shape)
-    ways[sources, flow.sources] = 1
-    order = np.argsort(apart, axis=1).T
+    paths, through = np.zeros(distance.shape), np.ones(distance.shape)
+    paths[sources, flow.sources] = 1
+    order = np.argsort(distance, axis=1).T
     src, dst = np.append(flow.src, 0), np.append(flow.dst, 0)
     for rank in order[1:]:  # from the nearest to the farthest
         link = into[rank]
-        ways[sources, rank] = (ways[sources[:, None], src[link]] * width[sources[:, None], link]).sum(axis=1)
+        paths[sources, rank] = (paths[sources[:, None], src[link]] * width[sources[:, None], link]).sum(axis=1)
     share = width
-    share[:, :links] *= ways[:, flow.src] / ways[:, flow.dst]  # of what reaches the end of a link, what took it
+    share[:, :links] *= paths[:, flow.src] / paths[:, flow.dst]  # of what reaches the end of a link, what took it
     for rank in order[:0:-1]:
         link = out[rank]
         through[sources, rank] += (through[sources[:, None], dst[link]] * share[sources[:, None], link]).sum(axis=1)
-    taken = flow.copies @ (share[:, :links] * through[:, flow.dst])
-    soft = flow.copies @ (apart - heat * np.log(ways))
-    loads = np.bincount(flow.orbit, weights=taken, minlength=len(flow.capacity))
+    flows = flow.copies @ (share[:, :links] * through[:, flow.dst])
+    soft = flow.copies @ (distance - heat * np.log(paths))
+    loads = np.bincount(flow.orbit, weights=flows, minlength=len(flow.capacity))
     return float(soft.sum()), loads.astype(np.float64)
 
 
@@ -98,29 +98,33 @@ def search(graph: Topology, heats: Sequence[float], turns: int) -> Certificate:
     logs = np.zeros_like(flow.capacity)
     for heat in heats:
 
-        def away(logs: FloatArray, heat: float = heat) -> tuple[float, FloatArray]:
+        def objective(logs: FloatArray, heat: float = heat) -> tuple[float, FloatArray]:
             """How far the soft distances are from the largest, but for what all share, and where that falls."""
             nonlocal best_low, best_high, heat_of_best, spread, bounding
             lengths = np.exp(logs)
             lengths *= links / (lengths @ flow.capacity)
             soft, loads = spread_loads(flow, lengths, heat)
-            whole = np.maximum(np.rint(lengths * GRID), 1).astype(np.intp)
-            low, high = 1 / (loads / flow.capacity).max(), links / (flow.copies @ flow.apart(lengths)).sum()
+            rounded = np.maximum(np.rint(lengths * GRID), 1).astype(np.intp)
+            low, high = 1 / (loads / flow.capacity).max(), links / (flow.copies @ flow.distances(lengths)).sum()
             if low > best_low:
-                best_low, heat_of_best, spread = low, round(heat * GRID), whole
+                best_low, heat_of_best, spread = low, round(heat * GRID), rounded
             if high < best_high:
-                best_high, bounding = high, whole
+                best_high, bounding = high, rounded
             uphill = loads * lengths
             return -soft / links, (uphill.sum() * lengths * flow.capacity / links - uphill) / links
 
-        found = minimize(
-            away, logs, jac=True, method="L-BFGS-B", options={"maxiter": turns, "maxcor": MEMORY, "ftol": 0, "gtol": 0}
+        optimum = minimize(
+            objective,
+            logs,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": turns, "maxcor": MEMORY, "ftol": 0, "gtol": 0},
         )
-        logs = found.x
+        logs = optimum.x
     return Certificate(heat_of_best, spread, bounding)
 
 
-def _beside(end: IntArray, ranks: int) -> IntArray:
+def _links_at(end: IntArray, ranks: int) -> IntArray:
     """The links that end at each rank in rows of equal length, filled with the number of links, shape (N, most)."""
     order = np.argsort(end, kind="stable")
     ranked = end[order]

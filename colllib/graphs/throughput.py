@@ -3,7 +3,7 @@
 A multicommodity flow with one commodity for each source: Basu et al. (2023), "Efficient All-to-All Collective
 Communication Schedules for Direct-Connect Topologies". Averaging a flow over the automorphisms of the graph changes
 nothing about f, so that one source of each orbit and one capacity for each orbit of links are enough. The program is
-solved over trees of shortest ways, which are added until lengths of links prove that no other flow is larger:
+solved over trees of shortest paths, which are added until lengths of links prove that no other flow is larger:
 column generation, Ford and Fulkerson (1958), "A Suggested Computation for Maximal Multi-Commodity Network Flows".
 """
 
@@ -71,14 +71,14 @@ def throughput(graph: Topology, most: int = MOST_VARIABLES) -> Fraction:
     return high
 
 
-def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -> tuple[float, Fraction, IntArray]:
+def narrowed(graph: Topology, tolerance: float = CLOSE, most: int = MOST_VARIABLES) -> tuple[float, Fraction, IntArray]:
     """What f is between, and whole lengths of the links of each orbit that prove it from above.
 
     From below a flow proves it, to the precision of its solver.
 
     Args:
         graph, most: as for `throughput`.
-        apart: up to which share of f the two may differ; they differ more where the rounds do not suffice.
+        tolerance: up to which share of f the two may differ; they differ more where the rounds do not suffice.
 
     Raises as for `throughput`.
 
@@ -91,18 +91,18 @@ def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) 
     high = distance_bound(graph)
     check_size(f"all-to-all flow on {graph.name}", graph.ranks * graph.num_links, MOST_ROUTES, "ranks times links")
     flow = Flow.of(graph)
-    if len(flow.capacity) == 1:  # averaged over the automorphisms, shortest ways load all links alike
+    if len(flow.capacity) == 1:  # averaged over the automorphisms, shortest paths load all links alike
         return float(high), high, np.ones(1, dtype=np.intp)
     check_size(f"all-to-all flow on {graph.name}", len(flow.sources) * len(flow.capacity), most, "variables")
     low, nearest, best = 0.0, np.inf, np.ones(len(flow.capacity), dtype=np.intp)
     for low, near, lengths in flow.rounds():
         if near < min(nearest, low * (1 + NEAR)):
-            for whole in flow.rounded(lengths, exact=apart <= CLOSE):
-                bound = flow.length_bound(whole[flow.orbit])
+            for rounded in flow.rounded(lengths, exact=tolerance <= CLOSE):
+                bound = flow.length_bound(rounded[flow.orbit])
                 if bound < high:
-                    high, best = bound, whole
+                    high, best = bound, rounded
             nearest = near
-        if high <= low * (1 + apart):
+        if high <= low * (1 + tolerance):
             break
     return low, high, best
 
@@ -143,8 +143,8 @@ class Flow:
             for lengths in tried:
                 new = self.trees(lengths)
                 lengths = lengths / (lengths @ self.capacity)
-                if (far := (new @ (lengths * self.capacity)).sum()) * near > 1:
-                    best, near = lengths, 1 / far
+                if (distance := (new @ (lengths * self.capacity)).sum()) * near > 1:
+                    best, near = lengths, 1 / distance
                 columns, owner = np.concatenate((columns, new)), np.append(owner, np.arange(len(new)))
             if turn < WARM:
                 load += new.sum(axis=0)
@@ -153,25 +153,25 @@ class Flow:
             # equal trees would crowd out others, and these come back for ever
             _, once = np.unique(np.column_stack((owner, columns)), axis=0, return_index=True)
             columns, owner = columns[once], owner[once]
-            low, prices, order = _mixed(columns, owner)
+            low, prices, order = _master_problem(columns, owner)
             yield low, near, best
-            kept = order[: MIXED * (len(load) + len(new))]
-            columns, owner = columns[kept], owner[kept]
+            best_first = order[: MIXED * (len(load) + len(new))]
+            columns, owner = columns[best_first], owner[best_first]
             tried = [prices / self.capacity, (best + prices / self.capacity) / 2]
 
     def trees(self, lengths: FloatArray) -> FloatArray:
-        """What each source's shortest ways, times its copies, put on the links of each orbit, in capacities."""
-        count, size = np.arange(len(self.sources)), (len(self.sources), len(self.capacity))
+        """What each source's shortest paths, times its copies, put on the links of each orbit, in capacities."""
+        sources, orbits = len(self.sources), len(self.capacity)
         longer = lengths[self.orbit] + lengths.max() * HOP  # scipy takes no links of length 0
-        apart, before = dijkstra(self._matrix(longer), indices=self.sources, return_predecessors=True)
-        through = np.ones(apart.shape)
-        for rank in np.argsort(-apart, axis=1)[:, :-1].T:  # from the farthest to the source, which comes last
-            through[count, before[count, rank]] += through[count, rank]
+        distance, before = dijkstra(self._matrix(longer), indices=self.sources, return_predecessors=True)
+        through, every = np.ones(distance.shape), np.arange(sources)
+        for rank in np.argsort(-distance, axis=1)[:, :-1].T:  # from the farthest to the source, which comes last
+            through[every, before[every, rank]] += through[every, rank]
         link = self._matrix(np.arange(len(self.src)) + 1)
         source, rank = np.nonzero(before >= 0)
         orbit = self.orbit[np.asarray(link[before[source, rank], rank]).ravel() - 1]
-        cells = np.bincount(source * size[1] + orbit, weights=through[source, rank], minlength=size[0] * size[1])
-        return cells.reshape(size) * self.copies[:, None] / self.capacity
+        cells = np.bincount(source * orbits + orbit, weights=through[source, rank], minlength=sources * orbits)
+        return cells.reshape(sources, orbits) * self.copies[:, None] / self.capacity
 
     def rounded(self, lengths: FloatArray, exact: bool) -> Iterator[IntArray]:
         """Lengths as whole numbers: rounded to fractions of few digits, or unless exact to a fine grid."""
@@ -180,35 +180,35 @@ class Flow:
             yield np.rint(ratio * GRID).astype(np.intp)
         for power in range(5):
             ratios = [Fraction(length).limit_denominator(10**power) for length in ratio.tolist()]
-            whole = lcm(*(one.denominator for one in ratios))
-            if whole <= LONGEST:
-                yield np.array([int(one * whole) for one in ratios])
+            denominator = lcm(*(value.denominator for value in ratios))
+            if denominator <= LONGEST:
+                yield np.array([int(value * denominator) for value in ratios])
 
-    def apart(self, lengths: FloatArray) -> FloatArray:
+    def distances(self, lengths: FloatArray) -> FloatArray:
         """Distances from each source to all ranks by lengths, above 0, of the links of each orbit, shape (S, N)."""
-        found: FloatArray = dijkstra(self._matrix(lengths[self.orbit]), indices=self.sources)
-        return found
+        lengths_of_paths: FloatArray = dijkstra(self._matrix(lengths[self.orbit]), indices=self.sources)
+        return lengths_of_paths
 
     def length_bound(self, lengths: IntArray) -> Fraction:
         """What f cannot exceed: the lengths of all links over the distances between all ranks."""
-        # every link gets a little more, less in sum than one length on any way
+        # every link gets a little more, less in sum than one length on any path
         scale = 2 * self.ranks
-        apart = shortest_path(self._matrix(lengths * scale + 1.0)).astype(np.intp) // scale
-        return Fraction(int((lengths * self.width).sum()), max(int(apart.sum()), 1))
+        distance = shortest_path(self._matrix(lengths * scale + 1.0)).astype(np.intp) // scale
+        return Fraction(int((lengths * self.width).sum()), max(int(distance.sum()), 1))
 
 
-def _mixed(columns: FloatArray, owner: IntArray) -> tuple[float, FloatArray, IntArray]:
+def _master_problem(columns: FloatArray, owner: IntArray) -> tuple[float, FloatArray, IntArray]:
     """The best mixture of each source's trees: its f, what capacities are worth, and which trees are worth keeping."""
     from scipy.optimize import linprog
 
     size, sources = columns.shape[1], np.arange(owner.max() + 1)
-    whole = -1.0 * (owner == sources[:, None])
-    program: FloatArray = np.block([[columns.T, -np.ones((size, 1))], [whole, np.zeros((len(sources), 1))]])
+    convexity = -1.0 * (owner == sources[:, None])
+    program: FloatArray = np.block([[columns.T, -np.ones((size, 1))], [convexity, np.zeros((len(sources), 1))]])
     right, price = np.zeros(size + len(sources)), np.zeros(len(owner) + 1)
     right[size:], price[-1] = -1, 1
-    done = linprog(price, A_ub=program, b_ub=right, bounds=(0, None), method="highs-ds")
-    if done.fun is None or done.x is None:
-        raise ArithmeticError(f"the linear program of an all-to-all flow: {done.message}")
-    prices, worth = np.split(-done.ineqlin.marginals, [size])
+    solution = linprog(price, A_ub=program, b_ub=right, bounds=(0, None), method="highs-ds")
+    if solution.fun is None or solution.x is None:
+        raise ArithmeticError(f"the linear program of an all-to-all flow: {solution.message}")
+    prices, worth = np.split(-solution.ineqlin.marginals, [size])
     prices = np.maximum(prices, 0)
-    return 1 / done.fun, prices, np.lexsort((columns @ prices - worth[owner], done.x[:-1] <= 0))
+    return 1 / solution.fun, prices, np.lexsort((columns @ prices - worth[owner], solution.x[:-1] <= 0))

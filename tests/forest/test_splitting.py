@@ -91,7 +91,7 @@ def test_a_pair_of_links_between_the_same_two_nodes_only_vanishes():
 
 
 def test_one_pair_at_a_time_does_as_well_as_whole_switches_at_once(monkeypatch):
-    monkeypatch.setattr(splitting, "_even", lambda network, switch: iter(()))
+    monkeypatch.setattr(splitting, "_even_plans", lambda network, switch: iter(()))
     for topology in (two_boxes(), find("dgx-a100:2"), find("fat-tree:4")):
         place, found, _, logical = _split(topology)
         assert _same_throughput(logical.capacity, place.ranks, found)
