@@ -12,7 +12,7 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import best_us, deferred, distances, made, measured, once, per, states, us
+from colllib.claims.cases import best_us, deferred, distances, measured, of_schedule, once, per, states, us
 from colllib.claims.runs import ANCHOR, SIZES, at_one_speed, built, load_limit, makes, proves, run
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, crossover
@@ -123,7 +123,7 @@ def _stepper() -> Cases:
 def _floors(n: int, on: str) -> Cost:
     """Latencies of the double tree in one piece, and the load of many."""
     at = f"{on}:{n}"
-    tree = made(allreduce.double_binary_tree, at, n) if on == "full-mesh" else measured(TREE, at)
+    tree = of_schedule(allreduce.double_binary_tree, at, n) if on == "full-mesh" else measured(TREE, at)
     return Cost(tree.n_alpha, tree.limit.value)
 
 

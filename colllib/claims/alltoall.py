@@ -13,7 +13,7 @@ import numpy as np
 from colllib.algorithms import alltoall, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import least, relay_singly
-from colllib.claims.cases import Dims, along, made, measured, once, per
+from colllib.claims.cases import Dims, along, measured, of_schedule, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
 from colllib.cost import crossover
@@ -84,7 +84,7 @@ SPLIT: Callable[[int], Schedule] = partial(alltoall.ring_relay, tie="split")
 
 def _relay_against_pairwise() -> Cases:
     for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (SPLIT, "ring"), (relay_singly, "star"))):
-        both = {"relay": made(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
+        both = {"relay": of_schedule(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
         yield {"at": f"N = {n}, on a {on}", "N": n, **both}
 
 
