@@ -343,8 +343,8 @@ def _unequal_parts() -> Cases:
 
 def _crossings(schedule: Schedule, root: int) -> int:
     """How often the shard of a rank leaves a box of eight."""
-    own = schedule.blocks.source == root
-    return sum(int((own[step.block] & (step.src // 8 != step.dst // 8)).sum()) for step in schedule.steps)
+    of_root = schedule.blocks.source == root
+    return sum(int((of_root[step.block] & (step.src // 8 != step.dst // 8)).sum()) for step in schedule.steps)
 
 
 def _ring_and_tree_over_the_network() -> Cases:
