@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from itertools import compress, pairwise, product
+from itertools import pairwise, product
 from string import ascii_lowercase
 
 import numpy as np
@@ -22,6 +22,7 @@ from colllib.execution import trace
 from colllib.primitives import PRIMITIVES, Blocks, all_to_all
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, torus
+from colllib.topology.cuts import cut_links
 from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 
 PAIRWISE, BRUCK = "all-to-all pairwise", "all-to-all bruck"
@@ -169,9 +170,8 @@ def _chunks_on_one_link() -> Cases:
 def _cut() -> Cases:
     middle = middle_cut(place(SQUARE))
     topology = place(f"{SQUARE},tie=balanced")
-    west = np.arange(16) % 4 < 2
-    over = west[topology.link_src] & ~west[topology.link_dst]
-    per_link = max(compress(relay.link_loads(topology), over)) * 16
+    eastward = cut_links(topology, [rank for rank in range(16) if rank % 4 < 2])
+    per_link = max(relay.link_loads(topology)[link] for link in eastward) * 16
     cut = {"severed": middle.links, "bytes": middle.crossing, "throughput": middle.bandwidth, "per_link": per_link}
     n_beta = built(in_slices, Lattice((4, 4)), on=SQUARE).cost.n_beta
     yield {"at": SQUARE, "chunks": middle.crossing * 16, "n_beta": Fraction(n_beta), **cut}

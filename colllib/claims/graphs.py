@@ -333,6 +333,7 @@ def _is_named(expression: str) -> bool:
 
 
 K22, K44, C16 = "complete-bipartite:2x2", "complete-bipartite:4x4", "circulant:16x3x4"
+DISTANCE_REGULAR = [f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35)]
 
 # -- graphs ------------------------------------------------------------------------------------------
 
@@ -487,7 +488,7 @@ def products() -> Cases:
 BASES = (
     *("full-mesh:5", K22, K44, "hamming:2x3", "directed-circulant:6x1x2x3x4", "debruijn:2x3", "debruijn:4x2"),
     *("circulant:12x2x3", C16, "uniring:2x4", "biring:2x5", "biring:2x8", "biring:4x5", *list(IN_FULL_STEPS)),
-    *(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35)),
+    *DISTANCE_REGULAR,
 )
 
 
@@ -539,7 +540,7 @@ TABLE: Table = {
     "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
     "D-A-065": per((4, 6, 8, 10), last=lambda n: Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n),
     "D-A-070 D-A-071": kautz_by_degree,
-    "D-A-087": lambda: shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
+    "D-A-087": lambda: shells(*DISTANCE_REGULAR),
     "D-3-020": lambda: distances_of_pairs(K22),
     "D-3-028": per((3, 4, 5), name="l", shared=lambda n: shared_links(f"uniring:1x{n}")),
     "D-3-033 D-A-052": products,

@@ -178,8 +178,7 @@ def _one_box() -> Cases:
     """Rings with compute of 2.1 s that nothing hides: 8 ranks at 450 GB/s one way, more at 50 GB/s."""
     speeds = {8: 450, 64: 50, 4096: 50}
     seconds = {n: _priced(run(RING, f"star:{n}").cost, 1.5e-6, speed)(140.0) for n, speed in speeds.items()}
-    steps = {n: timeline.run([Op("compute", COMPUTE, 2.1), Op("all-reduce", COMPUTE, t)]) for n, t in seconds.items()}
-    shares = {f"share{n}": 100 * seconds[n] / step.seconds for n, step in steps.items()}
+    shares = {f"share{n}": 100 * sent / _then_sent(2.1, sent).seconds for n, sent in seconds.items()}
     yield {"at": "70B on 8", "seconds": seconds[8], "of_compute": 100 * seconds[8] / 2.1, **shares}
 
 
