@@ -12,7 +12,7 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import best_us, deferred, distances, made, measured, once, per, states, us
+from colllib.claims.cases import best_us, deferred, distances, measured, of_schedule, once, per, states, us
 from colllib.claims.runs import ANCHOR, SIZES, at_one_speed, built, load_limit, makes, proves, run
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, crossover
@@ -52,8 +52,8 @@ def _one_half_after_the_other(n: int) -> Schedule:
 
 def _half(n: int) -> Schedule:
     """The first half of Rabenseifner alone, meant as a reduce-scatter."""
-    whole = allreduce.rabenseifner(n)
-    return Schedule.from_steps(reduce_scatter_blocks(n), [whole.step(t) for t in range((n - 1).bit_length())])
+    schedule = allreduce.rabenseifner(n)
+    return Schedule.from_steps(reduce_scatter_blocks(n), [schedule.step(t) for t in range((n - 1).bit_length())])
 
 
 def _apart(n: int, segments: int) -> Schedule:
@@ -91,9 +91,9 @@ def _ring_indices() -> Cases:
 
 def _roles() -> Cases:
     """Per rank of four: in how many trees it is inner, and whether one tree uses one way of its link while reducing."""
-    whole = built(double_tree).schedule
-    src, dst, block, _ = Step.joined(list(whole.steps)[: whole.num_steps // 2])
-    tree = 2 * block // len(whole.blocks)
+    schedule = built(double_tree).schedule
+    src, dst, block, _ = Step.joined(list(schedule.steps)[: schedule.num_steps // 2])
+    tree = 2 * block // len(schedule.blocks)
     for rank in range(4):
         out, into = (len(np.unique(tree[ends == rank])) for ends in (src, dst))
         yield {"at": f"R{rank}", "inner_in": into, "apart": max(out, into) < 2}
@@ -123,7 +123,7 @@ def _stepper() -> Cases:
 def _floors(n: int, on: str) -> Cost:
     """Latencies of the double tree in one piece, and the load of many."""
     at = f"{on}:{n}"
-    tree = made(allreduce.double_binary_tree, at, n) if on == "full-mesh" else measured(TREE, at)
+    tree = of_schedule(allreduce.double_binary_tree, at, n) if on == "full-mesh" else measured(TREE, at)
     return Cost(tree.n_alpha, tree.limit.value)
 
 
@@ -145,7 +145,8 @@ def _below_the_ring() -> Cases:
 
 def _kilobytes_from_which_the_tree_wins() -> int:
     """Where the executed double tree at its best P overtakes recursive doubling."""
-    doubling, sizes = run(DOUBLING, "star:512").cost, range(1, 1 << 20)
+    doubling = run(DOUBLING, "star:512").cost
+    sizes = range(1, 1 << 20)
 
     def wins(kilobytes: int) -> bool:
         message = kilobytes * 1e3
@@ -171,12 +172,22 @@ def ring_and_tree_meet(n: int, alpha: float, bandwidth: float) -> dict[str, Any]
 
 
 def _crossover_of_64() -> Cases:
-    exact, rough = ring_and_tree_meet(64, 1, 100)["MB"], 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
+    exact = ring_and_tree_meet(64, 1, 100)["MB"]
+    rough = 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
     yield {"at": "N = 64", "rough": rough, "exact": exact, "higher": 100 * (round(rough, 2) / round(exact, 2) - 1)}
 
 
 #: Exercise 3: 600 GB/s and 1 µs in a node, 100 GB/s and 5 us between nodes.
 PRICE: dict[str, Any] = {"message": 1e9, "alpha": (1e-6, 5e-6), "bandwidth": (600e9, 100e9)}
+
+
+def boxes(count: int, ranks: int, oversubscription: int = 1) -> str:
+    """The expression of so many boxes, whose uplinks may be oversubscribed.
+
+    >>> boxes(2, 4), boxes(4, 4, 2)
+    ('boxes:2x4', 'boxes:4x4,oversubscription=2')
+    """
+    return f"boxes:{count}x{ranks}" + (f",oversubscription={oversubscription}" if oversubscription > 1 else "")
 
 
 def hierarchical_ring(count: int, ranks: int) -> Schedule:
@@ -187,7 +198,8 @@ def hierarchical_ring(count: int, ranks: int) -> Schedule:
 
 def _flat_against_nested() -> Cases:
     flat, rings = built(allreduce.ring, 64, on="boxes:8x8"), built(hierarchical_ring, 8, 8, on="boxes:8x8")
-    steps, slow = range(rings.schedule.num_steps), 1e3 * flat.cost.seconds(**PRICE)
+    slow = 1e3 * flat.cost.seconds(**PRICE)
+    steps = range(rings.schedule.num_steps)
     phases = [1e3 * rings.cost_of(phase).seconds(**PRICE) for phase in (steps[:7], steps[7:-7], steps[-7:])]
     times = {"flat": slow, **{f"phase{k}": time for k, time in enumerate(phases, 1)}, "nested": sum(phases)}
     # what leaves the busiest node over all of its cards, as a share of M
@@ -197,15 +209,16 @@ def _flat_against_nested() -> Cases:
 
 def _ghosts(silent: bool) -> Schedule:
     """Rabenseifner of eight ranks; silent ghosts, 6 and 7, neither send nor receive."""
-    whole = allreduce.rabenseifner(8)
-    steps = (step.taken((step.src < 6) & (step.dst < 6)) if silent else step for step in whole.steps)
-    return Schedule.from_steps(whole.blocks, list(steps))
+    schedule = allreduce.rabenseifner(8)
+    steps = (step.taken((step.src < 6) & (step.dst < 6)) if silent else step for step in schedule.steps)
+    return Schedule.from_steps(schedule.blocks, list(steps))
 
 
 def _with_ghosts() -> Cases:
-    sent, described = built(_ghosts, False).sent, "the sum comes out as well"
+    sent = built(_ghosts, False).sent
     try:
         built(_ghosts, True)
+        described = "the sum comes out as well"
     except ScheduleError as error:
         described = f"the run is refused: {error}"
     yield {"at": "P = 6 in 8", "wasted": sum(sent[6:]) / sum(sent), "silent": described}
@@ -214,7 +227,7 @@ def _with_ghosts() -> Cases:
 def _three_phases() -> Cases:
     """Rings inside and between boxes, against the three phases run apart; M/BW between boxes is 1,000 alpha inside."""
     for count, ranks, s in ((2, 4, 1), (4, 2, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
+        on = boxes(count, ranks, s)
         done, outer = built(hierarchical_ring, count, ranks, on=on), run(RING, f"star:{count}").cost
         price: dict[str, Any] = {"message": 1e3, "alpha": (1, 5), "bandwidth": (6, 1)}
         inner = {"message": 1e3, "alpha": 1, "bandwidth": 6}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from itertools import compress, pairwise, product
+from itertools import pairwise, product
 from string import ascii_lowercase
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from colllib.algorithms import alltoall, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import least, relay_singly
-from colllib.claims.cases import Dims, along, made, measured, once, per
+from colllib.claims.cases import Dims, along, measured, of_schedule, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
 from colllib.cost import crossover
@@ -22,6 +22,7 @@ from colllib.execution import trace
 from colllib.primitives import PRIMITIVES, Blocks, all_to_all
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, torus
+from colllib.topology.cuts import cut_links
 from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 
 PAIRWISE, BRUCK = "all-to-all pairwise", "all-to-all bruck"
@@ -32,14 +33,15 @@ def _name(block: int) -> str:
     return f"v{block // 4}{block % 4}"
 
 
-def _rows(held: Iterable[tuple[int, int]]) -> str:
-    """The blocks of each of four ranks."""
-    return " / ".join(" ".join(sorted(_name(block) for at, block in held if at == rank)) for rank in range(4))
+def _rows(pairs: Iterable[tuple[int, int]]) -> str:
+    """The blocks of each of four ranks, from pairs of rank and block."""
+    return " / ".join(" ".join(sorted(_name(block) for at, block in pairs if at == rank)) for rank in range(4))
 
 
 def _pairwise_states() -> Cases:
     """What each of four ranks holds after t rounds and has not sent on."""
-    schedule, sent = built(alltoall.pairwise, 4).schedule, set[tuple[int, int]]()
+    schedule = built(alltoall.pairwise, 4).schedule
+    sent: set[tuple[int, int]] = set()
     for t, state in enumerate(trace(schedule)):
         yield {"at": f"step {t}", "step": t, "state": _rows(state.keys() - sent)}
         if t < schedule.num_steps:
@@ -50,10 +52,10 @@ def _relay_states() -> Cases:
     """The blocks of four ranks that are where they belong, and what has just come in to be passed on."""
     schedule = built(relay_singly, 4, on="ring:4").schedule
     for t, state in enumerate(trace(schedule)):
-        there = [(at, block) for at, block in state if at == block % 4]
-        came = np.transpose(schedule.step(t - 1)[1:3]).tolist() if t else []
-        parked = [(at, block) for at, block in came if at != block % 4]
-        yield {"at": f"step {t}", "step": t, "delivered": _rows(there), "parked": _rows(parked)}
+        delivered = [(at, block) for at, block in state if at == block % 4]
+        arrived = np.transpose(schedule.step(t - 1)[1:3]).tolist() if t else []
+        parked = [(at, block) for at, block in arrived if at != block % 4]
+        yield {"at": f"step {t}", "step": t, "delivered": _rows(delivered), "parked": _rows(parked)}
 
 
 def _rounds_apart() -> Cases:
@@ -67,8 +69,8 @@ def _rounds_apart() -> Cases:
 
 def _both_ways(n: int) -> int:
     schedule = built(relay_singly, n, on=f"ring:{n}").schedule
-    ways = [set(((step.dst - step.src) % n).tolist()) for step in schedule.steps]
-    return sum(len(way) == 2 for way in ways)
+    directions = [np.unique((step.dst - step.src) % n) for step in schedule.steps]
+    return sum(len(of_step) == 2 for of_step in directions)
 
 
 def _relay_on_a_ring(n: int) -> Case:
@@ -84,7 +86,7 @@ SPLIT: Callable[[int], Schedule] = partial(alltoall.ring_relay, tie="split")
 
 def _relay_against_pairwise() -> Cases:
     for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (SPLIT, "ring"), (relay_singly, "star"))):
-        both = {"relay": made(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
+        both = {"relay": of_schedule(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
         yield {"at": f"N = {n}, on a {on}", "N": n, **both}
 
 
@@ -100,8 +102,8 @@ def _post_rotation(n: int) -> Case:
     built(alltoall.bruck, n)
     *_, before, after = alltoall.bruck_buffers(n)
     turned = [[row[(slot - i) % n] for slot in range(n)] for i, row in enumerate(before)]
-    ways = {"right_by_i": turned, "and_reversed": [row[::-1] for row in turned]}
-    return {name: layout == [list(row) for row in after] for name, layout in ways.items()}
+    layouts = {"right_by_i": turned, "and_reversed": [row[::-1] for row in turned]}
+    return {name: layout == [list(row) for row in after] for name, layout in layouts.items()}
 
 
 # -- on the wires of a torus -------------------------------------------------------------------------
@@ -128,7 +130,8 @@ _rank = ascii_lowercase.index  # by the source's letter
 def _hops() -> Cases:
     import networkx as nx  # slow to import, and needed here alone
 
-    topology, ends = place(SQUARE), ("ab", "ad", "ac", "ak")
+    topology = place(SQUARE)
+    ends = ("ab", "ad", "ac", "ak")
     message, _ = topology.router(*np.array([list(map(_rank, pair)) for pair in ends]).T)
     routes = list(nx.all_shortest_paths(topology.to_networkx(), _rank("a"), _rank("k")))
     chunks = int((all_to_all(16).source != all_to_all(16).target).sum())
@@ -145,12 +148,13 @@ def _after_the_diameter() -> Cases:
 
 def _parity_path(a: int, b: int) -> list[int]:
     """X first; on a tie even coordinates go up and odd ones down."""
-    at, path = [a % 4, a // 4], [a]
+    at = [a % 4, a // 4]
+    path = [a]
     for axis, end in enumerate((b % 4, b // 4)):
         ahead = (end - at[axis]) % 4
-        way = 1 if ahead == 1 or (ahead == 2 and at[axis] % 2 == 0) else -1
+        direction = 1 if ahead == 1 or (ahead == 2 and at[axis] % 2 == 0) else -1
         while at[axis] != end:
-            at[axis] = (at[axis] + way) % 4
+            at[axis] = (at[axis] + direction) % 4
             path.append(at[0] + 4 * at[1])
     return path
 
@@ -164,10 +168,10 @@ def _chunks_on_one_link() -> Cases:
 
 
 def _cut() -> Cases:
-    middle, topology = middle_cut(place(SQUARE)), place(f"{SQUARE},tie=balanced")
-    west = np.arange(16) % 4 < 2
-    over = west[topology.link_src] & ~west[topology.link_dst]
-    per_link = max(compress(relay.link_loads(topology), over)) * 16
+    middle = middle_cut(place(SQUARE))
+    topology = place(f"{SQUARE},tie=balanced")
+    eastward = cut_links(topology, [rank for rank in range(16) if rank % 4 < 2])
+    per_link = max(relay.link_loads(topology)[link] for link in eastward) * 16
     cut = {"severed": middle.links, "bytes": middle.crossing, "throughput": middle.bandwidth, "per_link": per_link}
     n_beta = built(in_slices, Lattice((4, 4)), on=SQUARE).cost.n_beta
     yield {"at": SQUARE, "chunks": middle.crossing * 16, "n_beta": Fraction(n_beta), **cut}
@@ -176,8 +180,10 @@ def _cut() -> Cases:
 def _decomposed(lattice: Lattice) -> Case:
     """One axis after the other; and in slices that begin with different axes, against what the cut demands."""
     on = f"torus:{lattice}"
-    whole, sliced = (Fraction(built(in_slices, lattice, True, rotated, on=on).cost.n_beta) for rotated in (False, True))
-    return {"n_beta": whole, "over_flat": sliced / Fraction(middle_cut(place(on)).n_beta)}
+    phased, sliced = (
+        Fraction(built(in_slices, lattice, True, rotated, on=on).cost.n_beta) for rotated in (False, True)
+    )
+    return {"n_beta": phased, "over_flat": sliced / Fraction(middle_cut(place(on)).n_beta)}
 
 
 def _journey() -> Schedule:
@@ -189,7 +195,8 @@ def _journey() -> Schedule:
 
 def _over_the_diameter(lattice: Lattice) -> Case:
     """Chunks on the busiest link, and that over the diameter."""
-    chunks, diam = longest(f"torus:{lattice}") * lattice.ranks, sum(size // 2 for size in lattice.dims)
+    chunks = longest(f"torus:{lattice}") * lattice.ranks
+    diam = sum(size // 2 for size in lattice.dims)
     return {"chunks": chunks, "ratio": chunks / diam, "diam": diam}
 
 
@@ -208,7 +215,8 @@ def _symmetry() -> Cases:
 
 def _bound_on_a_star(n: int) -> Case:
     """What a port carries in an all-to-all through a switch, and what the half of all ports that a cut severs would."""
-    port, bisection = max(run("all-to-all in-network", f"inc-star:{n}").received), Fraction(n, 4) / Fraction(n, 2)
+    port = max(run("all-to-all in-network", f"inc-star:{n}").received)
+    bisection = Fraction(n, 4) / Fraction(n, 2)
     return {"bound": "port" if port > bisection else "bisection"}
 
 

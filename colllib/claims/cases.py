@@ -6,7 +6,6 @@ from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial, wraps
-from itertools import product
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -54,15 +53,17 @@ class Quantities(Mapping[str, Any]):
     9
     """
 
-    def __init__(self, ways: Mapping[str, Callable[[], Any]], **known: Any) -> None:
-        self.ways, self.known, self.used = ways, known, dict[str, Used]()
+    def __init__(self, functions: Mapping[str, Callable[[], Any]], **known: Any) -> None:
+        self.functions = functions
+        self.known = known
+        self.used: dict[str, Used] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name in self.used:
             note_again(self.used[name])
         elif name not in self.known:
             with collected() as used:
-                self.known[name] = self.ways[name]()
+                self.known[name] = self.functions[name]()
             self.used[name] = used
         return self.known[name]
 
@@ -72,8 +73,8 @@ class Quantities(Mapping[str, Any]):
         return self[name]
 
     def also(self, **more: Callable[[], Any]) -> Quantities:
-        """The same, with further ways or other ones."""
-        self.ways = {**self.ways, **more}
+        """The same, with further functions or other ones."""
+        self.functions = {**self.functions, **more}
         return self
 
     def case(self, at: str, **quantities: Any) -> Case:
@@ -86,7 +87,7 @@ class Quantities(Mapping[str, Any]):
         return ChainMap({"at": at, **quantities}, self)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self.known, *self.ways)))
+        return iter(dict.fromkeys((*self.known, *self.functions)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -94,7 +95,8 @@ class Quantities(Mapping[str, Any]):
 
 def per_level(done: Execution) -> tuple[Fraction, ...]:
     """The latencies of a run, for each level of its topology."""
-    levels, no_bytes = range(done.cost.levels), [Fraction(1)] * done.cost.levels
+    levels = range(done.cost.levels)
+    no_bytes = [Fraction(1)] * done.cost.levels
     return tuple(done.cost.time(0, [Fraction(level == one) for one in levels], no_bytes) for level in levels)
 
 
@@ -107,18 +109,20 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
     """
     cost = done if isinstance(done, Cost) else done.cost
     no_latency = {"alpha": (0,) * cost.levels if cost.levels > 1 else 0}
-    ways: dict[str, Callable[[], Any]] = {"n_alpha": lambda: cost.n_alpha, "n_beta": lambda: at_one_speed(cost)}
-    times: dict[str, Callable[[], Any]] = {
-        "latency": lambda: us(cost, **price | {"message": 0}),
-        "load": lambda: us(cost, **price | no_latency),
-        "t": lambda: us(cost, **price),
+    functions: dict[str, Callable[[], Any]] = {
+        "n_alpha": lambda: cost.n_alpha,
+        "n_beta": lambda: at_one_speed(cost),
     }
     if cost.levels == 1 or price:  # the anchor has one alpha and one bandwidth
-        ways |= times
+        functions |= {
+            "latency": lambda: us(cost, **price | {"message": 0}),
+            "load": lambda: us(cost, **price | no_latency),
+            "t": lambda: us(cost, **price),
+        }
     if limit is not None:
-        ways["limit"] = limit  # of n_beta, in ever more pieces
+        functions["limit"] = limit  # of n_beta, in ever more pieces
     if isinstance(done, Execution):
-        ways |= {
+        functions |= {
             "steps": lambda: done.schedule.num_steps,
             "sent": lambda: max(done.sent),
             "received": lambda: max(done.received),
@@ -134,8 +138,8 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
             "reached": lambda: len(_partners(done)[0]),  # whom rank 0 sends to over the run
             "met": lambda: len(set.union(*_partners(done))),
         }
-        return of_topology(done.topology).also(**ways, cost=lambda: cost)
-    return Quantities(ways, cost=cost)
+        return of_topology(done.topology).also(**functions, cost=lambda: cost)
+    return Quantities(functions, cost=cost)
 
 
 def of_topology(topology: Topology) -> Quantities:
@@ -168,8 +172,8 @@ def measured(what: str, on: str, pieces: int = 1, options: Mapping[str, Any] | N
     return as_quantities(run(what, on, pieces, **(options or {})), lambda: load_limit(what, on), **price)
 
 
-def made(build: Callable[..., Schedule], on: str, *arguments: Any) -> Quantities:
-    """What a run of a schedule gives that is made from arguments."""
+def of_schedule(build: Callable[..., Schedule], on: str, *arguments: Any) -> Quantities:
+    """What a run of a schedule gives, by what builds it and from which arguments."""
 
     def load(pieces: int) -> Fraction | int:
         return built(build, *arguments, on=on, pieces=pieces).cost.n_beta
@@ -187,7 +191,8 @@ def along(
 ) -> Cases:
     """Lattices of one kind and several shapes: a function for each quantity, or one for several."""
     for dims in shapes:
-        at, axes = f"{on}:{Lattice(dims)}", Lattice(dims, on == "torus")
+        at = f"{on}:{Lattice(dims)}"
+        axes = Lattice(dims, on == "torus")
         of_one = {name: quantity(at) for name, quantity in quantities.items()}
         yield {"at": at, "d": dims, "k": len(dims), "N": axes.ranks, **of_one, **several(axes)}
 
@@ -237,13 +242,13 @@ def states(
     """
     schedule = built(build, *arguments, on=on).schedule
     blocks = [chunks.index(chunk) * len(schedule.blocks) // 4 for chunk in range(4)]
-    found = []
-    for now in trace(schedule):
-        held = (now.get((rank, block), Counter()).elements() for rank, block in product(range(4), blocks))
-        cells = ["".join(map(str, sorted(ranks))) or "-" for ranks in held]
-        found.append(" / ".join(" ".join(cells[4 * rank : 4 * rank + 4]) for rank in range(4)))
-    after = {f"after{t}": state for t, state in enumerate(found)}
-    for t, state in enumerate(found):
+    texts = []
+    for contents in trace(schedule):
+        contributors = (contents.get((rank, block), Counter()).elements() for rank in range(4) for block in blocks)
+        cells = ["".join(map(str, sorted(ranks))) or "-" for ranks in contributors]
+        texts.append(" / ".join(" ".join(cells[4 * rank : 4 * rank + 4]) for rank in range(4)))
+    after = {f"after{t}": state for t, state in enumerate(texts)}
+    for t, state in enumerate(texts):
         yield {"at": f"step {t}", "step": t, "state": state, **after}
 
 

@@ -42,9 +42,10 @@ def claims_command(name: str | None, source: str | None, verdict: str | None, ch
 
 def _about_claim(claim: claims.Claim) -> Answer:
     """One claim and the comparisons behind its verdict."""
-    row, compared = claim.row(), claims.evidence(claim.id, claim.value)
+    row = claim.row()
+    compared = claims.evidence(claim.id, claim.value)
     yield row | {"evidence": [one._asdict() for one in compared]}
-    said = (
+    lines = (
         (row["id"], ", ".join(filter(None, (claims.SOURCES[claim.source], claim.where)))),
         ("said", row["statement"]),
         ("for", row["inputs"]),
@@ -58,7 +59,7 @@ def _about_claim(claim: claims.Claim) -> Answer:
         ("how", str(claim.finding.basis)),
         ("chapter", claim.chapter),
     )
-    yield tabulate([line for line in said if line[1] not in ("", "-")], tablefmt="plain", maxcolwidths=[None, 100])
+    yield tabulate([line for line in lines if line[1] not in ("", "-")], tablefmt="plain", maxcolwidths=[None, 100])
     if compared:
         headers = ("case", "quantity", "executed", "claimed", "holds")
         yield "\n" + table(headers, compared, widths=(40, 30, 40, 40, None))

@@ -77,7 +77,8 @@ def _scattered(seed: int) -> Schedule:
 
 def _fallback() -> Cases:
     """One group of 16 on an idle cube, over 20 draws, beside an aligned 8 x 2 block."""
-    ideal, draws = built(_block, on=CUBE).cost, [built(_scattered, seed, on=CUBE) for seed in range(20)]
+    ideal = built(_block, on=CUBE).cost
+    draws = [built(_scattered, seed, on=CUBE) for seed in range(20)]
     yield {
         "at": "16 scattered ranks of torus:8x8x8",
         "over_ideal": median(float(done.cost.n_alpha / ideal.n_alpha) for done in draws),
@@ -98,14 +99,17 @@ def _along_axes(groups: int) -> Schedule:
     return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in rows))
 
 
-def _x(groups: int) -> Execution:
+def _run_along_axes(groups: int) -> Execution:
     return built(_along_axes, groups, on=CUBE)
 
 
 def _replicas() -> Cases:
     for axes in ("X", "XYZ"):
         groups = 64 * len(axes)
-        yield {"at": f"{groups} groups along {axes}", "contend": _x(groups).cost != _x(1).cost}
+        yield {
+            "at": f"{groups} groups along {axes}",
+            "contend": _run_along_axes(groups).cost != _run_along_axes(1).cost,
+        }
 
 
 def skewed(ranks: int, factor: int) -> Schedule:
@@ -166,8 +170,6 @@ def _two_boundaries(s: int) -> Case:
 
 INC, GATHER_INC, TORUS, GATHER_TORUS = "inc all-reduce", "inc all-gather", "all-reduce dim-ring", "all-gather dim-ring"
 GATHER, PAIRWISE = "all-gather recursive-doubling", "all-to-all pairwise"
-
-
 ON_A_TORUS = (TORUS, GATHER_TORUS, RELAY)
 
 
@@ -220,8 +222,9 @@ def _cube_and_star(size: int) -> Case:
 
 
 def every_margin() -> Cases:
-    of_all_reduce, of_all_gather = ((HALVING, INC), (TORUS, INC), (TORUS, HALVING)), ((GATHER, GATHER_INC),)
-    for slower, faster in (*of_all_reduce, *of_all_gather, (GATHER_TORUS, GATHER), (PAIRWISE, RELAY)):
+    of_all_reduce = [(HALVING, INC), (TORUS, INC), (TORUS, HALVING)]
+    of_all_gather = [(GATHER, GATHER_INC), (GATHER_TORUS, GATHER)]
+    for slower, faster in [*of_all_reduce, *of_all_gather, (PAIRWISE, RELAY)]:
         before, after = _quotients(slower, faster)
         yield {"at": f"{slower} over {faster}", "margin_before": before, "margin_after": after}
 
@@ -246,15 +249,17 @@ TABLE: Table = {
         n_beta=lambda: built(_block, on=CUBE).cost.n_beta,
     ),
     "E-05-005": per(
-        (8, 64), name="groups", on_a_link=lambda groups: max(_x(groups).link_total) / max(_x(1).link_total)
+        (8, 64),
+        name="groups",
+        on_a_link=lambda groups: max(_run_along_axes(groups).link_total) / max(_run_along_axes(1).link_total),
     ),
     "E-05-006": once(
         "8 jobs", least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8)))
     ),
     "E-05-007": once(
         "64 groups along X",
-        forced=lambda: built(_round_a_corner, on=CUBE).cost != _x(1).cost,
-        splits=lambda: _x(64).cost != _x(1).cost,
+        forced=lambda: built(_round_a_corner, on=CUBE).cost != _run_along_axes(1).cost,
+        splits=lambda: _run_along_axes(64).cost != _run_along_axes(1).cost,
     ),
     "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
     "E-05-010": per((1, 2, 3, 4), _rings_over_the_same_links, name="k", at=" rings over the same links"),

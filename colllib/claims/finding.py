@@ -20,8 +20,8 @@ from colllib.claims.value import (
     ROUNDED,
     Case,
     Limit,
+    Passage,
     Rows,
-    Said,
     Statement,
     Table,
     Words,
@@ -111,23 +111,26 @@ def answers() -> dict[str, Rows]:
     Raises:
         ValueError: if a claim has two answers.
     """
-    found: dict[str, Rows] = {}
+    by_claim: dict[str, Rows] = {}
     for module in iter_modules([str(Path(__file__).parent)]):
-        rows: Table = getattr(import_module(f"colllib.claims.{module.name}"), "TABLE", {})
-        for name, cases in ((name, cases) for ids, cases in rows.items() for name in ids.split()):
-            if name in found:
-                raise ValueError(f"claim {name} is answered twice, the second time in {module.name} (rows: runs.csv)")
-            found[name] = cases
-    return found
+        table: Table = getattr(import_module(f"colllib.claims.{module.name}"), "TABLE", {})
+        for ids, cases in table.items():
+            for name in ids.split():
+                if name in by_claim:
+                    raise ValueError(
+                        f"claim {name} is answered twice, the second time in {module.name} (rows: runs.csv)"
+                    )
+                by_claim[name] = cases
+    return by_claim
 
 
 def cases_of(name: str) -> tuple[list[Case], Used]:
     """All cases that were tried for a claim, and what working them out used."""
     if name in answers():
         return _gathered(answers()[name])
-    texts = sentence(name).found.items()
-    found = {quantity: Words(said) if isinstance(said, str) else said for quantity, said in texts}
-    return [found] if found else [], {}
+    read = sentence(name).found.items()
+    case = {quantity: Words(value) if isinstance(value, str) else value for quantity, value in read}
+    return [case] if case else [], {}
 
 
 @cache
@@ -265,11 +268,12 @@ def finding(name: str, value: str) -> Finding:
     >>> finding("E-01-062", "n_alpha = 2 * N where N = 4").executed
     'n_alpha is 6, not 8, at N = 4'
     """
-    answer, told = entry(name).answer, sentence(name)
+    answer = entry(name).answer
+    remark = sentence(name)
     if not answer:
         return Finding(Verdict.OPEN)
     if answer in (Verdict.DEFINITION, Verdict.NOT_CHECKABLE):
-        return Finding(Verdict(answer), "", told.note, Basis("read"), told.reference)
+        return Finding(Verdict(answer), "", remark.note, Basis("read"), remark.reference)
     cases, used = cases_of(name)
     with collected() as later:  # quantities may be worked out when a statement asks for them
         later.update(used)
@@ -279,9 +283,10 @@ def finding(name: str, value: str) -> Finding:
     basis = Basis("read") if answer == FACT else _basis(later, value, bool(cases))
     ran = _ran(name, later)
     if verdict not in FAILS:
-        return Finding(verdict, executed, told.note.format_map(case), basis, told.reference, runs=ran)
+        return Finding(verdict, executed, remark.note.format_map(case), basis, remark.reference, runs=ran)
     cause = next((one for one in causes().values() if name in one.ids), Cause("", "", "", ()))
-    text, reference = told.because.format_map(case) or cause.text, told.reference or cause.reference
+    text = remark.because.format_map(case) or cause.text
+    reference = remark.reference or cause.reference
     return Finding(verdict, executed, text, basis, reference, cause.key, ran)
 
 
@@ -301,21 +306,22 @@ def evidence(name: str, value: str) -> list[Evidence]:
     >>> evidence("E-01-062", "n_alpha = 6 where N = 4")
     [Evidence(case='N = 4', quantity='n_alpha', executed='6', claimed='6', holds='yes')]
     """
-    cases, found = cases_of(name)[0], []
-    for said in parsed(value) if cases else ():  # the words of a definition may look like a comparison
-        for case in said.about(cases):
-            for one in said.statements:
+    cases, _ = cases_of(name)
+    rows = []
+    for passage in parsed(value) if cases else ():  # the words of a definition may look like a comparison
+        for case in passage.about(cases):
+            for one in passage.statements:
                 executed, claimed = (_text(side) for side in one.sides(case))
                 symbol = "" if one.operator in ("=", "->") else f"{one.operator} "
-                place = ", ".join(filter(None, (str(case.get("at", "")), said.place)))
-                found.append(Evidence(place, one.left, executed, symbol + claimed, _text(one.holds(case))))
-    return found
+                place = ", ".join(filter(None, (str(case.get("at", "")), passage.place)))
+                rows.append(Evidence(place, one.left, executed, symbol + claimed, _text(one.holds(case))))
+    return rows
 
 
 def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     """The verdict on a value, what to show, and the case that is shown.
 
-    Two places that say different things are inconsistent, whatever was executed; else all statements must hold in
+    Two passages that say different things are inconsistent, whatever was executed; else all statements must hold in
     all cases that they are about.
 
     >>> judged("t ~ 44.56", [{"t": 44.486}])[:2]
@@ -323,18 +329,18 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     >>> judged("trip = 2 | part 04: trip = 1", [{"trip": 1}])[:2]
     (<Verdict.INCONSISTENT: 'inconsistent'>, 'trip is 1 (here trip is 2; part 04: trip is 1)')
     """
-    places = parsed(value)
-    if not places:
+    passages = parsed(value)
+    if not passages:
         raise ValueError(f"the value {value!r} compares nothing, and its claim is to be decided by a comparison")
-    first = places[0]
+    first = passages[0]
     about = first.about(cases)
-    if len(places) > 1 and _differ(places, about):
-        described = "; ".join((f"{said.place}: " if said.place else "here ") + _told(said) for said in places)
+    if len(passages) > 1 and _differ(passages, about):
+        described = "; ".join((f"{one.place}: " if one.place else "here ") + _in_words(one) for one in passages)
         if not about:
             return Verdict.INCONSISTENT, described, {}
-        shown = _shown([one for said in places for one in said.statements], about[-1])
+        shown = _shown([one for passage in passages for one in passage.statements], about[-1])
         return Verdict.INCONSISTENT, f"{shown} ({described})", about[-1]
-    if not about:  # two places that agree, and nothing to compare them with
+    if not about:  # two passages that agree, and nothing to compare them with
         return Verdict.NOT_CHECKABLE, "", {}
     wrong = [(case, one) for case in about for one in first.statements if not one.holds(case)]
     if wrong:
@@ -347,11 +353,11 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     return Verdict.REPRODUCED if exact else Verdict.ROUNDED, shown, about[-1]
 
 
-def _differ(places: Sequence[Said], cases: Sequence[Case]) -> bool:
-    """Whether two places give one quantity two values, or one order two directions."""
+def _differ(passages: Sequence[Passage], cases: Sequence[Case]) -> bool:
+    """Whether two passages give one quantity two values, or one order two directions."""
     for case in cases or [{}]:
         claimed: dict[str, tuple[str, Any]] = {}
-        for one in (one for said in places for one in said.statements):
+        for one in (one for passage in passages for one in passage.statements):
             symbol = "=" if one.operator in (*ROUNDED, "->") else one.operator
             first, right = claimed.setdefault(one.left, (symbol, evaluated(one.right, case)))
             if first != symbol or not same(right, evaluated(one.right, case)):
@@ -361,11 +367,11 @@ def _differ(places: Sequence[Said], cases: Sequence[Case]) -> bool:
 
 def _shown(statements: Iterable[Statement], case: Case, beside: bool = False) -> str:
     """The left sides, with what they are; beside what they are less or more than."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for one in statements:
-        found.setdefault(one.left, _quantity(one, case))
-        found[one.left] += f", {_claimed(one, case)}" if beside and one.operator in ORDERS else ""
-    return ", ".join(found.values())
+        texts.setdefault(one.left, _quantity(one, case))
+        texts[one.left] += f", {_claimed(one, case)}" if beside and one.operator in ORDERS else ""
+    return ", ".join(texts.values())
 
 
 #: How an operator is read.
@@ -381,23 +387,25 @@ def _claimed(one: Statement, case: Case) -> str:
     return f"{_READ.get(one.operator, '')}{claimed}{named}"
 
 
-def _told(said: Said) -> str:
-    """What is said in one place, in words."""
+def _in_words(passage: Passage) -> str:
+    """What is said in one place."""
     parts = []
-    for one in said.statements:
+    for one in passage.statements:
         words = one.right in ("yes", "no") or one.right.startswith("[")
-        left, right = _named(one.left, words, one.operator == "->"), _spoken(one.right).strip("[]")
+        left = _named(one.left, words, one.operator == "->")
+        right = _spoken(one.right).strip("[]")
         parts.append(f"{left} {_READ.get(one.operator, '')}{right}")
     return ", ".join(parts)
 
 
 def _quantity(one: Statement, case: Case) -> str:
     """The left side, with what it is; digits where digits are compared."""
-    found = evaluated(one.left, case)
-    name = _named(one.left, isinstance(found, bool | Words), isinstance(found, Limit))
-    found = found.value if isinstance(found, Limit) else found
-    found = float(found) if one.operator in ROUNDED and isinstance(found, Fraction) and found.denominator > 1 else found
-    return f"{name} {_text(found)}"
+    value = evaluated(one.left, case)
+    name = _named(one.left, isinstance(value, bool | Words), isinstance(value, Limit))
+    value = value.value if isinstance(value, Limit) else value
+    if one.operator in ROUNDED and isinstance(value, Fraction) and value.denominator > 1:
+        value = float(value)
+    return f"{name} {_text(value)}"
 
 
 def _named(name: str, words: bool, limit: bool) -> str:
@@ -413,11 +421,14 @@ def _spoken(name: str) -> str:
     >>> _spoken("halving.n_beta"), _spoken("over_ring"), _spoken("ring.t / tree.t")
     ('n_beta of halving', 'over ring', 'ring.t / tree.t')
     """
-    owner, _, own = name.rpartition(".")
     if not _is_name(name):
         return name
-    own = "time" if own == "t" else own if re.match("[A-Za-z]_", own) else own.replace("_", " ")
-    return f"{own} of {owner.replace('_', ' ')}" if owner else own
+    owner, _, quantity = name.rpartition(".")
+    if quantity == "t":
+        quantity = "time"
+    elif not re.match("[A-Za-z]_", quantity):
+        quantity = quantity.replace("_", " ")
+    return f"{quantity} of {owner.replace('_', ' ')}" if owner else quantity
 
 
 def _is_name(text: str) -> bool:
@@ -439,13 +450,13 @@ def _text(value: Any) -> str:
 
 
 def _basis(used: Used, value: str, any_case: bool) -> Basis:
-    limit = any(one.operator == "->" for said in parsed(value) for one in said.statements)
-    ways = {use.way for use in used}
-    how = " and ".join(way for way in ("executed", "by symmetry", "closed form") if way in ways)
+    limit = any(one.operator == "->" for passage in parsed(value) for one in passage.statements)
+    methods = {use.how for use in used}
+    how = " and ".join(method for method in ("executed", "by symmetry", "closed form") if method in methods)
     how = how or ("counted" if used else "computed" if any_case else "read")
-    ports = "; ".join(dict.fromkeys(use.topology.port_model for use in used))
-    clocks = " and ".join(dict.fromkeys(use.clock for use in used if use.clock))
-    fabric, ports, clock = (name or "none" for name in (_families(use.topology for use in used), ports, clocks))
+    fabric = _families(use.topology for use in used) or "none"
+    ports = "; ".join(dict.fromkeys(use.topology.port_model for use in used)) or "none"
+    clock = " and ".join(dict.fromkeys(use.clock for use in used if use.clock)) or "none"
     return Basis(how, fabric, ports, clock, "limit" if limit else "value")
 
 

@@ -137,12 +137,13 @@ def _far_first() -> Cases:
 
 def as_printed(choose: int = 0) -> Schedule:
     """The source's rounds at N = 8: partner XOR 4, 2, 1, and each way the choose-th chunk, cyclically, that lacks."""
-    held, steps = [{r} for r in range(8)], []
+    chunks = [{r} for r in range(8)]
+    steps = []
     for distance in (4, 2, 1):
-        lacking = [sorted(held[r] - held[r ^ distance]) for r in range(8)]
-        sent = [have[choose % len(have)] for have in lacking]
+        lacking = [sorted(chunks[r] - chunks[r ^ distance]) for r in range(8)]
+        sent = [candidates[choose % len(candidates)] for candidates in lacking]
         steps.append(Step.of(np.arange(8), np.arange(8) ^ distance, sent))
-        held = [held[r] | {sent[r ^ distance]} for r in range(8)]
+        chunks = [chunks[r] | {sent[r ^ distance]} for r in range(8)]
     return Schedule.from_steps(all_gather(8), steps)
 
 
@@ -155,7 +156,8 @@ def _chunks(t: int) -> int:
 def _partners() -> Cases:
     """Whether PAT's rounds pair ranks by XOR, or all send equally far round the ranks."""
     for t, step in enumerate(built(allgather.pat, 8).schedule.steps):
-        distance, away = 4 >> t, np.unique((step.dst - step.src) % 8).tolist()
+        distance = 4 >> t
+        away = np.unique((step.dst - step.src) % 8).tolist()
         by_xor = bool((step.src ^ step.dst == distance).all())
         yield {"at": f"round {t + 1}", "by_xor": by_xor, "rotated": away in ([distance], [8 - distance])}
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from colllib.claims.cases import Quantities, once
-from colllib.claims.graphs import ALPHA, C16, WHOLE, by_theorem, gathering, on
+from colllib.claims.graphs import ALPHA, C16, M_OVER_B, by_theorem, gathering, on
 from colllib.claims.runs import place, run
 from colllib.claims.value import Case, Cases, Rows, Table, stored
 from colllib.cost import Cost
@@ -40,20 +40,19 @@ def ideal(ranks: int) -> Quantities:
     last = ranks - sum(4**k for k in range(layers))
     hops = sum(k * 4**k for k in range(layers)) + layers * last
     cost = Cost(layers, Fraction(ranks - 1, 4 * ranks))
-    where = gathering(f"bound, N = {ranks}", ranks, 4, lambda: cost, D=layers)
-    return where.also(f=lambda: Fraction(4, hops))
+    bound = gathering(f"bound, N = {ranks}", ranks, 4, lambda: cost, D=layers)
+    return bound.also(f=lambda: Fraction(4, hops))
 
 
 def shifted_ring() -> Case:
     """A ring all-reduce of 1,024 in four parts, each one way on one of two rings."""
     cost = run("all-reduce ring", "star:1024").cost
-    return {"at": "N = 1024", "t": ALPHA * int(cost.n_alpha) + WHOLE * float(cost.n_beta)}
+    return {"at": "N = 1024", "t": ALPHA * int(cost.n_alpha) + M_OVER_B * float(cost.n_beta)}
 
 
-def printed() -> str:
+def printed_rows() -> str:
     """Rows as a list prints them."""
-    found = [*rows(), ideal(1024)]
-    return " ".join(f"{one['steps']} {float(one['load']):.3f} {one['D']}" for one in found)
+    return " ".join(f"{row['steps']} {float(row['load']):.3f} {row['D']}" for row in [*rows(), ideal(1024)])
 
 
 def order() -> Cases:
@@ -72,7 +71,8 @@ def _fitted(steps: int) -> float:
 
 def fitted() -> Cases:
     """What is saved at N = 12 over a ring used one way, small and with 1 MB at the fitted 1.018e-4 us per byte."""
-    ring, load = _fitted(2 * 11), 1.018e-4 * 1e6 * float(on("circulant:12x2x3")["both"]["load"])
+    ring = _fitted(2 * 11)
+    load = 1.018e-4 * 1e6 * float(on("circulant:12x2x3")["both"]["load"])
     case: dict[str, Any] = {"at": "N = 12"}
     for name, graph in (("saved", "circulant:12x2x3"), ("saved_by_both_ways", "biring:2x12")):
         time = _fitted(on(graph)["both"]["steps"])
@@ -88,30 +88,33 @@ def fitted_to_cubes() -> Cases:
 
 def rows_of(ranks: int) -> Rows:
     """The frontier that the bases of Table A.3 lead to: steps and T_B in M/B."""
-    found = partial(pareto, ranks, 4, jumps=False)
-    return once(f"N = {ranks}", rows=lambda: " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in found()))
+
+    def printed_frontier() -> str:
+        return " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in pareto(ranks, 4, jumps=False))
+
+    return once(f"N = {ranks}", rows=printed_frontier)
 
 
 def traditional_torus(side: int) -> Case:
     """An all-reduce by rings one way along both axes, in units of the time on the generalized Kautz graph."""
     ranks = side**2
-    t = 2 * (ALPHA * 2 * (side - 1) + WHOLE * (1 - 1 / ranks))
+    t = 2 * (ALPHA * 2 * (side - 1) + M_OVER_B * (1 - 1 / ranks))
     return {"at": f"N = {ranks}", "times": t / on(f"kautz:4x{ranks}")["t"]}
 
 
-def most_popular(whole: int) -> Case:
+def most_popular(megabytes: int) -> Case:
     """Which last operation makes the fastest all-reduce at most N, for M/B of so many MB at 100 Gbit/s.
 
     The frontiers are those of the bases of Table A.3, as `scripts/frontiers.py` found them.
     """
-    found = defaultdict(list)
-    for one in stored("frontiers.csv"):
-        price = ALPHA * int(one["steps"]) + WHOLE * whole * Fraction(one["load"])
-        found[one["ranks"]].append((price, one["made"]))
-    made = Counter(min(rows)[1] for rows in found.values())
-    (first, wins), (_, next_wins) = made.most_common(2)
-    own = {"first": first, "wins": wins, "next": next_wins, "sizes": len(found)}
-    return {"at": f"{whole} MB, {len(found)} sizes up to N = {max(map(int, found))}"} | own
+    candidates = defaultdict(list)
+    for row in stored("frontiers.csv"):
+        time = ALPHA * int(row["steps"]) + M_OVER_B * megabytes * Fraction(row["load"])
+        candidates[row["ranks"]].append((time, row["made"]))
+    operations = Counter(min(of_size)[1] for of_size in candidates.values())
+    (first, wins), (_, next_wins) = operations.most_common(2)
+    at = f"{megabytes} MB, {len(candidates)} sizes up to N = {max(map(int, candidates))}"
+    return {"at": at, "first": first, "wins": wins, "next": next_wins, "sizes": len(candidates)}
 
 
 #: The square of the line graph of a square of rings: 1,024 ranks of degree 4.
@@ -120,8 +123,8 @@ SQUARED_AGAIN = "power(line-graph(power(uniring:1x4,2)),2)"
 
 def frontier(ranks: int, steps: int, load: Fraction, other: str) -> Cases:
     """Whether another graph of degree 4 has no fewer steps or more load than a listed one."""
-    found = on(other)
-    yield found.case(f"N = {ranks}", efficient=not (found["steps"] < steps and found["load"] <= load))
+    graph = on(other)
+    yield graph.case(f"N = {ranks}", efficient=not (graph["steps"] < steps and graph["load"] <= load))
 
 
 # -- all-to-all ------------------------------------------------------------------------------------------------
@@ -183,7 +186,7 @@ def product_with_f(at: str, *factors: str) -> Rows:
 
 def with_f(at: str, ranks: int, f: Callable[[], Fraction]) -> Quantities:
     """A case of an f and the time it makes."""
-    return Quantities({"f": f, "a2a": lambda: WHOLE * 4 / (ranks * float(f()))}, at=f"{at}, N = {ranks}")
+    return Quantities({"f": f, "a2a": lambda: M_OVER_B * 4 / (ranks * float(f()))}, at=f"{at}, N = {ranks}")
 
 
 #: The rows of Table 3.4: the two with the lowest all-to-all times, and the others.
@@ -200,7 +203,7 @@ TABLE: Table = {
     "D-3-057 D-3-058 D-3-060": order,
     "D-3-091 D-3-094 D-3-098 D-3-099": fitted,
     "D-A-003": fitted_to_cubes,
-    "D-A-134": once("N = 1024", rows=printed),
+    "D-A-134": once("N = 1024", rows=printed_rows),
     "D-A-011": lambda: [most_popular(1)],
     "D-A-012": lambda: [most_popular(100)],
     "D-A-144": lambda: frontier(128, 10, Fraction(127, 128), "circulant:128x8x9"),

@@ -42,9 +42,12 @@ def switches(on: str) -> int:
 def through(*primitives: str, **software: str) -> Cases:
     """Collectives through one switch: its latencies, its load as a limit, and software's latencies over its own."""
     for primitive, n in product(primitives, (8, 64)):
-        here, load = trip(primitive, f"inc-star:{n}"), load_limit(f"{primitive} in-network", f"inc-star:{n}")
-        ratio = {key: run(f"{primitive} {what}", f"star:{n}").cost.n_alpha / here for key, what in software.items()}
-        yield {"at": f"N = {n}", "N": n, "trip": here, "limit": load, "bw": 1 / load.value, **ratio}
+        latencies = trip(primitive, f"inc-star:{n}")
+        load = load_limit(f"{primitive} in-network", f"inc-star:{n}")
+        ratios = {
+            key: run(f"{primitive} {name}", f"star:{n}").cost.n_alpha / latencies for key, name in software.items()
+        }
+        yield {"at": f"N = {n}", "N": n, "trip": latencies, "limit": load, "bw": 1 / load.value, **ratios}
 
 
 def _pieces_for_free(primitive: str, n: int) -> Cost:
@@ -79,7 +82,8 @@ def _saved_per_level() -> Cases:
 def _steps_of_a_tree() -> Cases:
     """r is the fan-in of a level, as the text defines it: a switch has r ports below and one more for its uplink."""
     for r, n in ((3, 9), (3, 13), (4, 4), (4, 11), (4, 16), (4, 64), (8, 60)):
-        on, k = f"inc-switch-tree:{n}x{r + 1}", next(k for k in range(1, 9) if r**k >= n)
+        on = f"inc-switch-tree:{n}x{r + 1}"
+        k = next(k for k in range(1, 9) if r**k >= n)
         hops = run("all-reduce in-network", on).schedule.num_steps
         yield {"at": f"N = {n}, r = {r}", "k": k, "hops": hops, "switches": switches(on)}
 
@@ -93,13 +97,15 @@ def _room_in_a_tree() -> Cases:
     for radix, k in ((4, 2), (16, 2), (4, 3), (6, 3)):
         if (_tiers(room(radix, k), radix), _tiers(room(radix, k) + 1, radix)) != (k, k + 1):
             raise ValueError(f"{k} tiers of radix {radix} have not the room that the rule gives them")
-    needed, rooms = next(k for k in range(1, 9) if room(64, k) >= 262_144), {f"room_{k}": room(64, k) for k in (2, 3)}
+    needed = next(k for k in range(1, 9) if room(64, k) >= 262_144)
+    rooms = {f"room_{k}": room(64, k) for k in (2, 3)}
     yield {"at": "radix 64", "tiers_of_4096": _tiers(4096), "tiers_of_262144": needed, **rooms}
 
 
 def _latency_of_4096() -> Cases:
-    crossed, steps = switches("inc-switch-tree:4096x64"), int(run(RING, "star:4096").cost.n_alpha)
-    least, most = (1 + crossed * one for one in (0.2, 0.4))
+    crossed = switches("inc-switch-tree:4096x64")
+    steps = int(run(RING, "star:4096").cost.n_alpha)
+    least, most = (1 + crossed * latency for latency in (0.2, 0.4))
     ring = {"steps": steps, "ms": steps / 1000, "ratio": 2 * steps / (least + most)}
     yield {"at": "N = 4096", "tiers": _tiers(4096), "least_us": least, "most_us": most, **ring}
 
@@ -138,7 +144,8 @@ def _net_speed_ups() -> Cases:
 def _regime(message: float) -> Cases:
     """The double tree at its best, the best software, and the switch that streams."""
     times = {what: best_us(what, message=message) for what in (TREE, HALVING, DOUBLING)}
-    fastest, tree, inc = min(times, key=times.__getitem__), times[TREE], streamed("all-reduce", message=message).t
+    fastest = min(times, key=times.__getitem__)
+    tree, inc = times[TREE], streamed("all-reduce", message=message).t
     best_of_all = {"fastest": find(*fastest.split()).label, "fastest_us": times[fastest]}
     case = {"trip": trip("all-reduce"), "tree": tree, "inc": inc, "ratio": tree / inc, **best_of_all}
     yield {"at": f"N = 512, {message / 1e6:g} MB", "tree_ms": tree / 1e3, "inc_ms": inc / 1e3, **case}

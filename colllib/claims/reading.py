@@ -23,8 +23,8 @@ MAP = (
 
 def _map_of_primitives() -> Cases:
     entries = [map(str.split, entry.split("+")) for entry in MAP.split(", ")]
-    there = [all(section in SECTIONS[part].split() for part, section in places) for places in entries]
-    return [{"entries": len(entries), "resolving": sum(there)}]
+    resolving = sum(all(section in SECTIONS[part].split() for part, section in places) for places in entries)
+    return [{"entries": len(entries), "resolving": resolving}]
 
 
 FACTORS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "reduce")
@@ -42,7 +42,8 @@ def printed() -> Cases:
 
 def _methods() -> Cases:
     """Those that the text names as schedules of steps and of flows, beside the rows of the table."""
-    steps, flows = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}, {"Blink", "MultiTree", "TTO"}
+    steps = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}
+    flows = {"Blink", "MultiTree", "TTO"}
     table = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl"}
     in_table = table - {"ForestColl"} == steps | flows
     return [{"at": "Table B.1", "steps": len(steps), "flows": len(flows), "in_table": in_table}]

@@ -19,16 +19,16 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from colllib import ladder
 from colllib.algorithms.allreduce import double_binary_tree
 from colllib.claims.allreduce import double_tree, relay_singly, single_tree
-from colllib.claims.cases import SHAPES, Quantities, as_quantities, made, measured, of_topology
+from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_schedule, of_topology
 from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on, power
 from colllib.claims.runs import SIZES, best, place
 from colllib.claims.tiers import axis_after_axis
 from colllib.claims.topologies import flat_ring, one_by_one
 from colllib.claims.value import Cases, Table, stored
-from colllib.ladder import topology as found_topology
 from colllib.schedule import Schedule
 from colllib.topology import Lattice
 
@@ -72,10 +72,10 @@ class Runs:
     """
 
     def __init__(self, text: str) -> None:
-        self.said, _, words = text.partition(" for ")
-        given = {name: each for name, each in DEFAULTS.items() if f"{{{name}}}" in self.said}
-        given |= dict(one.split(" = ") for one in words.split(" and ") if one)
-        self.given = {name: each.split(", " if ", " in each else None) for name, each in given.items()}
+        self.template, _, assignments = text.partition(" for ")
+        values = {name: words for name, words in DEFAULTS.items() if f"{{{name}}}" in self.template}
+        values |= dict(assignment.split(" = ") for assignment in assignments.split(" and ") if assignment)
+        self.values = {name: words.split(", " if ", " in words else None) for name, words in values.items()}
 
     @property
     def words(self) -> str:
@@ -86,77 +86,86 @@ class Runs:
         >>> print(Runs("lines 1 on hamming:2x3").words)
         all-gather on the 1-fold line graph of hamming:2x3
         """
-        parts = [f"{name}: " * bool(name and what) + _words(what, where) for name, what, where in _parts(self.said)]
-        given = [
-            f"{', '.join(each)} {PRICES[name][2]}" if name in PRICES else f"{name} = {', '.join(each)}"
-            for name, each in self.given.items()
+        parts = [
+            f"{name}: " * bool(name and what) + _words(what, topology) for name, what, topology in _parts(self.template)
         ]
-        return "; ".join(parts + given)
+        values = [
+            f"{', '.join(words)} {PRICES[name][2]}" if name in PRICES else f"{name} = {', '.join(words)}"
+            for name, words in self.values.items()
+        ]
+        return "; ".join(parts + values)
 
     def __call__(self) -> Cases:
         """Every case."""
-        for each in product(*self.given.values()):
-            chosen = dict(zip(self.given, each, strict=True))
-            parts = _parts(self.said.format_map(chosen))
+        for words in product(*self.values.values()):
+            chosen = dict(zip(self.values, words, strict=True))
+            parts = _parts(self.template.format_map(chosen))
             known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
             known |= {name: float(chosen[name]) for name in PRICES if name in chosen}
             price = {key: unit * known[name] for name, (key, unit, _) in PRICES.items() if name in chosen}
             if "d" in chosen:
                 lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
                 known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
-            at = _at(chosen, [where for *_, where in parts])
-            known |= {name: _quantities(what, where, price, "d" in chosen) for name, what, where in parts if name}
-            alone = [(what, where) for name, what, where in parts if not name]
-            for what, where in alone:
-                found = _quantities(what, where, price, "d" in chosen)
-                label = f", {what}" if what and (len(alone) > 1 or not {"N", "d"} & set(chosen)) else ""
-                yield found.case(**{"at": found.known.get("at", at + label), **known})
-            if not alone:
+            at = _at(chosen, [topology for *_, topology in parts])
+            known |= {name: _quantities(what, topology, price, "d" in chosen) for name, what, topology in parts if name}
+            unnamed = [(what, topology) for name, what, topology in parts if not name]
+            for what, topology in unnamed:
+                quantities = _quantities(what, topology, price, "d" in chosen)
+                label = f", {what}" if what and (len(unnamed) > 1 or not {"N", "d"} & set(chosen)) else ""
+                yield quantities.case(**{"at": quantities.known.get("at", at + label), **known})
+            if not unnamed:
                 yield {"at": at, **known}
 
 
-def _parts(said: str) -> list[tuple[str, str, str]]:
-    """Of every part its name, which may be empty, what is run, and where."""
-    named = (part.rpartition(" = ") for part in said.split("; "))
+def _parts(runs: str) -> list[tuple[str, str, str]]:
+    """Of every part its name, which may be empty, what is run, and on which topology."""
+    named = (part.rpartition(" = ") for part in runs.split("; "))
     return [(name, *run.rpartition(" on ")[::2]) for name, _, run in named]
 
 
-def _quantities(what: str, where: str, price: Mapping[str, Any], of_axes: bool) -> Quantities:
+def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: bool) -> Quantities:
     if not what:
-        return of_topology(place(where))
+        return of_topology(place(topology))
     kind, *numbers = what.split(" ")
     if kind in GATHERS:
-        return GATHERS[kind][0](where, *map(int, numbers))
+        return GATHERS[kind][0](topology, *map(int, numbers))
     algorithm, _, pieces = what.partition(" in ")
     if pieces == "best":
-        rung = best(algorithm, where, **price)
+        rung = best(algorithm, topology, **price)
         return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
     if algorithm in SCHEDULES:
-        there = found_topology(where)
-        return made(SCHEDULES[algorithm], where, there.lattice if of_axes else there.ranks)
-    algorithm, *options = re.split(r" (?=\w+=)", algorithm)
-    words = dict(option.split("=") for option in options)
-    given = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in words.items()}
-    return measured(algorithm, where, int(pieces or 1), options=given, **price)
+        shape = ladder.topology(topology)
+        return of_schedule(SCHEDULES[algorithm], topology, shape.lattice if of_axes else shape.ranks)
+    algorithm, *assignments = re.split(r" (?=\w+=)", algorithm)
+    words = dict(assignment.split("=") for assignment in assignments)
+    options = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in words.items()}
+    return measured(algorithm, topology, int(pieces or 1), options=options, **price)
 
 
-def _words(what: str, where: str) -> str:
+def _words(what: str, topology: str) -> str:
     """What is run, in words."""
     kind, *numbers = what.split(" ")
     if kind in GATHERS:
-        return f"{GATHERS[kind][1].format(*numbers)} {where}"
+        return f"{GATHERS[kind][1].format(*numbers)} {topology}"
     algorithm, _, pieces = what.partition(" in ")
     cut = " in its best number of pieces" if pieces == "best" else f" in {pieces} pieces" if pieces else ""
-    return f"{algorithm}{cut} on {where}" if what else where
+    return f"{algorithm}{cut} on {topology}" if what else topology
 
 
 def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
     """How a case is called: by its topologies where N does not say it, and by what was chosen."""
-    own = [] if "N" in chosen else topologies[:1] if "d" in chosen else list(dict.fromkeys(topologies))
+    if "N" in chosen:
+        labels = []
+    elif "d" in chosen:
+        labels = topologies[:1]
+    else:
+        labels = list(dict.fromkeys(topologies))
     for name, word in chosen.items():
-        shown = f"{word} {PRICES[name][2]}" if name in PRICES else f"{name} = {word}" if word.isdigit() else word
-        own += [shown] if name not in "dGLn" else []
-    return ", ".join(own)
+        if name in PRICES:
+            labels.append(f"{word} {PRICES[name][2]}")
+        elif name not in ("d", "G", "L", "n"):
+            labels.append(f"{name} = {word}" if word.isdigit() else word)
+    return ", ".join(labels)
 
 
 TABLE: Table = {row["claims"]: Runs(row["runs"]) for row in stored("runs.csv")}

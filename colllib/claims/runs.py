@@ -65,7 +65,7 @@ class Use(NamedTuple):
 
     topology: Topology
     clock: str
-    way: str
+    how: str
     what: str
 
 
@@ -106,15 +106,15 @@ def _name(build: Callable[..., Schedule]) -> str:
     return _NAMES.get(build) or owner + build.__name__.strip("_").replace("_", " ")
 
 
-def _note(topology: Topology, clock: str, way: str, build: Callable[..., Schedule] | None = None) -> None:
-    _collecting[-1][Use(topology, clock, way, _name(build) if build else "")] = None
+def _note(topology: Topology, clock: str, how: str, build: Callable[..., Schedule] | None = None) -> None:
+    _collecting[-1][Use(topology, clock, how, _name(build) if build else "")] = None
 
 
 def place(expression: str | Topology) -> Topology:
     """A topology whose links are counted."""
-    found = ladder.topology(expression) if isinstance(expression, str) else expression
-    _note(found, "", "counted")
-    return found
+    topology = ladder.topology(expression) if isinstance(expression, str) else expression
+    _note(topology, "", "counted")
+    return topology
 
 
 def built(
@@ -128,10 +128,10 @@ def built(
     """
     run = Run(build, arguments, tuple(sorted(options.items())), on, pieces)
     RECORD[run] = False
-    found = _executed(run)
+    execution = _executed(run)
     RECORD[run] = True
-    _note(found.topology, "lock-step", found.how, build)
-    return found
+    _note(execution.topology, "lock-step", execution.how, build)
+    return execution
 
 
 def run(what: str, on: str | Topology, pieces: int = 1, **options: Any) -> Execution:
@@ -203,8 +203,7 @@ def by_formula(cost: Cost, on: str, clock: str) -> Cost:
 
 def best(what: str, on: str, **price: Any) -> Rung:
     """An algorithm at its best whole number of pieces, which its closed form names and a run confirms."""
-    found = entry(*what.split(" ", 1), on, trusting=True)
-    rung = found.priced(**(ANCHOR | price))
+    rung = entry(*what.split(" ", 1), on, trusting=True).priced(**(ANCHOR | price))
     if run(what, on, rung.segments).cost != rung.cost:
         raise ValueError(f"{what} on {on} in {rung.segments} pieces does not cost its closed form")
     return rung

@@ -14,7 +14,7 @@ import numpy as np
 
 from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
-from colllib.claims.allreduce import HALVING, RING, TREE, hierarchical_ring
+from colllib.claims.allreduce import HALVING, RING, TREE, boxes, hierarchical_ring
 from colllib.claims.cases import as_quantities, deferred, edges, measured, once, per, per_level, states, us
 from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, place, run, timed
@@ -45,8 +45,9 @@ REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.4
 
 def _floor(done: Execution, price: dict[str, Any]) -> float:
     """What the busiest port or card is busy for: no number of pieces brings a run below it."""
-    found, speeds = crossings(done), [float(speed) for speed in price["bandwidth"]]
-    busy = [float(found[tier.name].most / tier.bandwidth) / speeds[tier.level] for tier in done.topology.tiers]
+    crossed = crossings(done)
+    speeds = [float(speed) for speed in price["bandwidth"]]
+    busy = [float(crossed[tier.name].most / tier.bandwidth) / speeds[tier.level] for tier in done.topology.tiers]
     return max(busy) * float(price["message"])
 
 
@@ -61,11 +62,19 @@ def leaving(done: Execution) -> Fraction:
 def _two_racks() -> Cases:
     done, ib = run(RINGS, "superpod:2"), as_quantities(run(RING, "star:144").cost, **IB)
     inner, outer = (as_quantities(done.cost_of(phase), **LEAF) for phase in (range(71), range(71, 73)))
-    both, in_boxes = as_quantities(done.cost, **LEAF), LEAF | {"message": 0, "alpha": (0.5e-6, 0)}
+    both = as_quantities(done.cost, **LEAF)
+    in_boxes = LEAF | {"message": 0, "alpha": (0.5e-6, 0)}
     payload = max(k.loads[1] for k in done.kinds()) * 2  # a rank sends half of its piece to the other of two
     share = 100 * (ib.latency - both.latency) / (ib.t - both.t)
-    own = {"payload": payload, "in_boxes": us(done.cost, **in_boxes), "latency_share": share}
-    yield both.case("N = 144, 16 MB", inner=inner, outer=outer, ib=ib, **own)
+    yield both.case(
+        "N = 144, 16 MB",
+        inner=inner,
+        outer=outer,
+        ib=ib,
+        payload=payload,
+        in_boxes=us(done.cost, **in_boxes),
+        latency_share=share,
+    )
 
 
 def _shorter_rings() -> Cases:
@@ -106,7 +115,7 @@ def _all_to_all_of_two_racks() -> Cases:
 
 def _classes_of_bytes() -> Cases:
     for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
+        on = boxes(count, ranks, s)
         load = run(BY_BOXES, on).cost.seconds(message=1.0, alpha=(0, 0), bandwidth=(6, 1))
         yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
@@ -118,7 +127,8 @@ def _both_tiers() -> Cases:
     outside = as_quantities(outer.cost, **SWITCHES | {"alpha": (0, 0.5e-6)})
     loads = [1e6 * _floor(done, LEAF) for done in (both, outer)]
     one = us(Cost(0, run("all-reduce in-network", "inc-star:72", 64).cost.n_beta), **NVLINK)
-    t, outer_t = as_quantities(both.cost, **SWITCHES).latency + loads[0], trees + outside.latency + loads[1]
+    t = as_quantities(both.cost, **SWITCHES).latency + loads[0]
+    outer_t = trees + outside.latency + loads[1]
     case = {"t": t, "outer_t": outer_t, "one_rack": one + 0.2}
     yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **case}
 
@@ -138,14 +148,15 @@ def software(primitive: str, name: str) -> Cases:
 @deferred
 def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int = 1) -> Cases:
     """A flat ring and rings on both tiers: times of whole and phases, bytes of cards and between boxes."""
-    on = f"boxes:{count}x{ranks}" + f",oversubscription={narrow}" * (narrow > 1)
+    on = boxes(count, ranks, narrow)
     plain, two = run(RING, on), run(RINGS, on)
     steps = range(two.schedule.num_steps)
     phases = steps[: ranks - 1], steps[ranks - 1 : 1 - ranks]
     inside, between = (two.cost_of(phase).seconds(**price) for phase in phases)
     t, nested_t = (done.cost.seconds(**price) for done in (plain, two))
     bound, nested_bound = (done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two))
-    latency, gb = plain.cost.seconds(**price | {"message": 0}), price["message"]
+    latency = plain.cost.seconds(**price | {"message": 0})
+    gb = price["message"]
     inner, outer = per_level(two)
     drop = leaving(plain) / leaving(two)
     yield {
@@ -181,7 +192,8 @@ def _butterfly() -> Cases:
 
 def _large_messages() -> Cases:
     """How much of the software's time the switch's fewer latencies save, for 1 MB, 100 MB and 10 GB on eight ranks."""
-    ring, prices = run(RING, "star:8").cost, [{"message": m, "alpha": 3.0, "bandwidth": 0.05} for m in (1, 100, 1e4)]
+    ring = run(RING, "star:8").cost
+    prices = [{"message": m, "alpha": 3.0, "bandwidth": 0.05} for m in (1, 100, 1e4)]
     small, middle, large = (100 * (float(ring.n_alpha) - 1) * 3.0 / ring.seconds(**price) for price in prices)
     gain = Fraction(ring.n_beta) / measured("all-reduce in-network", "inc-star:8").limit.value
     yield {"at": "N = 8", "small": small, "middle": middle, "large": large, "gain": gain}
@@ -301,7 +313,8 @@ def _fat_tree(k: int) -> Case:
 def _leiserson() -> Cases:
     """The figure: a host on each of four edge switches, links of 1, 2 and 4 BW towards the root."""
     ups = [(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 8), (6, 9), (7, 9), (8, 10), (9, 10)]
-    links, widths = ups + [(b, a) for a, b in ups], ([1] * 4 + [2] * 4 + [4] * 2) * 2
+    links = ups + [(b, a) for a, b in ups]
+    widths = ([1] * 4 + [2] * 4 + [4] * 2) * 2
     port = "one full-duplex port per host"
     tree = from_links("the figure's tree", 4, links, switches=7, latency=HALVES, bandwidth=widths, port_model=port)
     tiers = sorted(wires(place(tree)), key=lambda tier: tier.bandwidth)

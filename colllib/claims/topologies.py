@@ -27,12 +27,13 @@ NS = (2, 3, 4, 6, 7, 8, 12, 16)
 
 
 def _neighbors_of_three() -> Cases:
-    topology, case = place("torus:3x3x3"), dict[str, Any](at="torus:3x3x3")
+    topology = place("torus:3x3x3")
+    case: dict[str, Any] = {"at": topology.name}
     for name, at in (("body", (1, 1, 1)), ("corner", (0, 0, 0)), ("edge", (0, 1, 2))):
         rank = int(np.dot(at, Lattice((3, 3, 3)).strides))
-        near = [Lattice((3, 3, 3)).coordinates(int(b)) for b in topology.link_dst[topology.link_src == rank]]
-        case[name] = " ".join(sorted("".join(map(str, there)) for there in near))
-        case[f"{name}_wraps"] = sum(bool((np.abs(np.subtract(at, there)) == 2).any()) for there in near)
+        neighbors = [Lattice((3, 3, 3)).coordinates(int(b)) for b in topology.link_dst[topology.link_src == rank]]
+        case[name] = " ".join(sorted("".join(map(str, neighbor)) for neighbor in neighbors))
+        case[f"{name}_wraps"] = sum(bool((np.abs(np.subtract(at, neighbor)) == 2).any()) for neighbor in neighbors)
     yield case
 
 
@@ -46,8 +47,8 @@ def _hops(on: str) -> str:
     """From the first rank of a square of three to every other."""
     square = place(on)
     message, _ = square.router(np.zeros(8, dtype=int), np.arange(1, 9))
-    at = ("".join(map(str, Lattice((3, 3)).coordinates(rank))) for rank in range(1, 9))
-    return " ".join(sorted(f"{place}:{count}" for place, count in zip(at, np.bincount(message), strict=True)))
+    labels = ("".join(map(str, Lattice((3, 3)).coordinates(rank))) for rank in range(1, 9))
+    return " ".join(sorted(f"{label}:{count}" for label, count in zip(labels, np.bincount(message), strict=True)))
 
 
 def _grown(k: int) -> Case:
@@ -68,10 +69,10 @@ def _mesh_and_star() -> Cases:
     names = ("ring", "recursive-doubling", "rabenseifner", "double-binary-tree")
     whats = [*(f"all-reduce {name}" for name in names), "all-gather pat", "all-to-all bruck", PAIRWISE, TREE]
     for n, what in product((4, 8, 16), whats):
-        places = {"mesh": one_port(full_mesh(n)), "apart": full_mesh(n), "star": star(n)}
-        found = {name: as_quantities(run(what, on, 4 if what == TREE else 1)) for name, on in places.items()}
-        pairwise_beta = Fraction(run(PAIRWISE, places["mesh"]).cost.n_beta)
-        yield {"at": f"N = {n}, {what}", "N": n, "pairwise": pairwise_beta, **found}
+        topologies = {"mesh": one_port(full_mesh(n)), "apart": full_mesh(n), "star": star(n)}
+        runs = {name: as_quantities(run(what, on, 4 if what == TREE else 1)) for name, on in topologies.items()}
+        pairwise_beta = Fraction(run(PAIRWISE, topologies["mesh"]).cost.n_beta)
+        yield {"at": f"N = {n}, {what}", "N": n, "pairwise": pairwise_beta, **runs}
 
 
 # -- printed states of small tori ---------------------------------------------------------------------
@@ -80,7 +81,7 @@ CUBE, CUBE_LETTERS = Lattice((2, 2, 2)), "abefcdgh"  # the source's letter of ra
 SQUARE, SQUARE_LETTERS = Lattice((3, 3)), "abcdefghi"
 
 
-def _held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int], str]:
+def _contents_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int], str]:
     """(rank, block) after t steps -> the ranks whose contributions it holds; ranks by their letters."""
     return {
         (letters[rank], block): "".join(sorted(letters[source] for source in value.elements()))
@@ -88,7 +89,7 @@ def _held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int
     }
 
 
-def _moved(schedule: Schedule, t: int, letters: str) -> str:
+def _pairs(schedule: Schedule, t: int, letters: str) -> str:
     """Who sends to whom in step t, counted from 1, as pairs of letters."""
     ends = {letters[src] + letters[dst] for src, dst in np.transpose(schedule.step(t - 1)[:2])}
     return " ".join(sorted(ends))
@@ -100,8 +101,8 @@ def _spread(axes: Lattice, letters: str) -> Cases:
     schedule = built(lattice.dim_chain, axes, phased=True, on=f"torus:{axes}").schedule
     case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
-        holders = "".join(sorted(letter for letter, _ in _held_after(schedule, t, letters)))
-        case |= {f"sent{t}": _moved(schedule, t, letters), f"holders{t}": holders}
+        holders = "".join(sorted(letter for letter, _ in _contents_after(schedule, t, letters)))
+        case |= {f"sent{t}": _pairs(schedule, t, letters), f"holders{t}": holders}
     yield case
 
 
@@ -111,10 +112,10 @@ def _collected(axes: Lattice, letters: str) -> Cases:
     schedule = built(lattice.dim_chain_reduce, axes, phased=True, on=f"torus:{axes}").schedule
     case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
-        held, steps = _held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
-        later = "".join("".join(_moved(schedule, k, letters)) for k in steps) or letters[0]
-        sums = (f"{letter}:{held[letter, 0]}" for letter in sorted(letters) if letter in later)
-        case |= {f"sent{t}": _moved(schedule, t, letters), f"sums{t}": " ".join(sums)}
+        contents = _contents_after(schedule, t, letters)
+        later = "".join(_pairs(schedule, k, letters) for k in range(t + 1, schedule.num_steps + 1)) or letters[0]
+        sums = (f"{letter}:{contents[letter, 0]}" for letter in sorted(letters) if letter in later)
+        case |= {f"sent{t}": _pairs(schedule, t, letters), f"sums{t}": " ".join(sums)}
     yield case
 
 
@@ -126,9 +127,10 @@ def _all_reduced() -> Cases:
     schedule = built(lattice.dim_ring, CUBE, on="torus:2x2x2").schedule
     number = ["acegbdfh".index(letter) for letter in CUBE_LETTERS]
     for t in range(schedule.num_steps + 1):
-        held, cells = _held_after(schedule, t, CUBE_LETTERS), []
+        contents = _contents_after(schedule, t, CUBE_LETTERS)
+        cells = []
         for letter in sorted(CUBE_LETTERS):
-            mine = {number[block]: held[letter, block] for block in range(8) if (letter, block) in held}
+            mine = {number[block]: contents[letter, block] for block in range(8) if (letter, block) in contents}
             best = sorted(chunk for chunk, who in mine.items() if len(who) == max(map(len, mine.values())))
             whose = "|".join(sorted({mine[chunk] for chunk in best}))
             cells.append(f"{letter}:{''.join(map(str, best))}:{whose}")
@@ -201,8 +203,8 @@ def _orders() -> Cases:
     """Every order of the gathers after one order of the reduce-scatters: proved by the executor, and equally dear."""
     for dims, order in product(((4, 3, 2), (8, 2, 2)), permutations(range(3))):
         on = f"torus:{Lattice(dims)}"
-        turned, usual = as_quantities(built(_gathered_in, dims, order, on=on)), measured(DIM_RING, on)
-        yield {"at": f"{on}, gathers {order}", "turned": turned, "usual": usual}
+        turned = as_quantities(built(_gathered_in, dims, order, on=on))
+        yield {"at": f"{on}, gathers {order}", "turned": turned, "usual": measured(DIM_RING, on)}
 
 
 def _against_rings(axes: Lattice) -> Case:
@@ -211,7 +213,8 @@ def _against_rings(axes: Lattice) -> Case:
     runs = [as_quantities(built(lattice.dim_rabenseifner, axes, order=order, on=on)) for order, on in tries]
     halving = min(runs, key=lambda one: (one.n_alpha, one.n_beta))
     rings = measured(DIM_RING, f"torus:{axes}")
-    saved, compression = rings.n_alpha - halving.n_alpha, Fraction(rings.n_alpha) / Fraction(halving.n_alpha)
+    saved = rings.n_alpha - halving.n_alpha
+    compression = Fraction(rings.n_alpha) / Fraction(halving.n_alpha)
     ratios = {"saved_us": float(saved) * 0.5, "saving": 100 * (1 - halving.t / rings.t), "compression": compression}
     return {"halving": halving, "rings": rings, "saved": saved, **ratios}
 
@@ -219,8 +222,8 @@ def _against_rings(axes: Lattice) -> Case:
 # -- meshes --------------------------------------------------------------------------------------------
 
 
-def _links_at(place_: tuple[int, ...]) -> int:
-    return links_per_rank(place("mesh:3x3x3"))[int(np.dot(place_, Lattice((3, 3, 3)).strides))]
+def _links_at(coordinates: tuple[int, ...]) -> int:
+    return links_per_rank(place("mesh:3x3x3"))[int(np.dot(coordinates, Lattice((3, 3, 3)).strides))]
 
 
 def one_by_one(axes: Lattice) -> Schedule:
@@ -241,7 +244,9 @@ def _one_after_the_other(axes: Lattice) -> Case:
 
 
 def _times(size: int) -> Fraction:
-    naive, both = (built(lattice.line_reduce_scatter, size, together=way, on=f"mesh:{size}") for way in (False, True))
+    naive, both = (
+        built(lattice.line_reduce_scatter, size, together=together, on=f"mesh:{size}") for together in (False, True)
+    )
     return Fraction(naive.cost.n_beta) / Fraction(both.cost.n_beta)
 
 

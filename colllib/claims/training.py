@@ -48,23 +48,42 @@ def _critical_and_fused() -> Cases:
     unit = cost.n_alpha / Fraction(cost.n_beta)
     sizes = {name: Fraction(alpha) * Fraction(speed) * unit for name, (alpha, speed) in LINKS.items()}
     one, fused = map(_priced(cost, 2, 50e3), (4e3, 4e5))
-    yield {"at": "one message", **sizes, "nvlink_MB": sizes["nvlink"] / 1000,
-           "between": max(sizes[name] for name in ("ndr", "hdr", "roce")), "one": one, "many": 100 * one,
-           "fused": fused, "gain": 100 * one / fused, "share": 200 / one, "below": sizes["ndr"] / 4}  # fmt: skip
+    yield {
+        "at": "one message",
+        **sizes,
+        "nvlink_MB": sizes["nvlink"] / 1000,
+        "between": max(sizes[name] for name in ("ndr", "hdr", "roce")),
+        "one": one,
+        "many": 100 * one,
+        "fused": fused,
+        "gain": 100 * one / fused,
+        "share": 200 / one,
+        "below": sizes["ndr"] / 4,
+    }
 
 
 #: KB of the messages of the source's table of measurements, and µs measured there, which nothing can check.
-MEASURED = {"kB1": (1, 25), "kB64": (64, 30), "MB1": (1e3, 40), "MB64": (64e3, 1.6e3), "GB1": (1e6, 23e3),
-            "GB10": (1e7, 215e3)}  # fmt: skip
+MEASURED = {
+    "kB1": (1, 25),
+    "kB64": (64, 30),
+    "MB1": (1e3, 40),
+    "MB64": (64e3, 1.6e3),
+    "GB1": (1e6, 23e3),
+    "GB10": (1e7, 215e3),
+}
 
 
 def _predicted_and_measured() -> Cases:
     """Of one message with 3.08 µs; from 3.07 to 3.085 µs the first column and the ratios are as printed."""
-    time, large = _priced(run(SEND, "star:2").cost, 3.08, 50), ("MB64", "GB1", "GB10")
-    ratios = {name: there / time(size) for name, (size, there) in MEASURED.items()}
-    yield {"at": "one message", **{name: time(size) / 1e3 ** (name in large) for name, (size, _) in MEASURED.items()},
-           **{f"r{name}": ratio for name, ratio in ratios.items()},
-           **{f"off_{name}": 100 * (ratios[name] - 1) for name in ("MB64", "GB10")}}  # fmt: skip
+    time = _priced(run(SEND, "star:2").cost, 3.08, 50)
+    in_ms = ("MB64", "GB1", "GB10")
+    ratios = {name: measured / time(size) for name, (size, measured) in MEASURED.items()}
+    yield {
+        "at": "one message",
+        **{name: time(size) / (1e3 if name in in_ms else 1) for name, (size, _) in MEASURED.items()},
+        **{f"r{name}": ratio for name, ratio in ratios.items()},
+        **{f"off_{name}": 100 * (ratios[name] - 1) for name in ("MB64", "GB10")},
+    }
 
 
 def _joules_of_ten_thousand() -> Cases:
@@ -77,22 +96,27 @@ def _joules_of_ten_thousand() -> Cases:
 
 def _four_times_four() -> Cases:
     """The ring of the example: in each step the sums, by their receivers, and what is left in the end."""
-    done, sums = run(RING, "star:4"), list[int]()
+    done = run(RING, "star:4")
+    sums: list[int] = []
 
     def add(mine: int, came: int) -> int:
         sums.append(mine + came)
         return sums[-1]
 
-    held = final_values(done.schedule, [[1, 5, 3, 7], [2, 6, 4, 8], [3, 7, 5, 9], [4, 8, 6, 10]], add)
+    result = final_values(done.schedule, [[1, 5, 3, 7], [2, 6, 4, 8], [3, 7, 5, 9], [4, 8, 6, 10]], add)
     steps = np.roll(np.reshape(sums, (3, 4)), 1, axis=1)  # rank 0 receives from rank 3, which sends last
-    yield {"at": "N = 4", "sent": 4 * max(done.sent), "received": 4 * max(done.received),
-           "result": " / ".join(" ".join(map(str, row)) for row in held),
-           **{f"step{t}": " ".join(map(str, row)) for t, row in enumerate(steps.tolist(), 1)}}  # fmt: skip
+    yield {
+        "at": "N = 4",
+        "sent": 4 * max(done.sent),
+        "received": 4 * max(done.received),
+        "result": " / ".join(" ".join(map(str, row)) for row in result),
+        **{f"step{t}": " ".join(map(str, row)) for t, row in enumerate(steps.tolist(), 1)},
+    }
 
 
 def _one_megabyte_on_64() -> Cases:
-    found = ring_and_tree_meet(64, 10, 10)
-    yield found | {f"{name}_us": _priced(found[name].cost, 10, 10e3)(1e6) for name in ("ring", "tree")}
+    case = ring_and_tree_meet(64, 10, 10)
+    yield case | {f"{name}_us": _priced(case[name].cost, 10, 10e3)(1e6) for name in ("ring", "tree")}
 
 
 def _ten_megabytes_on_64() -> Cases:
@@ -107,8 +131,8 @@ def _ten_megabytes_on_64() -> Cases:
 def _thousand_gradients() -> Cases:
     ring = _priced(run(RING, "star:8").cost, 10e-6, 100e9)
     one, many = (1e3 * bucketed([Layer(0, 0, 1e6)] * 1000, size, ring).seconds for size in (1e6, 25e6))
-    yield {"at": "N = 8", "call": 1e6 * ring(1e6), "bucket": 1e6 * ring(25e6), "one": one, "many": many,
-           "wire": 1e6 * (ring(1e6) - ring(0))}  # fmt: skip
+    calls = {"call": 1e6 * ring(1e6), "bucket": 1e6 * ring(25e6), "wire": 1e6 * (ring(1e6) - ring(0))}
+    yield {"at": "N = 8", "one": one, "many": many, **calls}
 
 
 def _after_an_exchange() -> float:
@@ -130,11 +154,14 @@ def _layers(calls: int, seconds: float) -> timeline.Step:
 
 def _budget_of_32_layers() -> Cases:
     apart, behind = _layers(1, 26.4), _layers(32, 26.4)
-    yield {"at": "the example, and where an all-reduce takes as long as its backward",
-           "apart": apart.seconds, "behind": behind.seconds,
-           "saved": 100 * (1 - behind.seconds / apart.seconds),
-           "hidden": 100 * (1 - behind.idle(COMPUTE) / apart.idle(COMPUTE)),
-           **{f"hidden_of_{layers}": _hidden(layers) for layers in (2, 3, 32)}}  # fmt: skip
+    yield {
+        "at": "the example, and where an all-reduce takes as long as its backward",
+        "apart": apart.seconds,
+        "behind": behind.seconds,
+        "saved": 100 * (1 - behind.seconds / apart.seconds),
+        "hidden": 100 * (1 - behind.idle(COMPUTE) / apart.idle(COMPUTE)),
+        **{f"hidden_of_{layers}": _hidden(layers) for layers in (2, 3, 32)},
+    }
 
 
 def _full_sharding(layers: int) -> int:
@@ -151,9 +178,8 @@ def _one_box() -> Cases:
     """Rings with compute of 2.1 s that nothing hides: 8 ranks at 450 GB/s one way, more at 50 GB/s."""
     speeds = {8: 450, 64: 50, 4096: 50}
     seconds = {n: _priced(run(RING, f"star:{n}").cost, 1.5e-6, speed)(140.0) for n, speed in speeds.items()}
-    steps = {n: timeline.run([Op("compute", COMPUTE, 2.1), Op("all-reduce", COMPUTE, t)]) for n, t in seconds.items()}
-    yield {"at": "70B on 8", "seconds": seconds[8], "of_compute": 100 * seconds[8] / 2.1,
-           **{f"share{n}": 100 * seconds[n] / step.seconds for n, step in steps.items()}}  # fmt: skip
+    shares = {f"share{n}": 100 * sent / _then_sent(2.1, sent).seconds for n, sent in seconds.items()}
+    yield {"at": "70B on 8", "seconds": seconds[8], "of_compute": 100 * seconds[8] / 2.1, **shares}
 
 
 def _then_sent(compute: float, sent: float) -> timeline.Step:
@@ -170,25 +196,40 @@ def _on_three_times_the_ranks() -> float:
 def _self_checks() -> Cases:
     open_time = _layers(32, 25.0).idle(COMPUTE)
     load, latency = (_priced(run(SEND, "star:2").cost, alpha, 50e3)(size) for size, alpha in ((1e9, 0.0), (0.0, 2.0)))
-    yield {"at": "32 layers", "exposed": open_time / 32, "load_us": load, "latency_us": latency,
-           "copied_GB": 140 + 140, "L": 32, "collectives": _full_sharding(32)}  # fmt: skip
+    yield {
+        "at": "32 layers",
+        "exposed": open_time / 32,
+        "load_us": load,
+        "latency_us": latency,
+        "copied_GB": 140 + 140,
+        "L": 32,
+        "collectives": _full_sharding(32),
+    }
 
 
 def routed(extra: int) -> Schedule:
     """512 tokens on each of 8 ranks, 8 for each of 64 experts, and some more for the first one."""
     expert = np.repeat(np.arange(64), [8 + extra, *[8] * 63])
-    goes = np.broadcast_to((expert // 8)[None, :, None], (8, len(expert), 1))
-    return experts.dispatch(topology("star:8"), goes, "per expert")
+    destinations = np.broadcast_to((expert // 8)[None, :, None], (8, len(expert), 1))
+    return experts.dispatch(topology("star:8"), destinations, "per expert")
 
 
 def _tokens_to_64_experts() -> Cases:
     """In KB and µs, with 3 µs and 50 GB/s; an expert with three times the tokens is one of eight on its rank."""
     even, popular = built(routed, 0), built(routed, 16)
     token = Fraction(2048 * 2, 1000)
-    one, sent = 3 + float(64 * token) / 50, even.sent[0] * 512 * token
-    yield {"at": "8 ranks", "token": token, "transfer": sent / 7, "sent_MB": sent / 1000, "single": one,
-           "serial": 7 * one, "parallel": _priced(even.cost, 3, 50)(float(512 * token)),
-           "hot": popular.received[0] / popular.received[1]}  # fmt: skip
+    one = 3 + float(64 * token) / 50
+    sent = even.sent[0] * 512 * token
+    yield {
+        "at": "8 ranks",
+        "token": token,
+        "transfer": sent / 7,
+        "sent_MB": sent / 1000,
+        "single": one,
+        "serial": 7 * one,
+        "parallel": _priced(even.cost, 3, 50)(float(512 * token)),
+        "hot": popular.received[0] / popular.received[1],
+    }
 
 
 def _through_one_server() -> Fraction:
@@ -205,11 +246,11 @@ def _blocks_of_128() -> Cases:
     gains, most = [], []
     for seed in range(10):
         vector = np.random.default_rng(seed).standard_t(3, size=2**16)
-        whole, parts = (squeezed.int8(block)(vector, 0) for block in (None, 128))
-        squares = [((packet.values - vector) ** 2).mean() for packet in (whole, parts)]
+        one_scale, in_blocks = (squeezed.int8(block)(vector, 0) for block in (None, 128))
+        squares = [((packet.values - vector) ** 2).mean() for packet in (one_scale, in_blocks)]
         gains.append(float(np.sqrt(squares[0] / squares[1])))
         most.append(float(np.abs(vector.reshape(-1, 128)).max(axis=1).max() / np.abs(vector).max()))
-    ratio = squeezed.full(vector).bytes / parts.bytes
+    ratio = squeezed.full(vector).bytes / in_blocks.bytes
     yield {"at": "2^16 values", "ratio": ratio, "least": min(gains), "greatest": max(gains), "bound": max(most)}
 
 
@@ -226,11 +267,14 @@ def _nearest(vector: NDArray[np.float64], seed: int) -> squeezed.Packet:
 
 
 def _feedback_by_hand() -> Cases:
-    plain, kept = (squeezed.Average(1, _nearest, "gather", feedback) for feedback in (False, True))
+    plain, with_feedback = (squeezed.Average(1, _nearest, "gather", feedback) for feedback in (False, True))
     rows: list[tuple[float, ...]] = []
+    cumulative = 0.0
     for step, gradient in enumerate((0.4, 0.3, 0.2, 0.4, 0.3)):
-        naive, sent = (float(average([np.array([gradient])], step)[0]) for average in (plain, kept))
-        rows.append((naive, sent, sum(row[1] for row in rows) + sent, *(left[0] for left in kept.left.values())))
+        naive, sent = (float(average([np.array([gradient])], step)[0]) for average in (plain, with_feedback))
+        cumulative += sent
+        (error,) = with_feedback.left.values()
+        rows.append((naive, sent, cumulative, error[0]))
     named = zip(("naive", "sent", "cumulative", "error"), zip(*rows, strict=True), strict=True)
     yield {"at": "five steps", **{name: " ".join(f"{number:g}" for number in row) for name, row in named}}
 
@@ -265,8 +309,8 @@ def _who_notices() -> Cases:
     damaged = np.linalg.norm(faults.flipped(data[1], 30).astype(np.float64))
     odd = bool(damaged > 10 * max(np.linalg.norm(vector) for vector in data))
     for phase in faults.PHASES:
-        found = faults.flip(data, phase, bit=30)
-        yield {"at": phase, "caught": found.link or found.hash or found.total or (phase == "gradient" and odd)}
+        caught = faults.flip(data, phase, bit=30)
+        yield {"at": phase, "caught": caught.link or caught.hash or caught.total or (phase == "gradient" and odd)}
 
 
 # -- tensor states -------------------------------------------------------------------------------------
@@ -278,24 +322,28 @@ Node, Graph, Machine = tensor_states.Node, tensor_states.Graph, tensor_states.Ma
 def _product(**states: tuple[str, ...]) -> tuple[tensor_states.Plan, bool]:
     """y = x w and its two gradients on four ranks, each with a given state in the end; and whether it runs right."""
     nodes = (
-        Node("x", "td"), Node("w", "df", keep=True), Node("dy", "tf"),
+        Node("x", "td"),
+        Node("w", "df", keep=True),
+        Node("dy", "tf"),
         Node("y", "tf", ("x", "w"), "einsum"),
-        Node("dx", "td", ("dy", "w"), "einsum"), Node("dw", "df", ("x", "dy"), "einsum"),
-    )  # fmt: skip
+        Node("dx", "td", ("dy", "w"), "einsum"),
+        Node("dw", "df", ("x", "dy"), "einsum"),
+    )
     graph = Graph(nodes, {"t": 4096, "d": 64, "f": 8})
     inputs = [node for node in nodes if node.kind == "input"]
-    given = {node.name: states.pop(node.name) for node in inputs if node.name in states}
-    plan = tensor_states.cheapest(graph, Machine((4,), (450e9,)), given=given, final=states)
+    initial = {node.name: states.pop(node.name) for node in inputs if node.name in states}
+    plan = tensor_states.cheapest(graph, Machine((4,), (450e9,)), given=initial, final=states)
     return plan, _as_unsharded(plan)
 
 
 def _as_unsharded(plan: tensor_states.Plan) -> bool:
     """Whether a plan, run on shards, gives what one device gives."""
-    graph, random = plan.graph, np.random.default_rng(0)
+    graph = plan.graph
+    random = np.random.default_rng(0)
     inputs = [node for node in graph.nodes if node.kind == "input"]
     values = {node.name: random.normal(size=[graph.sizes[letter] for letter in node.letters]) for node in inputs}
-    whole, found = tensor_states.unsharded(graph, values), tensor_states.run(plan, values)
-    return all(np.allclose(found[name], whole[name]) for name in plan.final)
+    expected, computed = tensor_states.unsharded(graph, values), tensor_states.run(plan, values)
+    return all(np.allclose(computed[name], expected[name]) for name in plan.final)
 
 
 def _calls(plan: tensor_states.Plan) -> str:
@@ -304,9 +352,10 @@ def _calls(plan: tensor_states.Plan) -> str:
 
 def _partial_product() -> Cases:
     """x cut along columns and w along rows; the product is asked for whole, and cut."""
-    (whole, right), (cut, also) = (_product(x=("d",), w=("d",), y=(end,)) for end in ("R", "t"))
-    made = whole.states["y"][0]
-    yield {"at": "4 ranks", "made": made, "whole": _calls(whole), "cut": _calls(cut), "equal": right and also}
+    whole, whole_equal = _product(x=("d",), w=("d",), y=("R",))
+    cut, cut_equal = _product(x=("d",), w=("d",), y=("t",))
+    calls = {"made": whole.states["y"][0], "whole": _calls(whole), "cut": _calls(cut)}
+    yield {"at": "4 ranks", **calls, "equal": whole_equal and cut_equal}
 
 
 def _fully_sharded_product() -> Cases:
@@ -321,7 +370,8 @@ def _computed_again() -> Cases:
         machine = Machine((4,), (450e9,), activations=room * graph.numbers("bsd") / 4)
         plan = tensor_states.cheapest(graph, machine, final={"dx": ("R",), "new A": ("R",)})
         transient = {n.name for n in graph.nodes if not (n.backward or n.keep or plan.ways[n.name].later == KEPT)}
-        met, users = set[str](), [node for node in graph.nodes if node.backward]
+        met: set[str] = set()
+        users = [node for node in graph.nodes if node.backward]
         while users:
             needed = transient.intersection(users.pop().inputs) - met
             met |= needed
@@ -339,44 +389,53 @@ LISTING = (
 )
 CALLS = {name: (call, inputs) for name, call, *inputs in map(str.split, LISTING.split(", "))}
 RETURNED = ("result", "of_weight", "of_bias", "none")
-MOVES = ("view", "alias", "permute")
+VIEWS = ("view", "alias", "permute")
 #: As the listing annotates its nodes, placeholders first.
 USERS = (1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1)
 
 
-def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArray[np.float64]]:
+def _arrays() -> dict[str, NDArray[np.float64]]:
+    """What the calls of the listing give, of small random placeholders, by name."""
+    c, d, a, b = 2, 3, 4, 5
     random = np.random.default_rng(1)
     shapes = ((a, b), (b,), (c, d, a), (c, d, b))
-    found = {name: random.normal(size=shape) for name, shape in zip(PLACEHOLDERS, shapes, strict=True)}
+    arrays = {name: random.normal(size=shape) for name, shape in zip(PLACEHOLDERS, shapes, strict=True)}
     views = {"flat": (c * d, a), "rows": (c, d, b), "bias_": (b,), "flat_tangent": (c * d, b)}
-    does: dict[str, Callable[..., Any]] = {
-        "alias": lambda x: x, "mm": np.matmul, "add": np.add, "permute": np.transpose,
+    functions: dict[str, Callable[..., Any]] = {
+        "alias": lambda x: x,
+        "mm": np.matmul,
+        "add": np.add,
+        "permute": np.transpose,
         "sum": lambda x: x.sum(axis=(0, 1), keepdims=True),
-    }  # fmt: skip
+    }
     for name, (call, inputs) in CALLS.items():
-        parts = [found[one] for one in inputs]
-        found[name] = parts[0].reshape(views[name]) if call == "view" else does[call](*parts)
-    return found
+        operands = [arrays[operand] for operand in inputs]
+        arrays[name] = operands[0].reshape(views[name]) if call == "view" else functions[call](*operands)
+    return arrays
 
 
 def _listing() -> Cases:
-    found, kinds = _numbers(), [call for call, _ in CALLS.values()]
-    taken = [one for _, inputs in CALLS.values() for one in inputs] + list(RETURNED)
-    moved = [(name, inputs[0]) for name, (call, inputs) in CALLS.items() if call in MOVES]
-    x, w, t = (found[name] for name in ("input", "weight", "tangent"))
-    change = {name: np.random.default_rng(2).normal(size=found[name].shape) for name in ("weight", "bias")}
-    slope = sum((found[f"of_{name}"] * step).sum() for name, step in change.items())  # of the tangent times the result
+    arrays = _arrays()
+    kinds = [call for call, _ in CALLS.values()]
+    taken = [operand for _, inputs in CALLS.values() for operand in inputs] + list(RETURNED)
+    views = [(name, inputs[0]) for name, (call, inputs) in CALLS.items() if call in VIEWS]
+    x, w, t = (arrays[name] for name in ("input", "weight", "tangent"))
+    change = {name: np.random.default_rng(2).normal(size=arrays[name].shape) for name in ("weight", "bias")}
+    slope = sum((arrays[f"of_{name}"] * step).sum() for name, step in change.items())  # of the tangent times the result
     yield {
-        "at": "the listing", "flattened": 64 * 4096, "returned": len(RETURNED) - RETURNED.count("none"),
-        "counts": " ".join(map(str, (len(PLACEHOLDERS), *map(kinds.count, (*MOVES, "mm", "add", "sum"))))),
+        "at": "the listing",
+        "flattened": 64 * 4096,
+        "returned": len(RETURNED) - RETURNED.count("none"),
+        "counts": " ".join(map(str, (len(PLACEHOLDERS), *map(kinds.count, (*VIEWS, "mm", "add", "sum"))))),
         "annotated": tuple(map(taken.count, (*PLACEHOLDERS, *CALLS))) == USERS,
-        "remaining": len(PLACEHOLDERS) + len(CALLS) - len(moved) + 1,
+        "remaining": len(PLACEHOLDERS) + len(CALLS) - len(views) + 1,
         "gradients": np.allclose((t * (x @ change["weight"] + change["bias"])).sum(), slope),
-        "forward": np.allclose(np.einsum("cda,ab->cdb", x, w), found["rows"]),
-        "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), found["of_weight"]),
-        "dims": found["column"].ndim, "ones": found["column"].shape.count(1),
-        "altered": not all(np.shares_memory(found[name], found[of]) for name, of in moved),
-    }  # fmt: skip
+        "forward": np.allclose(np.einsum("cda,ab->cdb", x, w), arrays["rows"]),
+        "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), arrays["of_weight"]),
+        "dims": arrays["column"].ndim,
+        "ones": arrays["column"].shape.count(1),
+        "altered": not all(np.shares_memory(arrays[name], arrays[operand]) for name, operand in views),
+    }
 
 
 def _limit_of_the_cost_model() -> Cases:
@@ -391,12 +450,16 @@ def _limit_of_the_cost_model() -> Cases:
 
 def _program_against_all_plans() -> Cases:
     nodes = (
-        Node("x", "td"), Node("w", "df"), Node("h", "tf", ("x", "w"), "einsum"),
+        Node("x", "td"),
+        Node("w", "df"),
+        Node("h", "tf", ("x", "w"), "einsum"),
         Node("r", "tf", ("h",), "relu"),
-    )  # fmt: skip
+    )
     graph = Graph(nodes, {"t": 64, "d": 16, "f": 32})
-    machine, ends = Machine((4,), (450e9,)), {"r": ("R",)}
-    program, every = (tensor_states.cheapest(graph, machine, final=ends, trying_all=t) for t in (False, True))
+    program, every = (
+        tensor_states.cheapest(graph, Machine((4,), (450e9,)), final={"r": ("R",)}, trying_all=trying_all)
+        for trying_all in (False, True)
+    )
     yield {"at": "4 ranks", "program": program.seconds, "every": every.seconds}
 
 

@@ -1,7 +1,7 @@
 """The language of the column `value` of `claims.csv`: statements about named quantities.
 
-    value     = said [ " | " place ": " said ]...        what the same source says elsewhere about the same thing
-    said      = statement [ "; " statement ]... [ " where " statement [ " and " statement ]... ]
+    value     = passage [ " | " place ": " passage ]...  what the same source says elsewhere about the same thing
+    passage   = statement [ "; " statement ]... [ " where " statement [ " and " statement ]... ]
     statement = left operator right
     operator  = "="                     equal, exactly
               | "~"                     equal at the digits that the right side prints: 0.52, 3e3, 21 + 35.5
@@ -124,7 +124,7 @@ ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.
 
 
 @dataclass(frozen=True)
-class Said:
+class Passage:
     """What is said in one place, which is empty for the claim's own: all statements are meant, of the cases `where`."""
 
     place: str
@@ -137,34 +137,34 @@ class Said:
         Raises:
             ValueError: if it is about none.
         """
-        found = [case for case in cases if all(one.holds(case) for one in self.where)]
-        if cases and not found:
+        relevant = [case for case in cases if all(one.holds(case) for one in self.where)]
+        if cases and not relevant:
             raise ValueError(f"no case where {' and '.join(map(str, self.where))}")
-        return found
+        return relevant
 
 
 @cache
-def parsed(value: str) -> tuple[Said, ...]:
+def parsed(value: str) -> tuple[Passage, ...]:
     """A cell of the column, one entry for each place; empty for a value without comparison.
 
     Raises:
         ValueError: for a statement that cannot be read.
 
     >>> parsed("n_alpha = 2 | part 04: n_alpha = 1")[1]
-    Said(place='part 04', statements=(Statement(left='n_alpha', operator='=', right='1'),), where=())
+    Passage(place='part 04', statements=(Statement(left='n_alpha', operator='=', right='1'),), where=())
     >>> parsed("one link, one way")
     ()
     """
     if not any(f" {symbol} " in value for symbol in OPERATORS):
         return ()
-    found = []
+    passages = []
     for number, text in enumerate(value.split(" | ")):
-        place, _, said = text.partition(": ") if number else ("", "", text)
-        said, _, where = said.partition(" where ")
-        statements = tuple(_statement(part) for part in said.split("; "))
-        about = tuple(_statement(part) for part in where.split(" and ")) if where else ()
-        found.append(Said(place, statements, about))
-    return tuple(found)
+        place, _, compared = text.partition(": ") if number else ("", "", text)
+        compared, _, conditions = compared.partition(" where ")
+        statements = tuple(_statement(part) for part in compared.split("; "))
+        where = tuple(_statement(part) for part in conditions.split(" and ")) if conditions else ()
+        passages.append(Passage(place, statements, where))
+    return tuple(passages)
 
 
 def _statement(text: str) -> Statement:
@@ -249,10 +249,10 @@ def _value(node: ast.expr, known: Case) -> Any:
     raise ValueError(f"{ast.unparse(node)!r} is no part of a value")
 
 
-def _plain(found: Any) -> Any:
-    if isinstance(found, str):
-        return Words(found)
-    return Fraction(found) if type(found) is int else found
+def _plain(quantity: Any) -> Any:
+    if isinstance(quantity, str):
+        return Words(quantity)
+    return Fraction(quantity) if type(quantity) is int else quantity
 
 
 _SYMBOLS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {

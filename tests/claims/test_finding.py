@@ -64,11 +64,11 @@ def test_a_claim_cannot_be_answered_twice(monkeypatch):
 
 def test_what_the_list_says_of_answers_is_what_the_tables_and_documents_have():
     for name, entry in ENTRIES.items():
-        given = name in answers() or bool(cases_of(name)[0])
+        has_cases = name in answers() or bool(cases_of(name)[0])
         if entry.answer == EXECUTED:
             assert name in answers(), name
         elif entry.answer != FACT:
-            assert not given, name
+            assert not has_cases, name
         assert bool(entry.chapter) == bool(entry.answer), name
 
 
@@ -104,12 +104,12 @@ def changed(one, case):
 @pytest.mark.parametrize("name", [name for name in COMPARED if name not in FAILING])
 def test_a_claim_that_holds_fails_when_any_statement_of_its_cell_is_changed(name):
     assert ENTRIES[name].verdict in HOLDS
-    said = parsed(ENTRIES[name].value)[0]
-    where = " where " + " and ".join(map(str, said.where)) if said.where else ""
-    for k, one in enumerate(said.statements):
-        for other in changed(one, said.about(cases_of(name)[0])[-1]):
-            statements = [*map(str, said.statements[:k]), other, *map(str, said.statements[k + 1 :])]
-            assert judged("; ".join(statements) + where, cases_of(name)[0])[0] is Verdict.REFUTED, other
+    passage = parsed(ENTRIES[name].value)[0]
+    conditions = " where " + " and ".join(map(str, passage.where)) if passage.where else ""
+    for k, one in enumerate(passage.statements):
+        for other in changed(one, passage.about(cases_of(name)[0])[-1]):
+            statements = [*map(str, passage.statements[:k]), other, *map(str, passage.statements[k + 1 :])]
+            assert judged("; ".join(statements) + conditions, cases_of(name)[0])[0] is Verdict.REFUTED, other
 
 
 # -- execution decides --------------------------------------------------------------------------------------
@@ -137,13 +137,14 @@ def agreeing(case, one):
 @pytest.mark.parametrize("name", [n for n in COMPARED if n in FAILING and (n in answers() or sentence(n).found)])
 def test_an_entry_that_fails_would_hold_if_execution_gave_what_it_says(name):
     assert ENTRIES[name].verdict in FAILS
-    here = ENTRIES[name].value.split(" | ")[0]
-    made = []
-    for case in parsed(here)[0].about(cases_of(name)[0]):
-        for one in parsed(here)[0].statements:
+    value = ENTRIES[name].value.split(" | ")[0]
+    (passage,) = parsed(value)
+    cases = []
+    for case in passage.about(cases_of(name)[0]):
+        for one in passage.statements:
             case = agreeing(case, one) if not one.holds(case) else case
-        made.append(case)
-    assert judged(here, made)[0] in (Verdict.REPRODUCED, Verdict.ROUNDED)
+        cases.append(case)
+    assert judged(value, cases)[0] in (Verdict.REPRODUCED, Verdict.ROUNDED)
 
 
 def test_places_that_agree_are_not_inconsistent():
@@ -162,17 +163,17 @@ def test_equal_statements_under_equal_conditions_get_equal_verdicts_or_say_how_t
     alike = defaultdict(list)
     for entry in ENTRIES.values():
         if entry.id in COMPARED and "step" not in entry.value:
-            said, used = parsed(entry.value)[0], cases_of(entry.id)[1]
-            alike[said.statements, entry.finding.basis.ports, frozenset(use.what for use in used if use.what)].append(
-                entry
-            )
+            passage, used = parsed(entry.value)[0], cases_of(entry.id)[1]
+            alike[
+                passage.statements, entry.finding.basis.ports, frozenset(use.what for use in used if use.what)
+            ].append(entry)
     pairs = 0
     for entries in alike.values():
         words = {"fails" if entry.verdict in FAILS else "holds" for entry in entries}
         pairs += len(entries) > 1
         if len(words) > 1:
-            told = " ".join(entry.finding.because for entry in entries)
-            named = [entry.id for entry in entries if entry.id in told]
+            reasons = " ".join(entry.finding.because for entry in entries)
+            named = [entry.id for entry in entries if entry.id in reasons]
             assert named, [entry.id for entry in entries]
     assert pairs > 40
 

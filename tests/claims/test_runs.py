@@ -110,7 +110,7 @@ def test_a_run_is_executed_once_and_collected_wherever_it_is_used():
     with runs.collected() as used:
         assert runs.built(allreduce.ring, 5) is first
     [use] = used
-    assert (use.topology.name, use.clock, use.way, use.what) == ("star:5", "lock-step", "executed", "all-reduce ring")
+    assert (use.topology.name, use.clock, use.how, use.what) == ("star:5", "lock-step", "executed", "all-reduce ring")
 
 
 def test_a_run_of_millions_of_messages_is_made_by_symmetry_and_says_so():
@@ -118,7 +118,7 @@ def test_a_run_of_millions_of_messages_is_made_by_symmetry_and_says_so():
         cost = runs.run("all-reduce ring", "star:4096").cost
         runs.run("all-reduce ring", "star:8")
     assert (cost.n_alpha, cost.n_beta) == (2 * 4095, Fraction(2 * 4095, 4096))
-    assert [use.way for use in used] == ["by symmetry", "executed"]
+    assert [use.how for use in used] == ["by symmetry", "executed"]
 
 
 def test_the_limit_of_a_pipeline_is_held_to_its_busiest_link():
