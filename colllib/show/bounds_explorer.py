@@ -83,30 +83,35 @@ def _table(primitive: str, n: int, ports: str) -> Table:
     bound = _bound(primitive, n, ports)
     rows: list[tuple[object, ...]] = [("lower bounds", "", bound.n_alpha, "", str(bound.n_beta), "")]
     for name, segments, cost in entries(primitive, n, ports):
-        pairs = ((cost.n_alpha, bound.n_alpha), (cost.n_beta, bound.n_beta))
-        over = [f"{float(Fraction(value) / Fraction(least)):.2f}" for value, least in pairs]
-        rows.append((name, segments if segments > 1 else "", cost.n_alpha, over[0], str(cost.n_beta), over[1]))
+        over_alpha = _ratio(cost.n_alpha, bound.n_alpha)
+        over_beta = _ratio(cost.n_beta, bound.n_beta)
+        rows.append((name, segments if segments > 1 else "", cost.n_alpha, over_alpha, str(cost.n_beta), over_beta))
     headers = ["algorithm", "P", "n_alpha", "over bound", "n_beta", "over bound"]
     return Table(headers, rows, f"Executed on {PORTS[ports]} per rank", align=("left", *["right"] * 5), lit=True)
+
+
+def _ratio(count: float | Fraction, bound: float | Fraction) -> str:
+    return f"{float(Fraction(count) / Fraction(bound)):.2f}"
 
 
 def _plane(primitive: str, n: int, ports: str) -> Chart:
     """Every algorithm as dots that its number of segments joins, named by its letters; the bounds as a corner."""
     bound = _bound(primitive, n, ports)
-    low = (float(bound.n_alpha), float(bound.n_beta))
-    found: dict[str, list[tuple[float, float]]] = {}
+    points: dict[str, list[tuple[float, float]]] = {}
     for name, _, cost in entries(primitive, n, ports):
-        found.setdefault(name, []).append((float(cost.n_alpha), float(cost.n_beta)))
-    right, top = (max(max(point[k] for points in found.values() for point in points), 2 * low[k]) * 1.2 for k in (0, 1))
-    corner = Curve("lower bounds", "", [low[0], low[0], right], [top, low[1], low[1]], BOUND)
+        points.setdefault(name, []).append((float(cost.n_alpha), float(cost.n_beta)))
     curves = [
-        Curve(name, letters(name, look), [x for x, _ in points], [y for _, y in points], look)
-        for (name, points), look in zip(found.items(), looks(list(found)), strict=True)
+        Curve(name, letters(name, look), [x for x, _ in dots], [y for _, y in dots], look)
+        for (name, dots), look in zip(points.items(), looks(list(points)), strict=True)
     ]
-    named: dict[tuple[float, float], list[Curve]] = {}
+    left, low = float(bound.n_alpha), float(bound.n_beta)
+    right = 1.2 * max(2 * left, *(x for curve in curves for x in curve.xs))
+    top = 1.2 * max(2 * low, *(y for curve in curves for y in curve.ys))
+    corner = Curve("lower bounds", "", [left, left, right], [top, low, low], BOUND)
+    starts: dict[tuple[float, float], list[Curve]] = {}
     for curve in curves:
-        named.setdefault((curve.xs[0], curve.ys[0]), []).append(curve)
-    marks = [Mark(x, ", ".join(c.label for c in here), y, here[0].look) for (x, y), here in named.items()]
+        starts.setdefault((curve.xs[0], curve.ys[0]), []).append(curve)
+    marks = [Mark(x, ", ".join(curve.label for curve in alike), y, alike[0].look) for (x, y), alike in starts.items()]
     frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number)
     body = plot([corner, *curves], frame, marks=marks) + keys([(curve.name, curve.look) for curve in curves])
     return Chart(body, f"Latencies against bytes at N = {n}. {_summary(primitive, n, ports)}")
@@ -114,12 +119,12 @@ def _plane(primitive: str, n: int, ports: str) -> Chart:
 
 def _summary(primitive: str, n: int, ports: str) -> str:
     bound = _bound(primitive, n, ports)
-    found = {
+    costs = {
         label + (f" in {segments} segments" if segments > 1 else ""): cost
         for label, segments, cost in entries(primitive, n, ports)
     }
-    steps = [label for label, cost in found.items() if cost.n_alpha == bound.n_alpha]
-    load = [label for label, cost in found.items() if cost.n_beta == bound.n_beta]
+    steps = [label for label, cost in costs.items() if cost.n_alpha == bound.n_alpha]
+    load = [label for label, cost in costs.items() if cost.n_beta == bound.n_beta]
     both = [label for label in steps if label in load]
     described = f"On {PORTS[ports]}, at N = {n}: "
     if both:

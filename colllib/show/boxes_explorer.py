@@ -63,34 +63,34 @@ RUNNERS: dict[str, dict[str, tuple[str, str, tuple[int, ...]]]] = {
 }
 
 
-def _counting(whole: Topology) -> Topology:
+def _counting(topology: Topology) -> Topology:
     """Boxes with a card for each rank, and in further tiers what 2, 4, ... ranks would send over one card together.
 
     One execution then counts for every number of cards.
     """
-    cards = np.flatnonzero(whole.tier == CARD)
-    ends = np.stack((whole.link_src[cards], whole.link_dst[cards]))
+    cards = np.flatnonzero(topology.tier == CARD)
+    ends = np.stack((topology.link_src[cards], topology.link_dst[cards]))
     rank, inward = ends.min(axis=0), ends.argmin(axis=0)
-    together = [count for count in SHARED if count <= whole.in_box]
-    size = 2 * whole.ranks
-    joint = np.zeros((len(together), whole.num_links), dtype=np.intp)
-    joint[:, cards] = [whole.num_links + k * size + 2 * (rank // count) + inward for k, count in enumerate(together)]
+    together = [count for count in SHARED if count <= topology.in_box]
+    size = 2 * topology.ranks
+    joint = np.zeros((len(together), topology.num_links), dtype=np.intp)
+    joint[:, cards] = [topology.num_links + k * size + 2 * (rank // count) + inward for k, count in enumerate(together)]
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
-        message, link = whole.router(src, dst)
-        over = whole.tier[link] == CARD
-        more = joint[:, link[over]]
-        return np.append(message, np.tile(message[over], len(more))), np.append(link, more)
+        message, link = topology.router(src, dst)
+        on_card = topology.tier[link] == CARD
+        shared = joint[:, link[on_card]]
+        return np.append(message, np.tile(message[on_card], len(shared))), np.append(link, shared)
 
     added = np.repeat(np.arange(len(together)), size)
-    nowhere = np.zeros_like(added)
+    zeros = np.zeros_like(added)
     return replace(
-        whole,
-        link_src=np.append(whole.link_src, nowhere),
-        link_dst=np.append(whole.link_dst, nowhere),
-        alpha=Fractions(np.append(whole.alpha.numerators, nowhere), whole.alpha.denominator),
-        tier=np.append(whole.tier, len(whole.tiers) + added),
-        tiers=(*whole.tiers, *(Tier(f"card of {count}", level=1) for count in together)),
+        topology,
+        link_src=np.append(topology.link_src, zeros),
+        link_dst=np.append(topology.link_dst, zeros),
+        alpha=Fractions(np.append(topology.alpha.numerators, zeros), topology.alpha.denominator),
+        tier=np.append(topology.tier, len(topology.tiers) + added),
+        tiers=(*topology.tiers, *(Tier(f"card of {count}", level=1) for count in together)),
         router=route,
         link_class=None,
     )
@@ -113,19 +113,21 @@ def counted(p: str, name: str, n: int, r: int, g: int, place: str) -> tuple[dict
     """
     algorithm, inc, cuts = RUNNERS[p][name]
     entry = Entry(find(p, algorithm), boxes(sizes(n, r, g), inc=inc))
-    counting, order, runs = _counting(entry.topology), order_of(entry.topology, place).tolist(), {}
+    counting = _counting(entry.topology)
+    order = order_of(entry.topology, place).tolist()
+    runs = {}
     for segments in cuts:
         schedule = entry.schedule(segments)
-        way = f"P = {segments}" if len(cuts) > 1 else ""
-        runs[way] = execute(schedule if place == PLACES[0] else placed(schedule, order), counting)
-    return {way: run.kinds() for way, run in runs.items()}, crossings(next(iter(runs.values())))
+        label = f"P = {segments}" if len(cuts) > 1 else ""
+        runs[label] = execute(schedule if place == PLACES[0] else placed(schedule, order), counting)
+    return {label: run.kinds() for label, run in runs.items()}, crossings(next(iter(runs.values())))
 
 
 @cache
 def tiers(n: int, r: int, g: int, c: int) -> tuple[Tier, ...]:
     """The tiers of n boxes of g ranks and c cards in r racks, each with an alpha of its own."""
-    found = (*boxes(sizes(n, r, g), cards=c).tiers, Tier("uplink 2"))[: len(LEVELS)]
-    return tuple(replace(tier, level=level) for level, tier in enumerate(found))
+    padded = (*boxes(sizes(n, r, g), cards=c).tiers, Tier("uplink 2"))[: len(LEVELS)]
+    return tuple(replace(tier, level=level) for level, tier in enumerate(padded))
 
 
 @cache
@@ -135,16 +137,20 @@ def row(p: str, name: str, n: int, r: int, g: int, c: int, place: str) -> Row:
     >>> [row("all-reduce", "channels", 2, 1, 4, c, "contiguous").more["card"] for c in (4, 1)]
     ['7/16 M', '7/4 M']
     """
-    steps, crossed = counted(p, name, n, r, g, place)
-    card, places = "card" if c == g else f"card of {g // c}", len(sizes(n, r, g)) + 1
-    at, by_tier, ways = list(crossed).index(card), tiers(n, r, g, c), {}
-    for way, several_steps in steps.items():
-        kinds = []
-        for number, hops, loads in several_steps:
-            loads = (loads[0], loads[at], *loads[2:places], Fraction(0))
-            kinds.append(Kind(number, (*hops[:places], 0)[: len(by_tier)], loads[: len(by_tier)]))
-        ways[way] = Form((TieredCost(by_tier, kinds),))
-    return Row(name, ways, factor=bus_factor(p, n * g), more={"card": f"{crossed[card].most} M"})
+    executed, crossed = counted(p, name, n, r, g, place)
+    card = "card" if c == g else f"card of {g // c}"
+    card_tier = list(crossed).index(card)
+    by_tier = tiers(n, r, g, c)
+    used = len(sizes(n, r, g)) + 1  # tiers that the boxes have; one more may pad them
+
+    def over_cards(kind: Kind) -> Kind:
+        """The steps with the loads of the cards in use as those of the only tier of cards."""
+        hops = (*kind.hops[:used], 0)
+        loads = (kind.loads[0], kind.loads[card_tier], *kind.loads[2:used], Fraction(0))
+        return Kind(kind.steps, hops[: len(by_tier)], loads[: len(by_tier)])
+
+    forms = {label: Form((TieredCost(by_tier, list(map(over_cards, kinds))),)) for label, kinds in executed.items()}
+    return Row(name, forms, factor=bus_factor(p, n * g), more={"card": f"{crossed[card].most} M"})
 
 
 def rows(p: str, n: int, r: int, g: int, c: int, place: str) -> list[Row]:
@@ -164,7 +170,8 @@ def boxes_explorer() -> Explorer:
         bandwidth=("bw", "bw_out", "bw_out/narrow", "bw_out/narrow"),
         levels=LEVELS,
     )
-    speeds, heads = two_tiers(), "schedule = name | in = way | time | of fastest | busbw | busiest card = card"
+    speeds = two_tiers()
+    heads = "schedule = name | in = way | time | of fastest | busbw | busiest card = card"
     return Explorer(
         "Build your cluster",
         [

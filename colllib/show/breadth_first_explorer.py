@@ -1,6 +1,6 @@
 """One receiver and one step of a breadth-first all-gather: whose shards come, by which links, and what limits it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -23,7 +23,7 @@ ROW = 40.0
 
 def fast_and_slow() -> Topology:
     """A ring of 8 with chords to the opposite rank, whose ring links are twice as fast as its chords."""
-    ring = [(k, (k + way) % 8) for k in range(8) for way in (1, -1)]
+    ring = [(k, (k + jump) % 8) for k in range(8) for jump in (1, -1)]
     chords = [(k, (k + 4) % 8) for k in range(8)]
     return from_links("fast ring, slow chords", 8, ring + chords, bandwidth=[2] * 16 + [1] * 8)
 
@@ -54,8 +54,8 @@ def plan_of(name: str) -> BreadthFirst:
 class Reception:
     """What one rank u receives in one step t = 1, 2, ... on a network whose ranks all have problems of their own.
 
-    >>> here = Reception(plan_of("circulant:16x3x4"), 0, 2)
-    >>> here.owners, here.neighbors, str(here.least), here.tight_owners
+    >>> problem = Reception(plan_of("circulant:16x3x4"), 0, 2)
+    >>> problem.owners, problem.neighbors, str(problem.least), problem.tight_owners
     ((1, 6, 7, 8, 9, 10, 15), (3, 4, 12, 13), '7/4', (1, 6, 7, 8, 9, 10, 15))
     """
 
@@ -81,9 +81,9 @@ class Reception:
     @cached_property
     def transport(self) -> Transport:
         """The transportation problem."""
-        found = self.plan.transport(self.receiver, self.step)
-        assert found is not None, f"nothing comes to rank {self.receiver} in step {self.step}"
-        return found
+        transport = self.plan.transport(self.receiver, self.step)
+        assert transport is not None, f"nothing comes to rank {self.receiver} in step {self.step}"
+        return transport
 
     @cached_property
     def _least(self) -> tuple[Fraction, int]:
@@ -108,76 +108,84 @@ class Reception:
         """What of each owner's shard comes by which link, the owners of a class alike: (owner, link) -> share."""
         pieces = self.least.denominator
         table = self.transport.divided(pieces, self.least.numerator)
-        found = {}
+        shares = {}
         for owner in self.owners:
             kind = self.transport.links.index(self.usable(owner))
             for link, amount in enumerate(table[kind]):
                 if amount:
-                    found[owner, link] = Fraction(amount, pieces * self.transport.owners[kind])
-        return found
+                    shares[owner, link] = Fraction(amount, pieces * self.transport.owners[kind])
+        return shares
 
 
 _reception = cache(Reception)
 
 
-def reception(here: Reception, title: str = "") -> Drawing:
-    """The bipartite picture: owners at the left, the receiver's links at the right, and what goes where.
+def reception(problem: Reception, title: str = "") -> Drawing:
+    """The bipartite picture: owners at the left, the receiver's links at the right, and which link carries which shard.
 
     >>> reception(Reception(plan_of("complete-bipartite:4x4"), 0, 2))
     3 shards to come to rank 0 over 4 links; the busiest carries 3/4 shard.
     """
-    return drawing(lambda pen: _draw(pen, here), title=title, alt=_alt(here), legend=LEGEND)
+    return drawing(lambda pen: _draw(pen, problem), title=title, alt=_alt(problem), legend=LEGEND)
 
 
 LEGEND = [("disk i h1", "owners that depend on the tight set"), ("arrow h1", "tight: full"), ("arrow h0", "not tight")]
 
 
-def _alt(here: Reception) -> str:
-    each = " per unit of its capacity" if max(here.transport.capacity) > 1 else ""
+def _alt(problem: Reception) -> str:
+    per_unit = " per unit of its capacity" if max(problem.transport.capacity) > 1 else ""
     return (
-        f"{shards(Fraction(len(here.owners)))} to come to rank {here.receiver} over "
-        f"{several(len(here.neighbors), 'link')}; the busiest carries {shards(here.least)}{each}."
+        f"{shards(Fraction(len(problem.owners)))} to come to rank {problem.receiver} over "
+        f"{several(len(problem.neighbors), 'link')}; the busiest carries {shards(problem.least)}{per_unit}."
     )
 
 
-def _draw(pen: Pen, here: Reception) -> None:
-    neighbors, tight = here.neighbors, here.tight_owners
-    owners = sorted(here.owners, key=lambda owner: (_middle(here.usable(owner)), owner))
-    height = ROW * max(len(owners), len(neighbors), 2)
-    wide = pen.wide
-    left, middle, right = (0.0, 230.0, 430.0) if wide else (0.0, 120.0, 235.0)
+def _draw(pen: Pen, problem: Reception) -> None:
+    owners = sorted(problem.owners, key=lambda owner: (_middle(problem.usable(owner)), owner))
+    height = ROW * max(len(owners), len(problem.neighbors), 2)
+    left, middle, right = (0.0, 230.0, 430.0) if pen.wide else (0.0, 120.0, 235.0)
 
     def column(ranks: Sequence[int], x: float) -> list[Box]:
         pitch = height / max(1, len(ranks))
         return [Box(x, (k + 0.5) * pitch, 25, 25, round=True) for k in range(len(ranks))]
 
-    here_, there = column(owners, left), column(neighbors, middle)
-    for x, said in ((left, "owner v"), (middle, "neighbor w"), (right, "receiver u")):
-        pen.text(x, -14, said, "q")
-    for (owner, link), share in sorted(here.flow.items()):
-        a, b = here_[owners.index(owner)], there[link]
-        track = between(a, b)
-        pen.arrow(track, "h1" if here.is_tight(link) else "h0")
-        if share < 1 and len(here.flow) <= 14:
+    owner_boxes = dict(zip(owners, column(owners, left), strict=True))
+    neighbor_boxes = column(problem.neighbors, middle)
+    receiver_box = Box(right, height / 2, 30, 30, round=True)
+    for x, heading in ((left, "owner v"), (middle, "neighbor w"), (right, "receiver u")):
+        pen.text(x, -14, heading, "q")
+    _draw_shares(pen, problem, owner_boxes, neighbor_boxes)
+    _draw_links(pen, problem, neighbor_boxes, receiver_box)
+    for owner, box in owner_boxes.items():
+        pen.disk(box, owner, "i", 1 if owner in problem.tight_owners else 0)
+    pen.disk(receiver_box, problem.receiver, "i")
+
+
+def _draw_shares(pen: Pen, problem: Reception, owner_boxes: Mapping[int, Box], neighbor_boxes: Sequence[Box]) -> None:
+    """From each owner to the neighbors by which its shard comes, or might come."""
+    for (owner, link), share in sorted(problem.flow.items()):
+        track = between(owner_boxes[owner], neighbor_boxes[link])
+        pen.arrow(track, "h1" if problem.is_tight(link) else "h0")
+        if share < 1 and len(problem.flow) <= 14:
             pen.tag(*track.at(0.3 + 0.12 * (link % 3)), share)
     idle = [
-        between(here_[k], there[link])
-        for k, owner in enumerate(owners)
-        for link in range(len(neighbors))
-        if here.usable(owner) >> link & 1 and (owner, link) not in here.flow
+        between(box, neighbor)
+        for owner, box in owner_boxes.items()
+        for link, neighbor in enumerate(neighbor_boxes)
+        if problem.usable(owner) >> link & 1 and (owner, link) not in problem.flow
     ]
     pen.lines(idle)
-    end = Box(right, height / 2, 30, 30, round=True)
-    for link, box in enumerate(there):
-        load = sum((share for (_, by), share in here.flow.items() if by == link), Fraction(0))
-        track = between(box, end)
-        pen.arrow(track, "h1" if here.is_tight(link) else "h0" if load else "idle")
-        width = here.transport.capacity[link]
-        pen.tag(*track.at(0.42), f"{load} / {width}" if max(here.transport.capacity) > 1 else load)
-        pen.disk(box, neighbors[link])
-    for box, owner in zip(here_, owners, strict=True):
-        pen.disk(box, owner, "i", 1 if owner in tight else 0)
-    pen.disk(end, here.receiver, "i")
+
+
+def _draw_links(pen: Pen, problem: Reception, neighbor_boxes: Sequence[Box], receiver_box: Box) -> None:
+    """From each neighbor to the receiver, with what the link carries."""
+    for link, box in enumerate(neighbor_boxes):
+        load = sum((share for (_, by), share in problem.flow.items() if by == link), Fraction(0))
+        track = between(box, receiver_box)
+        pen.arrow(track, "h1" if problem.is_tight(link) else "h0" if load else "idle")
+        width = problem.transport.capacity[link]
+        pen.tag(*track.at(0.42), f"{load} / {width}" if max(problem.transport.capacity) > 1 else load)
+        pen.disk(box, problem.neighbors[link])
 
 
 def _middle(links: int) -> float:
@@ -211,20 +219,21 @@ def _picture(graph: str, receiver: int, step: int) -> Drawing:
 
 
 def _words(graph: str, receiver: int, step: int) -> str:
-    here = _reception(plan_of(graph), receiver, step)
-    links = [f"{w} → {here.receiver}" for k, w in enumerate(here.neighbors) if here.is_tight(k)]
-    width = sum(here.transport.capacity[k] for k in range(len(here.neighbors)) if here.is_tight(k))
-    most = max(here.plan.layers[here.step - 1].loads)
-    count, whole = len(here.tight_owners), "No receiver has a larger U in this step."
-    if most > here.least:
-        whole = f"The largest U of any receiver in this step is <b>{most}</b>, and the step waits for it."
-    over = several(width, "link") if max(here.transport.capacity) == 1 else f"{several(width, 'unit')} of capacity"
+    problem = _reception(plan_of(graph), receiver, step)
+    links = [f"{w} → {problem.receiver}" for k, w in enumerate(problem.neighbors) if problem.is_tight(k)]
+    width = sum(problem.transport.capacity[k] for k in range(len(problem.neighbors)) if problem.is_tight(k))
+    most = max(problem.plan.layers[problem.step - 1].loads)
+    count = len(problem.tight_owners)
+    slowest = "No receiver has a larger U in this step."
+    if most > problem.least:
+        slowest = f"The largest U of any receiver in this step is <b>{most}</b>, and the step waits for it."
+    over = several(width, "link") if max(problem.transport.capacity) == 1 else f"{several(width, 'unit')} of capacity"
     return (
-        f"<p><b>Tight set:</b> {', '.join(links)}. {count} of {len(here.owners)} shards can come by no other link: "
-        f"{shards(Fraction(count))} over {over}, so <b>U ≥ {here.least}</b>; the division above attains it.</p>"
-        f"<p>{whole} Over all {len(here.plan.layers)} steps the graph "
-        f"needs {shards(sum(here.plan.loads, Fraction(0)))} a link, with every shard in "
-        f"{several(here.plan.pieces, 'piece')}.</p>"
+        f"<p><b>Tight set:</b> {', '.join(links)}. {count} of {len(problem.owners)} shards can come by no other link: "
+        f"{shards(Fraction(count))} over {over}, so <b>U ≥ {problem.least}</b>; the division above attains it.</p>"
+        f"<p>{slowest} Over all {len(problem.plan.layers)} steps the graph "
+        f"needs {shards(sum(problem.plan.loads, Fraction(0)))} a link, with every shard in "
+        f"{several(problem.plan.pieces, 'piece')}.</p>"
     )
 
 

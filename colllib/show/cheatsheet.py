@@ -37,12 +37,13 @@ def closed_forms(kind: str) -> str:
     >>> print(closed_forms("full-mesh").splitlines()[-1])
     | all-to-all | direct | $1$ | $\\frac{1}{N}$ | any | 535\u00a0ns |
     """
-    spec, rows = ANCHORS[kind], []
+    spec = ANCHORS[kind]
+    rows = []
     # a switch adds on the way up and replicates on the way down: the one is not the other backwards
     both = {name: name for name in ladder.PRIMITIVES} if kind == "inc-star" else _BACKWARDS
     for primitive, named in both.items():
-        for place, way in enumerate(_in_order(primitive, spec)):
-            rows.append(["" if place else named, *_cells(way)])
+        for place, entry in enumerate(_in_order(primitive, spec)):
+            rows.append(["" if place else named, *_cells(entry)])
     headers = ["primitive", "algorithm", r"latencies $n_\alpha$", r"bytes $n_\beta$", "for", fabric_name(spec)]
     return _table(headers, rows)
 
@@ -56,25 +57,25 @@ def _time(seconds: float) -> str:
     return units.seconds(seconds, 3).replace(" ", "\u00a0")
 
 
-def _at_anchor(way: Entry) -> Rung:
-    way = way.in_base(2) if way.bases else way  # the base of the formulas
-    return way.priced(message=ladder.ANCHOR_MESSAGE, alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
+def _at_anchor(entry: Entry) -> Rung:
+    entry = entry.in_base(2) if entry.bases else entry  # the base of the formulas
+    return entry.priced(message=ladder.ANCHOR_MESSAGE, alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
 
 
 def _in_order(primitive: str, spec: str) -> list[Entry]:
-    found = ladder.entries(primitive, spec, trusting=True)
+    entries = ladder.entries(primitive, spec, trusting=True)
     if spec.startswith("inc-"):  # what only passes through the switch stands on the star's table
-        found = tuple(way for way in found if way.algorithm.takes == "topology")
-    return sorted(found, key=lambda way: (_at_anchor(way).seconds, way.algorithm.label))
+        entries = tuple(entry for entry in entries if entry.algorithm.takes == "topology")
+    return sorted(entries, key=lambda entry: (_at_anchor(entry).seconds, entry.algorithm.label))
 
 
-def _cells(way: Entry) -> list[str]:
+def _cells(entry: Entry) -> list[str]:
     """The algorithm, its latencies and bytes, where that holds, and the time at the anchor."""
-    rung = _at_anchor(way)
-    form = way.algorithm.form(way.topology, rung.segments)
+    rung = _at_anchor(entry)
+    form = entry.algorithm.form(entry.topology, rung.segments)
     time = _time(rung.seconds) + (f" $P={rung.segments}$" if rung.segments > 1 else "")
-    name = way.algorithm.label
-    if (way.algorithm.primitive, name) == ("all-gather", "recursive doubling"):
+    name = entry.algorithm.label
+    if (entry.algorithm.primitive, name) == ("all-gather", "recursive doubling"):
         name += ", halving"
     if form is None:
         return [name, f"({rung.cost.n_alpha})", f"({float(rung.cost.n_beta):.4g})", "no closed form", time]
@@ -87,7 +88,7 @@ def bounds_table() -> str:
     >>> print(bounds_table().splitlines()[2])
     | broadcast | $\lceil\log_2 N\rceil$ | $1$ | $\sum_i \lfloor d_i/2\rfloor$ | $\frac{1}{2k}$ |
     """
-    headers = ["primitive", *(f"{where}: $n_\\{n}$" for where in ("one port", "torus") for n in ("alpha", "beta"))]
+    headers = ["primitive", *(f"{network}: $n_\\{n}$" for network in ("one port", "torus") for n in ("alpha", "beta"))]
     rows = []
     for primitive in ladder.PRIMITIVES:
         bounds = ONE_PORT[primitive], ON_TORUS[primitive]
@@ -126,8 +127,8 @@ def fastest_on_clusters() -> str:
     """
     rows = []
     for primitive in ladder.PRIMITIVES:
-        found = [rungs(primitive, name)[0] for name in CLUSTERS]
-        rows.append([primitive, *(cell for rung in found for cell in (rung.label, _time(rung.seconds)))])
+        fastest = [rungs(primitive, name)[0] for name in CLUSTERS]
+        rows.append([primitive, *(cell for rung in fastest for cell in (rung.label, _time(rung.seconds)))])
     return _table(["primitive", *(head for name in CLUSTERS for head in (name, "time"))], rows)
 
 

@@ -25,11 +25,12 @@ class Claimed:
         self.verdicts = [claim.verdict for claim in for_chapter(chapter)]
 
     def _line(self, opening: str, closing: str) -> str:
-        checked, failing = (sum(one in group for one in self.verdicts) for group in ((*FAILS, *HOLDS), FAILS))
+        checked = sum(verdict in FAILS or verdict in HOLDS for verdict in self.verdicts)
+        failing = sum(verdict in FAILS for verdict in self.verdicts)
         described = f"{opening}{several(checked, 'statement')} of published texts{closing}"
         if checked == 1:
             return f"{described} was checked for this chapter; it {'does not hold' if failing else 'holds'}."
-        fails = "all of them hold" if not failing else "1 does not hold" if failing == 1 else f"{failing} do not hold"
+        fails = f"{failing} {'does' if failing == 1 else 'do'} not hold" if failing else "all of them hold"
         return f"{described} were checked for this chapter; {fails}."
 
     def _repr_markdown_(self) -> str:
@@ -56,16 +57,16 @@ class Ledger:
         return {e.id: _anchor(e) for e in self.entries}
 
     def _repr_html_(self) -> str:
-        facets = [_facets(e) for e in self.entries]
-        values = {name: ["", *sorted({each[name] for each in facets} - {""})] for name in _FACETS}
+        cards = [_facets(e) for e in self.entries]
+        values = {name: ["", *sorted({facets[name] for facets in cards} - {""})] for name in _FACETS}
         choices = "".join(_choice(name, offered[1:]) for name, offered in values.items())
         text = '<label>words<input name="text" type="search"></label>'
-        places = [" ".join(str(values[name].index(each[name])) for name in _FACETS) for each in facets]
-        cards = "".join(map(_card, self.entries, places))
+        places = [" ".join(str(values[name].index(facets[name])) for name in _FACETS) for facets in cards]
+        items = "".join(map(_card, self.entries, places))
         return (
             f'{style("theme", "ledger")}<div class="colllib cl-ledger">'
             f'<form hidden aria-label="Filter the claims">{choices}{text}<output aria-live="polite"></output></form>'
-            f"<ol>{cards}</ol><script>{asset('ledger.js')}</script></div>"
+            f"<ol>{items}</ol><script>{asset('ledger.js')}</script></div>"
         )
 
     def __repr__(self) -> str:
@@ -100,15 +101,19 @@ def _card(claim: Claim, places: str) -> str:
     """A claim; `places` are those of its facets among the choices of the form, so that a thousand cards stay light."""
     finding = claim.finding
     anchor = _anchor(claim)
-    errata = f' · <a href="errata.html#{anchor}">in the errata</a>' if claim.verdict in FAILS else ""
-    color = ' class="cl-fails"' if claim.verdict in FAILS else ' class="cl-holds"' if claim.verdict in HOLDS else ""
+    color = errata = ""
+    if claim.verdict in FAILS:
+        color = ' class="cl-fails"'
+        errata = f' · <a href="errata.html#{anchor}">in the errata</a>'
+    elif claim.verdict in HOLDS:
+        color = ' class="cl-holds"'
     chapter = f'; <a href="../notebooks/{claim.chapter}.html">chapter {claim.chapter}</a>' if claim.chapter else ""
     basis = f"; {escape(str(finding.basis))}" if finding.basis.how != "none" else ""
     paragraphs = [
         f'<strong>{claim.verdict.value}</strong> <a href="#{anchor}">{claim.id}</a>{errata}',
         escape(_stated(claim)),
         "" if _claimed(claim) == "as stated" else f"Printed: {escape(_claimed(claim))}",
-        f"{_way(finding)}: {escape(finding.executed)}" if finding.executed else "",
+        f"{_value_label(finding)}: {escape(finding.executed)}" if finding.executed else "",
         escape(finding.because),
         f"{escape(_place(claim))}{chapter}{basis}",
     ]
@@ -126,7 +131,8 @@ def errata() -> str:
     >>> errata().splitlines()[0]
     '## One trip through a switch, counted once and twice'
     """
-    lines, in_order = [], [claim.id for claim in all_entries()]
+    lines = []
+    in_order = [claim.id for claim in all_entries()]
     for cause in sorted(causes().values(), key=lambda cause: -len(cause.ids)):
         see = f" See [](../notebooks/{cause.see})." if cause.see else ""
         lines += [f"## {cause.title}", "", _plain(cause.text) + _cited(cause.reference) + see, ""]
@@ -138,14 +144,15 @@ def errata() -> str:
 def _erratum(claim: Claim, cause: Cause) -> list[str]:
     """A term for what is said, and its definition; the paragraph of the cause is not said again."""
     finding = claim.finding
-    own = "" if finding.because == cause.text else f" {_plain(finding.because)}"
+    reason = "" if finding.because == cause.text else f" {_plain(finding.because)}"
     cited = _cited(finding.reference) if finding.reference != cause.reference else ""
     chapter = f"[](../notebooks/{claim.chapter}.ipynb)"
     link = f'<a id="{_anchor(claim)}" href="claims.html#{_anchor(claim)}">{claim.id}</a>'
     return [
         f"**{link}, {_plain(_place(claim))}.** {_plain(_stated(claim))}",
-        f": *{finding.verdict.value}.* Printed: {_plain(_claimed(claim))}. {_way(finding)}: {_plain(finding.executed)}."
-        f"{own}{cited} ({_plain(str(finding.basis))}; {chapter})",
+        f": *{finding.verdict.value}.* Printed: {_plain(_claimed(claim))}. "
+        f"{_value_label(finding)}: {_plain(finding.executed)}."
+        f"{reason}{cited} ({_plain(str(finding.basis))}; {chapter})",
         "",
     ]
 
@@ -163,7 +170,7 @@ def _stated(claim: Claim) -> str:
     return claim.statement + (f" ({claim.inputs})" if claim.inputs not in ("", "-") else "")
 
 
-def _way(finding: Finding) -> str:
+def _value_label(finding: Finding) -> str:
     """How the value came about, as the label of the value."""
     return "Read" if finding.basis.how == "read" else "Executed" if "executed" in finding.basis.how else "Computed"
 

@@ -36,8 +36,8 @@ RATES = {1.0: "as for FP32", 0.25: "a quarter of it"}
 @cache
 def trained(problem: str, method: str, feedback: bool, rate: float, seed: int = 1) -> Run:
     """A run of 100 steps with four workers."""
-    here = PROBLEMS[problem](WORKERS, seed=seed)
-    return problems.descend(here, METHODS[method](feedback), STEPS, here.rate * rate)
+    task = PROBLEMS[problem](WORKERS, seed=seed)
+    return problems.descend(task, METHODS[method](feedback), STEPS, task.rate * rate)
 
 
 def compression_explorer() -> Explorer:
@@ -68,12 +68,15 @@ def _runs(problem: str, feedback: bool, rate: float) -> dict[str, Run]:
 
 
 def _curves(problem: str, feedback: bool, rate: float, against: str) -> Chart:
-    runs, in_steps, series = _runs(problem, feedback, rate), against == "steps", {}
+    runs = _runs(problem, feedback, rate)
+    in_steps = against == "steps"
+    series = {}
     best = min(runs.keys() - {"FP32"}, key=lambda name: runs[name].loss[-1])
     for name, run in runs.items():
-        kept = [k for k in range(in_steps or 1, len(run.loss)) if run.loss[k] <= 10 * run.loss[0]][::2]
-        xs = kept if in_steps else [int(run.bytes[k]) for k in kept]
-        series[name] = (xs, [float(run.loss[k]) for k in kept])
+        within = [k for k in range(1, len(run.loss)) if run.loss[k] <= 10 * run.loss[0]]
+        steps = within[::2]  # every other step is enough for a curve
+        xs = steps if in_steps else [int(run.bytes[k]) for k in steps]
+        series[name] = (xs, [float(run.loss[k]) for k in steps])
     return lines(
         series,
         x_label="step" if in_steps else "bytes sent by a worker",

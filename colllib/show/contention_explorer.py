@@ -48,21 +48,21 @@ class Scene:
     Attributes:
         topology: that the jobs share.
         places: the ranks of each job, shape (jobs, ranks of a job).
-        found: all of them executed together and each alone.
+        runs: all of them executed together and each alone.
         aligned: the cost of one job on aligned ranks, alone.
         unit: what one rank sends, as a share of M: the load that a link of an aligned ring has.
     """
 
     topology: Topology
     places: IntArray
-    found: Together
+    runs: Together
     aligned: Cost
     unit: float
 
     @property
     def loads(self) -> IntArray:
         """What each link carries in all, in units of what one rank sends, rounded up, shape (L,)."""
-        share = self.found.joint.ledger.link / self.found.joint.schedule.blocks.share.denominator
+        share = self.runs.joint.ledger.link / self.runs.joint.schedule.blocks.share.denominator
         return np.ceil(share / self.unit - 1e-9).astype(np.intp)
 
     @property
@@ -86,11 +86,12 @@ def places_of(size: int, layout: str, groups: int, draw: int) -> IntArray:
 @cache
 def scene(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> Scene:
     """Execute one state of the explorer."""
-    where, schedule = ladder.topology(FABRICS[fabric][1]), WORKS[work][1](size)
+    topology = ladder.topology(FABRICS[fabric][1])
+    schedule = WORKS[work][1](size)
     places = places_of(size, layout, groups, draw)
-    found = together([(schedule, row.tolist()) for row in places], where)
-    base = found if layout == "rows" else scene(fabric, work, size, 1, "rows", 0).found
-    return Scene(where, places, found, base.alone[0].cost, float(base.alone[0].sent[0]))
+    runs = together([(schedule, ranks.tolist()) for ranks in places], topology)
+    base = runs if layout == "rows" else scene(fabric, work, size, 1, "rows", 0).runs
+    return Scene(topology, places, runs, base.alone[0].cost, float(base.alone[0].sent[0]))
 
 
 def contention_explorer() -> Explorer:
@@ -101,7 +102,8 @@ def contention_explorer() -> Explorer:
     """
     race = Race(rows)
     heads = "job = name | time | times an aligned job alone = over floor | n_alpha | n_beta"
-    fabrics, works = ({name: described for name, (described, _) in known.items()} for known in (FABRICS, WORKS))
+    fabrics = {name: described for name, (described, _) in FABRICS.items()}
+    works = {name: described for name, (described, _) in WORKS.items()}
     return Explorer(
         "Jobs that share wires",
         [
@@ -129,22 +131,23 @@ def contention_explorer() -> Explorer:
 
 def rows(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> list[Row]:
     """Every job in company, and below it alone; an aligned job alone is the floor of both."""
-    here = scene(fabric, work, size, groups, layout, draw)
-    floor, found = Form((here.aligned,)), []
-    for k, (run, cost) in enumerate(zip(here.found.alone, here.found.in_step, strict=True), 1):
-        found.append(Row(f"job {k}", only(cost), floor))
-        found.append(Row(f"job {k} alone", only(run.cost), floor, group=f"job {k}", bound=True))
-    return found
+    jobs = scene(fabric, work, size, groups, layout, draw)
+    floor = Form((jobs.aligned,))
+    pairs = []
+    for k, (run, cost) in enumerate(zip(jobs.runs.alone, jobs.runs.in_step, strict=True), 1):
+        pairs.append(Row(f"job {k}", only(cost), floor))
+        pairs.append(Row(f"job {k} alone", only(run.cost), floor, group=f"job {k}", bound=True))
+    return pairs
 
 
 def _picture(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> Chart:
-    here = scene(fabric, work, size, groups, layout, draw)
-    body = _torus_picture(here) if fabric == "torus" else _spine_picture(here)
-    counts = np.bincount(here.levels, minlength=len(_LEVELS))
+    jobs = scene(fabric, work, size, groups, layout, draw)
+    body = _torus_picture(jobs) if fabric == "torus" else _spine_picture(jobs)
+    counts = np.bincount(jobs.levels, minlength=len(_LEVELS))
     described = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
-    alt = f"Jobs on {FABRICS[fabric][0]}: {len(here.places)}. Directed links by load: {described}."
-    busiest = int(here.loads.max())
-    links = several(int((here.loads == busiest).sum()), "directed link")
+    alt = f"Jobs on {FABRICS[fabric][0]}: {len(jobs.places)}. Directed links by load: {described}."
+    busiest = int(jobs.loads.max())
+    links = several(int((jobs.loads == busiest).sum()), "directed link")
     title = f"Busiest: {links} with a load of {busiest}"
     line = '<svg width="26" height="10"><path d="M0 5H26" style="stroke:{}" stroke-width="{}"/></svg>'
     legend = legend_row((line.format(_HUES[k], _WIDTHS[k]), name) for k, name in enumerate(_LEVELS) if counts[k])
@@ -159,37 +162,38 @@ _HUES = (
 )
 
 
-def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: float) -> str:
+def _job_marks(jobs: Scene, spot: Callable[[int], tuple[float, float]], radius: float) -> str:
     """A dot for every rank, in the color of its job and with its number."""
 
     def dots(ranks: Iterable[int], ink: str, wide: float) -> str:
-        at = "".join(f"M{x:g} {y:g}h0" for x, y in map(spot, ranks))
-        return f'<path d="{at}" style="stroke:{ink}" stroke-width="{wide:g}"/>'
+        path = "".join(f"M{x:g} {y:g}h0" for x, y in map(spot, ranks))
+        return f'<path d="{path}" style="stroke:{ink}" stroke-width="{wide:g}"/>'
 
-    every = range(here.topology.ranks)
+    every = range(jobs.topology.ranks)
     out = [dots(every, "currentColor", 2 * radius + 0.5), dots(every, "var(--cl-bg,#fff)", 2 * radius - 0.5)]
-    for job, mine in enumerate(here.places.tolist(), 1):
-        texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job}</text>' for x, y in map(spot, mine))
+    for job, ranks in enumerate(jobs.places.tolist(), 1):
+        texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job}</text>' for x, y in map(spot, ranks))
         out.append(
-            f'{dots(mine, color(job - 1), 2 * radius)}<g style="fill:var(--cl-bg,#fff)" stroke="none" '
+            f'{dots(ranks, color(job - 1), 2 * radius)}<g style="fill:var(--cl-bg,#fff)" stroke="none" '
             f'font-size="11.5" text-anchor="middle">{texts}</g>'
         )
     return f'<g stroke-linecap="round">{"".join(out)}</g>'
 
 
-def _torus_picture(here: Scene) -> str:
+def _torus_picture(jobs: Scene) -> str:
     """Ranks as dots, each direction of a link as a line of its own beside the other, wraparound as stubs."""
-    step, left, axes = 40, 30, Lattice((SIDE, SIDE))
+    step, left = 40, 30
+    axes = Lattice((SIDE, SIDE))
 
     def spot(rank: int) -> tuple[float, float]:
         return left + step * (rank % SIDE), left + step * (rank // SIDE)
 
     segments: list[list[str]] = [[] for _ in _LEVELS]
-    for a, b, level in zip(here.topology.link_src.tolist(), here.topology.link_dst.tolist(), here.levels, strict=True):
+    for a, b, level in zip(jobs.topology.link_src.tolist(), jobs.topology.link_dst.tolist(), jobs.levels, strict=True):
         x, y = spot(a)
-        axis, way = direction(axes, a, b)
-        length = way * (step if b - a == way * axes.strides[axis] else step * 0.55)
-        side = 4 * way  # up and down on opposite sides
+        axis, sign = direction(axes, a, b)
+        length = sign * (step if b - a == sign * axes.strides[axis] else step * 0.55)
+        side = 4 * sign  # up and down on opposite sides
         segments[level].append(f"M{x - side:g} {y:g}v{length:g}" if axis else f"M{x:g} {y + side:g}h{length:g}")
     links = "".join(
         f'<path d="{"".join(part)}" style="stroke:{_HUES[k]}" stroke-width="{_WIDTHS[k]}"/>'
@@ -199,20 +203,20 @@ def _torus_picture(here: Scene) -> str:
     size = 2 * left + step * (SIDE - 1)
     return (
         f'<svg viewBox="0 0 {size} {size}" style="max-width:380px" aria-hidden="true">'
-        f'<g fill="none">{links}</g>{_job_marks(here, spot, 8.5)}</svg>'
+        f'<g fill="none">{links}</g>{_job_marks(jobs, spot, 8.5)}</svg>'
     )
 
 
-def _spine_picture(here: Scene) -> str:
+def _spine_picture(jobs: Scene) -> str:
     """The ranks below their leaves, and for every leaf and spine the load of the link up and of the link down."""
-    spines = here.topology.switches - SIDE
+    spines = jobs.topology.switches - SIDE
     cell, row = 17, 22.95
 
     def spot(rank: int) -> tuple[float, float]:
         return 52 + cell * (rank % SIDE), 34 + row * (rank // SIDE)
 
-    first = 2 * here.topology.ranks
-    loads, levels = here.loads.tolist(), here.levels.tolist()
+    first = 2 * jobs.topology.ranks
+    loads, levels = jobs.loads.tolist(), jobs.levels.tolist()
     out = [text(44, 14, "start", "ranks, by job")]
     out += [text(2, 38 + row * leaf, "start", f"leaf {leaf}") for leaf in range(SIDE)]
     for panel, title in enumerate(("up", "down")):
@@ -220,12 +224,13 @@ def _spine_picture(here: Scene) -> str:
         out.append(text(left, 14, "start", title))
         for link in range(SIDE * spines):
             leaf, spine = divmod(link, spines)
-            x, y, at = left + 11 * spine, 34 + row * leaf, first + panel * SIDE * spines + link
-            out.append(f'<path d="M{x} {px(y - 8)}h10v16h-10z" style="fill:{_HUES[levels[at]]}"/>')
-            if loads[at] > 1:
-                out.append(text(x + 5, y + 3.5, "middle", str(loads[at]), ' style="fill:var(--cl-bg,#fff)"'))
+            x, y = left + 11 * spine, 34 + row * leaf
+            number = first + panel * SIDE * spines + link
+            out.append(f'<path d="M{x} {px(y - 8)}h10v16h-10z" style="fill:{_HUES[levels[number]]}"/>')
+            if loads[number] > 1:
+                out.append(text(x + 5, y + 3.5, "middle", str(loads[number]), ' style="fill:var(--cl-bg,#fff)"'))
     width = 205 + 2 * (spines * 11 + 18)
     return (
         f'<svg viewBox="0 0 {width} 215" fill="currentColor" font-size="11.5" aria-hidden="true">{"".join(out)}'
-        f"{_job_marks(here, spot, 7.5)}</svg>"
+        f"{_job_marks(jobs, spot, 7.5)}</svg>"
     )

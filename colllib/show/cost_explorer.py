@@ -3,6 +3,7 @@
 The controls that explorers of costs share are here, too.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -14,6 +15,7 @@ from colllib.algorithms.innetwork import two_shot_cost
 from colllib.bounds import bus_factor, lower_bound
 from colllib.cost import Cost
 from colllib.execution import execute
+from colllib.ladder import Entry
 from colllib.show.control import Control, Quantity
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
@@ -66,6 +68,15 @@ def ranks(start: int = ladder.ANCHOR_RANKS) -> Control:
     return Control("n", "Ranks N", RANKS, start, kind="number")
 
 
+def forms(entries: Iterable[Entry]) -> dict[str, Form]:
+    """What each entry costs under its label, or in every base that may be the best where it takes one.
+
+    >>> list(forms(ladder.on_star("all-to-all", name, 8) for name in ("pairwise", "bruck")))
+    ['pairwise', 'Bruck, radix 2', 'Bruck, radix 3', 'Bruck, radix 6']
+    """
+    return {label: form for entry in entries for label, form in Form.ways(entry, entry.algorithm.label).items()}
+
+
 def on_star(primitive: str, n: int) -> list[Row]:
     """All algorithms for any network that serve N ranks, on a star, and the two lower bounds.
 
@@ -83,7 +94,6 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
     >>> cost_explorer()
     Explorer: Cost of an all-reduce (Ranks N, Message M, Latency α, Bandwidth BW)
     """
-
     race = Race(lambda n: on_star(primitive, n))
     return Explorer(
         f"Cost of {'an' if primitive[0] in 'ao' else 'a'} {primitive}",
@@ -112,16 +122,16 @@ def message_explorer() -> Explorer:
     Explorer: One message (Message M, Latency α, Bandwidth BW)
     """
     cost = execute(pointtopoint.direct(2)).cost
-    whole = Row("together", only(cost))
+    together = Row("together", only(cost))
     wire = Row("the wire", only(Cost(0, cost.n_beta)), bound=True)
-    parts = Race(lambda: [whole, Row("latency", only(Cost(cost.n_alpha, 0))), Row("bytes", dict(wire.ways))])
+    parts = Race(lambda: [together, Row("latency", only(Cost(cost.n_alpha, 0))), Row("bytes", dict(wire.ways))])
     return Explorer(
         "One message",
         prices(100e3),
         [
             Curves(parts, what="time", y_label="time", strip=False),
             Curves(
-                Race(lambda: [whole, wire]),
+                Race(lambda: [together, wire]),
                 "Bandwidth that arrives",
                 "The bandwidth that arrives",
                 what="rate",
@@ -145,10 +155,10 @@ SWITCH = "adding switch, two shots"
 def _busbw_rows(primitive: str, n: int) -> list[Row]:
     """Every algorithm on a star, for an all-reduce also through a switch that adds, and the wire."""
     factor = bus_factor(primitive, n)
-    found = [Row(row.name, row.ways, factor=factor) for row in on_star(primitive, n) if not row.bound]
+    rows = [Row(row.name, row.ways, factor=factor) for row in on_star(primitive, n) if not row.bound]
     if primitive == "all-reduce":
-        found.append(Row(SWITCH, {"": Form.fitted(partial(two_shot_cost, star(n)))}, factor=factor))
-    return [*found, Row("the wire", only(Cost(0, 1)), bandwidth=("bw",), bound=True)]
+        rows.append(Row(SWITCH, {"": Form.fitted(partial(two_shot_cost, star(n)))}, factor=factor))
+    return [*rows, Row("the wire", only(Cost(0, 1)), bandwidth=("bw",), bound=True)]
 
 
 def busbw_explorer() -> Explorer:
@@ -194,16 +204,16 @@ def _between(n: int) -> list[Row]:
     ]
 
 
-def elsewhere(n: int) -> list[Row]:
+def on_other_wires(n: int) -> list[Row]:
     """The same bytes on another clock, and on the wires of a ring."""
     relay = ring_relay_cost_on_ring(n, "split")
-    found = (
+    costs = (
         ("pairwise", pairwise_cost(n), "star, lock-step"),
         ("pairwise, ports never idle", Cost(1, pairwise_cost(n).n_beta), "star, event clock"),
         ("ring relay", relay, "ring, lock-step"),
         ("ring relay, links of BW/2", Cost(relay.n_alpha, 2 * Fraction(relay.n_beta)), "ring, lock-step"),
     )
-    return [Row(name, only(cost), more={"where": where}) for name, cost, where in found]
+    return [Row(name, only(cost), more={"where": setting}) for name, cost, setting in costs]
 
 
 def alltoall_explorer() -> Explorer:
@@ -223,7 +233,7 @@ def alltoall_explorer() -> Explorer:
         [
             Curves(race, strip=False),
             Ways(race, "Time against radix", "Every radix that is best somewhere", x_label="radix k"),
-            Rows(Race(elsewhere), "On other clocks and wires", "On other clocks and wires", heads),
+            Rows(Race(on_other_wires), "On other clocks and wires", "On other clocks and wires", heads),
         ],
         summary="At N = {n} and M = {m}, {way:Bruck, best radix} is fastest on a star with {time:Bruck, best radix}; "
         "radix 2 takes {times:Bruck, radix 2|Bruck, best radix} times, pairwise exchange "
@@ -243,16 +253,13 @@ PARTS = {Fraction(1, 10): "10%", Fraction(2, 5): "40%", Fraction(4, 5): "80%"}
 
 
 def _gains(primitive: str, n: int, part: Fraction) -> list[Row]:
-    """The fastest software, the fastest way through the switch, and the switch without whole segments."""
+    """The fastest software, the fastest algorithm through the switch, and the switch without whole segments."""
     topology = able_star(n, float(1 - part), float(part))
-    ways: dict[str, dict[str, Form]] = {"ranks": {}, "topology": {}}
-    for algorithm in ladder.offered(primitive, topology):
-        entry = ladder.Entry(algorithm, topology, trusting=True)
-        if entry.how == ladder.CLOSED_FORM:
-            ways[algorithm.takes] |= Form.ways(entry, algorithm.label)
+    entries = [Entry(algorithm, topology, trusting=True) for algorithm in ladder.offered(primitive, topology)]
+    counted = [entry for entry in entries if entry.how == ladder.CLOSED_FORM]
     return [
-        Row("software", ways["ranks"]),
-        Row("switch, lock-step", ways["topology"]),
+        Row("software", forms(entry for entry in counted if entry.algorithm.takes == "ranks")),
+        Row("switch, lock-step", forms(entry for entry in counted if entry.algorithm.takes == "topology")),
         Row("switch, streaming", only(stream_limit(primitive, n))),
     ]
 

@@ -1,4 +1,4 @@
-"""Expansions, step by step: a small graph, the larger one that it becomes, and a shard's way through both."""
+"""Expansions, step by step: a small graph, the larger one that it becomes, and a shard's route through both."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,10 +41,10 @@ FITS = {
 
 @dataclass(frozen=True)
 class Expanded:
-    """A base, by its name, with its breadth-first all-gather, and both expanded, in a way that `KINDS` names.
+    """A base, by its name, with its breadth-first all-gather, and both expanded as `KINDS` names it.
 
-    >>> here = Expanded("line-graph", "complete-bipartite:2x2")
-    >>> here.graph, here.names[:3], str(here.cost), str(here.theorem)
+    >>> square = Expanded("line-graph", "complete-bipartite:2x2")
+    >>> square.graph, square.names[:3], str(square.cost), str(square.theorem)
     ('line-graph(complete-bipartite:2x2)', ('ac', 'ad', 'bc'), '1', '1')
     """
 
@@ -158,7 +158,7 @@ _spread = cache(Spread)
 
 
 def expansion_explorer() -> Explorer:
-    """A link, a copy or a pair becomes a rank, and its shard goes the ways of the base.
+    """A link, a copy or a pair becomes a rank, and its shard takes the routes of the base.
 
     >>> expansion_explorer()
     Explorer: A graph becomes a larger one (Expansion, Base, Follow, Steps done)
@@ -187,37 +187,37 @@ def _followed(kind: str, base: str) -> dict[int, str]:
 
 
 def _picture(kind: str, base: str, rank: int, step: int) -> str:
-    here = _expanded(kind, base)
-    spread = _spread(here.run.schedule, rank)
-    owner, when = here.traced(rank, step)
-    small = _spread(here.before, owner)
-    radius = min(radius_of(here.small), PANEL / 2 - 20)
-    names = [letter(k) for k in range(here.small.ranks)]
+    expanded = _expanded(kind, base)
+    spread = _spread(expanded.run.schedule, rank)
+    owner, base_step = expanded.traced(rank, step)
+    small = _spread(expanded.before, owner)
+    radius = min(radius_of(expanded.small), PANEL / 2 - 20)
+    names = [letter(k) for k in range(expanded.small.ranks)]
     # the first step of a line graph goes from a link to those that follow it: in the base, over the link itself
-    loads = small.carried[when - 1] if when > 0 else {}
-    if kind == "line-graph" and when <= 0:
-        loads = {here.links[rank]: Fraction(1)}
-    picks = {k: f"rank={k}" for k in range(len(here.names))}
-    edges = {link: picks[k] for k, link in enumerate(here.links)} if kind == "line-graph" else None
+    loads = small.carried[base_step - 1] if base_step > 0 else {}
+    if kind == "line-graph" and base_step <= 0:
+        loads = {expanded.links[rank]: Fraction(1)}
+    picks = {k: f"rank={k}" for k in range(len(expanded.names))}
+    edges = {link: picks[k] for k, link in enumerate(expanded.links)} if kind == "line-graph" else None
 
     def draw(pen: Pen) -> None:
         pen.text(0, -radius - 32, f"base: {BASES[base]}", "q")
-        look = {owner: ("i", -1)} | {k: ("i", 0) for k in small.holders(max(when, 0)) if k != owner}
-        around(pen, here.small, (0, 0), radius, loads=loads, look=look, names=names, picks=edges)
+        look = {owner: ("i", -1)} | {k: ("i", 0) for k in small.holders(max(base_step, 0)) if k != owner}
+        around(pen, expanded.small, (0, 0), radius, loads=loads, look=look, names=names, picks=edges)
         left, top = (PANEL / 2 + 30, -radius) if pen.wide else (-ROOM / 2, radius + 62)
-        pen.text(left + ROOM / 2, top - 32, f"{KINDS[kind]}: the shard of {here.names[rank]}", "q")
-        in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=here.names, picks=picks)
+        pen.text(left + ROOM / 2, top - 32, f"{KINDS[kind]}: the shard of {expanded.names[rank]}", "q")
+        in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=expanded.names, picks=picks)
 
     return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(LEGEND)}'
 
 
 def _costs(kind: str, base: str) -> Table:
-    here = _expanded(kind, base)
-    large, small, anew = here.run.topology, here.small, here.anew
+    expanded = _expanded(kind, base)
+    large, small, anew = expanded.run.topology, expanded.small, expanded.anew
     rows = [
-        ("base", small.ranks, degree(small), here.before.num_steps, here.small_cost),
-        ("expanded", large.ranks, degree(large), here.run.schedule.num_steps, here.cost),
-        ("theorem", "", "", "", here.theorem),
+        ("base", small.ranks, degree(small), expanded.before.num_steps, expanded.small_cost),
+        ("expanded", large.ranks, degree(large), expanded.run.schedule.num_steps, expanded.cost),
+        ("theorem", "", "", "", expanded.theorem),
         ("made anew", large.ranks, degree(large), anew.schedule.num_steps, node_beta(anew)),
         ("least", "", "", "", Fraction(large.ranks - 1, large.ranks)),
     ]
@@ -225,10 +225,10 @@ def _costs(kind: str, base: str) -> Table:
 
 
 def _summary(kind: str, base: str, rank: int, step: int) -> str:
-    here = _expanded(kind, base)
-    many = len(_spread(here.run.schedule, rank).holders(step))
-    said = "has" if many == 1 else "have"
+    expanded = _expanded(kind, base)
+    holders = len(_spread(expanded.run.schedule, rank).holders(step))
+    verb = "has" if holders == 1 else "have"
     return (
-        f"{KINDS[kind]} of {BASES[base]}: after {step} of {here.run.schedule.num_steps} steps {many} of "
-        f"{here.run.topology.ranks} ranks {said} the shard of {here.names[rank]}."
+        f"{KINDS[kind]} of {BASES[base]}: after {step} of {expanded.run.schedule.num_steps} steps {holders} of "
+        f"{expanded.run.topology.ranks} ranks {verb} the shard of {expanded.names[rank]}."
     )

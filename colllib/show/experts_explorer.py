@@ -41,21 +41,21 @@ def routing(gate: str, capacity: float) -> Routing:
 
 
 @cache
-def destinations(gate: str, capacity: float, on: str) -> IntArray:
+def destinations(gate: str, capacity: float, placement: str) -> IntArray:
     """The rank of each choice; experts are placed by the load that they will have, if by load."""
     chosen = routing(gate, capacity)
-    if on == "contiguous":
+    if placement == "contiguous":
         return experts.destinations(chosen, experts.contiguous(EXPERTS, RANKS))
-    load = [1] * EXPERTS if on == "round-robin" else chosen.load
-    placed = experts.by_load(load, RANKS, copies=RANKS if on == "16 copies" else 0)
+    load = [1] * EXPERTS if placement == "round-robin" else chosen.load
+    placed = experts.by_load(load, RANKS, copies=RANKS if placement == "16 copies" else 0)
     return experts.destinations(chosen, placed)
 
 
 @cache
-def dispatched(gate: str, capacity: float, on: str, copies: str) -> Execution:
+def dispatched(gate: str, capacity: float, placement: str, copies: str) -> Execution:
     """The dispatch, executed."""
     topology = boxes((BOXES, IN_BOX))
-    return execute(experts.dispatch(topology, destinations(gate, capacity, on), copies), topology)
+    return execute(experts.dispatch(topology, destinations(gate, capacity, placement), copies), topology)
 
 
 def experts_explorer() -> Explorer:
@@ -82,21 +82,23 @@ def experts_explorer() -> Explorer:
 
 
 def _rows(gate: str, capacity: float, where: str) -> list[Row]:
-    found = []
+    rows = []
     for copies in experts.COPIES:
         run = dispatched(gate, capacity, where, copies)
         assert isinstance(run.cost, TieredCost)
-        found.append(Row(copies, only(run.cost), more={"card": f"{float(crossings(run)['card'].most):.2f} M"}))
-    return found
+        rows.append(Row(copies, only(run.cost), more={"card": f"{float(crossings(run)['card'].most):.2f} M"}))
+    return rows
 
 
 def _work(gate: str, capacity: float, where: str) -> Chart:
-    chosen, goes = routing(gate, capacity), destinations(gate, capacity, where)
-    work = np.bincount(goes[goes >= 0], minlength=RANKS) * RANKS / goes.size
+    chosen = routing(gate, capacity)
+    targets = destinations(gate, capacity, where)
+    work = np.bincount(targets[targets >= 0], minlength=RANKS) * RANKS / targets.size
     dropped = f"{percent(chosen.dropped)} dropped" if chosen.dropped else "none dropped"
+    visited = experts.boxes_visited(targets, IN_BOX)
     return bars(
         {"busiest expert": chosen.imbalance, "busiest rank": float(work.max()), "idlest rank": float(work.min())},
         value_format="{:.2f} times an equal share".format,
         highlight=["busiest rank"],
-        title=f"Choices served: {dropped}; a token visits {experts.boxes_visited(goes, IN_BOX):.1f} of {BOXES} boxes",
+        title=f"Choices served: {dropped}; a token visits {visited:.1f} of {BOXES} boxes",
     )

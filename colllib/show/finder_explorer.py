@@ -30,7 +30,8 @@ def named(ranks: int, degree: int) -> dict[str, Found]:
 def frontier(ranks: int, degree: int, title: str = "") -> Chart:
     """Steps against the bandwidth term in M/B, with a letter for every row."""
     rows = named(ranks, degree)
-    steps, bandwidth = [row.n_alpha for row in rows.values()], [float(row.n_beta_node) for row in rows.values()]
+    steps = [row.n_alpha for row in rows.values()]
+    bandwidth = [float(row.n_beta_node) for row in rows.values()]
     marks = [Mark(x, name[0], y) for name, x, y in zip(rows, steps, bandwidth, strict=True)]
     return lines(
         {f"N = {ranks}": (steps, bandwidth)},
@@ -49,8 +50,8 @@ def provenance(row: Found) -> str:
     '<li>complete graph: N = 5, 1 step, 4/5 M/B</li>'
     """
     inner = "".join(map(provenance, row.parents))
-    said = f"{row.made}: N = {row.ranks}, {several(row.n_alpha, 'step')}, {row.n_beta_node} M/B"
-    return f"<li>{escape(said)}{f'<ul>{inner}</ul>' if inner else ''}</li>"
+    text = f"{row.made}: N = {row.ranks}, {several(row.n_alpha, 'step')}, {row.n_beta_node} M/B"
+    return f"<li>{escape(text)}{f'<ul>{inner}</ul>' if inner else ''}</li>"
 
 
 def finder_explorer() -> Explorer:
@@ -84,10 +85,10 @@ def finder_explorer() -> Explorer:
 
 
 def _rows(n: int, d: int) -> list[Row]:
-    rows = named(n, d).items()
+    graphs = named(n, d).items()
     bound = Cost(moore_diameter(n, d), pareto(n, d)[-1].n_beta_node)
-    found = [Row(name, only(Cost(row.n_alpha, row.n_beta_node)), more={"graph": row.words}) for name, row in rows]
-    return [*found, Row("both bounds", only(bound), bound=True)]
+    rows = [Row(name, only(Cost(row.n_alpha, row.n_beta_node)), more={"graph": row.words}) for name, row in graphs]
+    return [*rows, Row("both bounds", only(bound), bound=True)]
 
 
 def _trees(n: int, d: int) -> str:

@@ -53,24 +53,25 @@ def flip_explorer() -> Explorer:
 
 
 def _ranks(phase: str, rank: int, bit: int) -> Table:
-    here, exact = found(phase, rank, bit), faults.reduced(allreduce.ring(RANKS), gradients())[0]
+    flip = found(phase, rank, bit)
+    exact = faults.reduced(allreduce.ring(RANKS), gradients())[0]
     rows = []
-    for k, result in enumerate(here.results):
+    for k, result in enumerate(flip.results):
         place = int(np.argmax(np.abs(np.nan_to_num(result.astype(float), nan=np.inf) - exact)))
-        verdict = "wrong" if k in here.wrong else "right"
+        verdict = "wrong" if k in flip.wrong else "right"
         rows.append((str(k), f"{result[place]:.9g}", f"{exact[place]:.9g}", verdict))
     return Table(["rank", "worst number", "right is", "result"], rows, "The ranks' results")
 
 
 def _checks(phase: str, rank: int, bit: int) -> Table:
-    here = found(phase, rank, bit)
-    rows = [("yes" if getattr(here, name) else "no", text) for name, text in CHECKS.items()]
+    flip = found(phase, rank, bit)
+    rows = [("yes" if getattr(flip, name) else "no", text) for name, text in CHECKS.items()]
     return Table(["notices", "check"], rows, "Who notices")
 
 
 def _summary(phase: str, rank: int, bit: int) -> str:
-    here = found(phase, rank, bit)
-    seen = [text for name, text in CHECKS.items() if getattr(here, name)]
+    flip = found(phase, rank, bit)
+    seen = [text for name, text in CHECKS.items() if getattr(flip, name)]
     return (
-        f"Ranks that end with a wrong result: {len(here.wrong)} of {RANKS}; noticed by {', '.join(seen) or 'nobody'}."
+        f"Ranks that end with a wrong result: {len(flip.wrong)} of {RANKS}; noticed by {', '.join(seen) or 'nobody'}."
     )

@@ -22,9 +22,10 @@ from colllib.show.theme import listed
 @cache
 def splits(how: str) -> tuple[tuple[int, int, int, int], ...]:
     """The links that become links past a switch, in order: verified ones, or a ring for each switch."""
-    network, rings = fabric(two_boxes()), []
+    network = fabric(two_boxes())
     if how == "verified":
         return tuple(without_switches(network.capacity, network.weight, network.ranks, "two boxes").splits)
+    rings = []
     for switch in range(network.ranks, network.nodes):
         members = np.flatnonzero(network.capacity[switch]).tolist()
         for u, t in zip(members, members[1:] + members[:1], strict=True):
@@ -35,10 +36,10 @@ def splits(how: str) -> tuple[tuple[int, int, int, int], ...]:
 @cache
 def after(how: str, count: int) -> IntArray:
     """The capacities after so many splits."""
-    left = fabric(two_boxes()).capacity
+    capacity = fabric(two_boxes()).capacity
     for u, switch, t, width in splits(how)[:count]:
-        left = split_off(left, u, switch, t, width)
-    return left
+        capacity = split_off(capacity, u, switch, t, width)
+    return capacity
 
 
 def splitting_explorer() -> Explorer:
@@ -65,11 +66,11 @@ def _inverse(how: str, k: int) -> Fraction:
 
 
 def _split(how: str, k: int) -> Drawing:
-    left = after(how, k)
-    links = {(a, b): int(left[a, b]) for a, b in np.argwhere(left).tolist()}
+    capacity = after(how, k)
+    links = {(a, b): int(capacity[a, b]) for a, b in np.argwhere(capacity).tolist()}
     done = splits(how)[:k]
     fresh = [(u, t) for u, _, t, _ in done[-1:]]
-    out = int(left[np.ix_([0, 1, 2, 3, 8], [4, 5, 6, 7, 9, 10])].sum())
+    out = int(capacity[np.ix_([0, 1, 2, 3, 8], [4, 5, 6, 7, 9, 10])].sum())
     return _joined(
         links,
         fresh,
@@ -79,11 +80,15 @@ def _split(how: str, k: int) -> Drawing:
 
 
 def _split_summary(how: str, k: int) -> str:
-    done, now, last = splits(how)[:k], _inverse(how, k), ""
+    done = splits(how)[:k]
+    inverse = _inverse(how, k)
+    last = ""
     if done:
         u, switch, t, width = done[-1]
         last = f"{width} of {u} → s{switch - 8} → {t} became a link from {u} to {t}. "
-    lost = "Nothing is lost so far." if now == 1 else f"The best schedule on what is left takes {now} times as long."
+    lost = "Nothing is lost so far."
+    if inverse != 1:
+        lost = f"The best schedule on what is left takes {inverse} times as long."
     return f"{k} of {len(splits(how))} splits. {last}{lost}"
 
 
@@ -130,8 +135,8 @@ def _tree_summary(root: int, k: int) -> str:
     if not k:
         return f"The tree of rank {tree.root} is its root alone."
     start, end = tree.edges[k - 1]
-    way = " → ".join(str(node) if node < 8 else f"s{node - 8}" for node in tree.paths[k - 1])
-    return f"Link {k} of 7 joins rank {end} from rank {start}, by {way}, {tree.depths[k - 1]} deep."
+    path = " → ".join(str(node) if node < 8 else f"s{node - 8}" for node in tree.paths[k - 1])
+    return f"Link {k} of 7 joins rank {end} from rank {start}, by {path}, {tree.depths[k - 1]} deep."
 
 
 def _joined(
@@ -154,8 +159,8 @@ def _joined(
             pen.arrow(track, "add" if width != 1 else "copy", index=0 if (a, b) in fresh else -1)
         for node, box in boxes.items():
             if node < 8:
-                held = node in inside
-                pen.disk(box, node, "i" if held else "", 0 if held else -1)
+                reached = node in inside
+                pen.disk(box, node, "i" if reached else "", 0 if reached else -1)
             elif any(node in ends for ends in links):
                 pen.switch(box.x, box.y, f"s{node - 8}")
 
@@ -166,9 +171,9 @@ def _joined(
 
 def _boxes() -> dict[int, Box]:
     """The upper box, the lower box, and the switch between them on the right."""
-    found = {10: Box(260.0, 150.0, 26, 26, round=True)}
+    boxes = {10: Box(260.0, 150.0, 26, 26, round=True)}
     for box, top in enumerate((0.0, 190.0)):
         for place, (x, y) in enumerate(((0.0, 0.0), (130.0, 0.0), (20.0, 110.0), (150.0, 110.0))):
-            found[4 * box + place] = Box(x, top + y, 26, 26, round=True)
-        found[8 + box] = Box(75.0, top + 55.0, 26, 26, round=True)
-    return found
+            boxes[4 * box + place] = Box(x, top + y, 26, 26, round=True)
+        boxes[8 + box] = Box(75.0, top + 55.0, 26, 26, round=True)
+    return boxes

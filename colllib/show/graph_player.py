@@ -48,14 +48,14 @@ def gathered(expression: str) -> Execution:
     """A breadth-first all-gather, executed on a graph.
 
     >>> run = gathered("kautz:2x12")
-    >>> max(ways(run, 3).values()), sentence(run, 3)
+    >>> max(link_loads(run, 3).values()), sentence(run, 3)
     (Fraction(4, 1), 'the busiest of 24 links carries 4 shards, and all of them work')
     """
     topology = find(expression)
     return execute(breadth_first.all_gather(topology), topology)
 
 
-def ways(run: Execution, step: int) -> dict[Link, Fraction]:
+def link_loads(run: Execution, step: int) -> dict[Link, Fraction]:
     """What each link carries in a step, in shards for each of its cables."""
     if not step:
         return {}
@@ -67,7 +67,7 @@ def ways(run: Execution, step: int) -> dict[Link, Fraction]:
 
 def sentence(run: Execution, step: int) -> str:
     """The links of a step in words."""
-    loads, links = ways(run, step), run.topology.num_links
+    loads, links = link_loads(run, step), run.topology.num_links
     idle, most = links - len(loads), max(loads.values())
     rest = {0: "all of them work", 1: "one of them carries nothing"}.get(idle, f"{idle} of them carry nothing")
     if len(set(loads.values())) == 1 and not idle:
@@ -95,8 +95,8 @@ def graph_player() -> Explorer:
     >>> graph_player()
     Explorer: All-gather on a graph, step by step (Graph, Follow the shard of rank, Steps done)
     """
-    on = {name: gathered(name).topology for name in GRAPHS}
-    texts = {name: f"{text}: N = {on[name].ranks}, d = {degree(on[name])}" for name, text in GRAPHS.items()}
+    graphs = {name: gathered(name).topology for name in GRAPHS}
+    texts = {name: f"{text}: N = {graphs[name].ranks}, d = {degree(graphs[name])}" for name, text in GRAPHS.items()}
     return Explorer(
         "All-gather on a graph, step by step",
         [
@@ -121,19 +121,20 @@ def _owners(graph: str) -> list[int]:
 
 
 def _picture(graph: str, owner: int, step: int) -> str:
-    here, spread = gathered(graph), _spread(graph, owner)
-    radius = radius_of(here.topology)
+    run = gathered(graph)
+    spread = _spread(graph, owner)
+    radius = radius_of(run.topology)
 
     def draw(pen: Pen) -> None:
         pen.text(0, -radius - 32, "all links" if not step else f"all links in step {step}", "q")
         look = reached(spread, step)
-        around(pen, here.topology, (0, 0), radius, loads=ways(here, step), look=look)
+        around(pen, run.topology, (0, 0), radius, loads=link_loads(run, step), look=look)
         left, top = (PANEL / 2 + 14, -radius) if pen.wide else (-PANEL / 2, radius + 62)
         pen.text(left + PANEL / 2, top - 32, f"the shard of rank {spread.owner}", "q")
         in_rows(pen, spread, step, (left, top - 12), PANEL - 26)
 
-    said = escape(_described(graph, owner, step))
-    return f'<div class="cl-scene" role="img" aria-label="{said}">{both_widths(draw)}</div>{legend_of(LEGEND)}'
+    alt = escape(_described(graph, owner, step))
+    return f'<div class="cl-scene" role="img" aria-label="{alt}">{both_widths(draw)}</div>{legend_of(LEGEND)}'
 
 
 def _described(graph: str, owner: int, step: int) -> str:
@@ -148,24 +149,25 @@ def _described(graph: str, owner: int, step: int) -> str:
 
 
 def _costs(graph: str, step: int) -> str:
-    here = gathered(graph)
-    ports, ranks = degree(here.topology), here.topology.ranks
-    whole, paid = at_node("all-gather", here.topology, here.cost), here.cost_of(range(step)).n_beta
+    run = gathered(graph)
+    ports, ranks = degree(run.topology), run.topology.ranks
+    cost = at_node("all-gather", run.topology, run.cost)
+    paid = run.cost_of(range(step)).n_beta
     least = moore_diameter(ranks, ports)
-    steps = f"as few as {ranks} ranks of degree {ports} can need" if whole.latency else f"{least} might do"
-    load = "all links busy throughout" if whole.bandwidth else f"at least {Fraction(ranks - 1, ranks)} must arrive"
-    now = f"In step {step} {sentence(here, step)}. " if step else ""
+    steps = f"as few as {ranks} ranks of degree {ports} can need" if cost.latency else f"{least} might do"
+    load = "all links busy throughout" if cost.bandwidth else f"at least {Fraction(ranks - 1, ranks)} must arrive"
+    now = f"In step {step} {sentence(run, step)}. " if step else ""
     return (
-        f"<p>{now}So far the bytes have taken <b>{ports * Fraction(paid)}</b> of <b>{whole.n_beta}</b> "
+        f"<p>{now}So far the bytes have taken <b>{ports * Fraction(paid)}</b> of <b>{cost.n_beta}</b> "
         f"<i>M</i>/<i>B</i>, <i>B</i> being what the {ports} links of a rank carry together.</p>"
-        f"<p>Whole: <b>{several(here.schedule.num_steps, 'step')}</b> ({steps}), "
-        f"<b>{whole.n_beta}</b> <i>M</i>/<i>B</i> ({load}).</p>"
+        f"<p>Whole: <b>{several(run.schedule.num_steps, 'step')}</b> ({steps}), "
+        f"<b>{cost.n_beta}</b> <i>M</i>/<i>B</i> ({load}).</p>"
     )
 
 
 def _summary(graph: str, owner: int, step: int) -> str:
-    here = gathered(graph)
-    have = len(_spread(graph, owner).holders(step))
-    now = f"in step {step} {sentence(here, step)}" if step else "nothing has moved yet"
-    said = "has" if have == 1 else "have"
-    return f"{GRAPHS[graph]}: {now}; {have} of {here.topology.ranks} ranks {said} the shard of rank {owner}."
+    run = gathered(graph)
+    holders = len(_spread(graph, owner).holders(step))
+    now = f"in step {step} {sentence(run, step)}" if step else "nothing has moved yet"
+    verb = "has" if holders == 1 else "have"
+    return f"{GRAPHS[graph]}: {now}; {holders} of {run.topology.ranks} ranks {verb} the shard of rank {owner}."

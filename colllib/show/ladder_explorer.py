@@ -10,7 +10,7 @@ from colllib.efficiency import PROFILES
 from colllib.ladder import Entry
 from colllib.realistic_ladder import LINES
 from colllib.show.control import Control, Quantity
-from colllib.show.cost_explorer import prices
+from colllib.show.cost_explorer import forms, prices
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
 from colllib.show.views import Dots, Rows
@@ -42,11 +42,9 @@ def rung(name: str, entries: Sequence[Entry], ports: bool, losses: tuple[str, st
     """A row of the ladder: the entries of one fabric, the fastest of which counts, with its own lower bounds."""
     topology = entries[0].topology
     scale = injection(topology) if ports else Fraction(1)
-    ways = {
-        way: form.scaled(scale) for entry in entries for way, form in Form.ways(entry, entry.algorithm.label).items()
-    }
+    scaled = {label: form.scaled(scale) for label, form in forms(entries).items()}
     least = Form((floor(entries[0].algorithm.primitive, topology),)).scaled(scale)
-    return Row(name, ways, floor=least, alpha=losses[:1], bandwidth=losses[1:])
+    return Row(name, scaled, floor=least, alpha=losses[:1], bandwidth=losses[1:])
 
 
 def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
@@ -63,8 +61,8 @@ def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
     """
 
     def rows(p: str, ports: bool) -> list[Row]:
-        found = [(spec, ladder.entries(p, spec, trusting=True)) for spec in specs]
-        return [rung(fabric_name(spec), entries, ports) for spec, entries in found if entries]
+        fabrics = [(spec, ladder.entries(p, spec, trusting=True)) for spec in specs]
+        return [rung(fabric_name(spec), entries, ports) for spec, entries in fabrics if entries]
 
     tori = [spec for spec in specs if spec.startswith("torus")]
     owned = ", ".join(f"{injection(ladder.topology(spec))} on {fabric_name(spec)}" for spec in tori)
@@ -89,27 +87,7 @@ def realistic_ladder_explorer() -> Explorer:
     'The ladder of 512 ranks, ideal and with coefficients'
     """
 
-    def rows(p: str, ports: bool) -> list[Row]:
-        found = []
-        for spec in dict.fromkeys(line.on for line in LINES):
-            losses = ("alpha*delay", "bw*wires") if spec.startswith("torus") else ("alpha", "bw*star")
-            if spec.startswith("inc") and p in _ADDS:
-                losses = ("alpha", "bw*adding")
-            lines = [line for line in LINES if (line.primitive, line.on) == (p, spec)]
-            named, others = {line.name: line.label.partition(", ")[0] for line in lines}, []
-            for entry in ladder.entries(p, spec, trusting=True):
-                name, label = named.get(entry.algorithm.name), entry.algorithm.label
-                if name is None:
-                    others.append(entry)
-                    continue
-                row = rung(f"{name}, {label}", [entry], ports, losses)
-                ways = {way.removeprefix(label).removeprefix(", "): form for way, form in row.ways.items()}
-                found.append(replace(row, ways=ways))
-            if others:
-                found.append(rung(f"{_SHORT[spec]}, others", others, ports, losses))
-        return found
-
-    star, adding, wires = (PROFILES[name] for name in ("crossbar", "nvls", "torus"))
+    star, adding, wires = PROFILES["crossbar"], PROFILES["nvls"], PROFILES["torus"]
     etas = [
         Quantity("star", "BW kept, star", "number", 0.01, 1, float(star.beta)),
         Quantity("adding", "BW kept, adding", "number", 0.01, 1, float(adding.beta)),
@@ -124,7 +102,37 @@ def realistic_ladder_explorer() -> Explorer:
         "with them."
     )
     title = "The ladder of 512 ranks, ideal and with coefficients"
-    return _ladder(title, rows, _COLUMNS, note, "realistic", etas, ("alpha", "bw"))
+    return _ladder(title, _realistic_rungs, _COLUMNS, note, "realistic", etas, ("alpha", "bw"))
+
+
+def _realistic_rungs(p: str, ports: bool) -> list[Row]:
+    """On every fabric of the table its lines, and the fastest of all other algorithms."""
+    rungs = []
+    for spec in dict.fromkeys(line.on for line in LINES):
+        losses = _losses(p, spec)
+        lines = [line for line in LINES if (line.primitive, line.on) == (p, spec)]
+        named = {line.name: line.label.partition(", ")[0] for line in lines}
+        others = []
+        for entry in ladder.entries(p, spec, trusting=True):
+            name, label = named.get(entry.algorithm.name), entry.algorithm.label
+            if name is None:
+                others.append(entry)
+                continue
+            row = rung(f"{name}, {label}", [entry], ports, losses)
+            bases = {base.removeprefix(label).removeprefix(", "): form for base, form in row.ways.items()}
+            rungs.append(replace(row, ways=bases))
+        if others:
+            rungs.append(rung(f"{_SHORT[spec]}, others", others, ports, losses))
+    return rungs
+
+
+def _losses(primitive: str, spec: str) -> tuple[str, str]:
+    """What alpha and BW become on a fabric, in the names of the quantities."""
+    if spec.startswith("torus"):
+        return "alpha*delay", "bw*wires"
+    if spec.startswith("inc") and primitive in _ADDS:
+        return "alpha", "bw*adding"
+    return "alpha", "bw*star"
 
 
 def _ladder(

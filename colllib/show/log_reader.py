@@ -11,7 +11,8 @@ from colllib.topology.machines import PRESETS, find
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
 MOST_BOXES = 64
-EXAMPLE, EXAMPLE_ON = "eks-p5-2n", ("dgx-h100", 2)
+EXAMPLE = "eks-p5-2n"  # one of the published logs, and what it was measured on
+EXAMPLE_MACHINE, EXAMPLE_BOXES = "dgx-h100", 2
 
 
 def ranges() -> dict[str, dict[str, list[tuple[float, float]]]]:
@@ -22,8 +23,8 @@ def ranges() -> dict[str, dict[str, list[tuple[float, float]]]]:
     """
 
     def of(collective: str, machine: str, boxes: int) -> tuple[float, float]:
-        found = expected(find(f"{machine}:{boxes}"), collective)
-        return round(found.low / 1e9, 3), round(found.high / 1e9, 3)
+        healthy = expected(find(f"{machine}:{boxes}"), collective)
+        return round(healthy.low / 1e9, 3), round(healthy.high / 1e9, 3)
 
     counts = range(1, MOST_BOXES + 1)
     return {name: {machine: [of(name, machine, n) for n in counts] for machine in PRESETS} for name in COLLECTIVES}
@@ -38,9 +39,10 @@ class LogReader:
 
     def _repr_html_(self) -> str:
         example = write(next(sweep.run for sweep in sweeps() if sweep.name == EXAMPLE))
-        on, boxes = EXAMPLE_ON
         collectives = "".join(f"<option>{name}</option>" for name in COLLECTIVES)
-        machines = "".join(f"<option{' selected' if name == on else ''}>{name}</option>" for name in PRESETS)
+        machines = "".join(
+            f"<option{' selected' if name == EXAMPLE_MACHINE else ''}>{name}</option>" for name in PRESETS
+        )
         gpus = {name: machine.gpus for name, machine in PRESETS.items()}
         return (
             f'{style("theme", "log")}<div class="colllib cl-log" data-large="{LARGE}" '
@@ -51,7 +53,8 @@ class LogReader:
             f'<textarea name="log" rows="7" spellcheck="false">{escape(example)}</textarea></label>'
             f'<label>collective<select name="collective">{collectives}</select></label>'
             f'<label>machine<select name="machine">{machines}</select></label>'
-            f'<label>boxes<input name="boxes" type="number" min="1" max="{MOST_BOXES}" value="{boxes}"></label></form>'
+            f'<label>boxes<input name="boxes" type="number" min="1" max="{MOST_BOXES}" value="{EXAMPLE_BOXES}"></label>'
+            "</form>"
             f'<div class="cl-log-plot"></div><output aria-live="polite"></output>'
             f"<script>{asset('log.js')}</script></div>"
         )

@@ -34,7 +34,7 @@ COLLECTIVES: dict[str, Callable[[Lattice], Schedule]] = {
 
 @cache
 def run(collective: str, dims: tuple[int, ...], wraps: bool) -> Execution:
-    """A collective, executed on the torus or mesh of a shape, a link of BW per neighbor and way.
+    """A collective, executed on the torus or mesh of a shape, a link of BW per neighbor and direction.
 
     >>> max(run("all-to-all, relayed", (8,), False).link_total)
     Fraction(2, 1)
@@ -43,14 +43,14 @@ def run(collective: str, dims: tuple[int, ...], wraps: bool) -> Execution:
     return execute(COLLECTIVES[collective](Lattice(dims, wraps)), topology)
 
 
-def loads(done: Execution) -> Mapping[tuple[int, int], Fraction]:
+def loads(execution: Execution) -> Mapping[tuple[int, int], Fraction]:
     """For each wire, what its busier direction carried over the whole run, in units of M."""
-    topology = done.topology
-    found: dict[tuple[int, int], Fraction] = {}
-    for a, b, load in zip(topology.link_src.tolist(), topology.link_dst.tolist(), done.link_total, strict=True):
+    topology = execution.topology
+    busier: dict[tuple[int, int], Fraction] = {}
+    for a, b, load in zip(topology.link_src.tolist(), topology.link_dst.tolist(), execution.link_total, strict=True):
         wire = (min(a, b), max(a, b))
-        found[wire] = max(load, found.get(wire, load))
-    return found
+        busier[wire] = max(load, busier.get(wire, load))
+    return busier
 
 
 def mesh_explorer() -> Explorer:
@@ -83,45 +83,47 @@ def _pair(collective: str, dims: tuple[int, ...]) -> tuple[Execution, Execution]
 
 
 def _pictures(collective: str, dims: tuple[int, ...]) -> str:
-    pair = _pair(collective, dims)
-    most = max(max(each.link_total) for each in pair)
-    drawn = (_picture(done, what, dims, most).fragment() for done, what in zip(pair, ("mesh", "torus"), strict=True))
-    return f'<div class="cl-pair">{"".join(drawn)}</div>'
+    on_mesh, on_torus = _pair(collective, dims)
+    most = max(*on_mesh.link_total, *on_torus.link_total)
+    drawn = _picture(on_mesh, "mesh", dims, most).fragment() + _picture(on_torus, "torus", dims, most).fragment()
+    return f'<div class="cl-pair">{drawn}</div>'
 
 
-def _picture(done: Execution, what: str, dims: tuple[int, ...], most: Fraction) -> Chart:
-    found = loads(done)
-    top, low = max(found.values()), min(found.values())
-    busiest = [f"{a}-{b}" for (a, b), load in found.items() if load == top]
+def _picture(execution: Execution, what: str, dims: tuple[int, ...], most: Fraction) -> Chart:
+    carried = loads(execution)
+    top, low = max(carried.values()), min(carried.values())
+    busiest = [f"{a}-{b}" for (a, b), load in carried.items() if load == top]
     alt = (
         f"{what.capitalize()} {_size(dims)}: wires carry between {low} M and {top} M; "
-        f"{len(busiest)} of {len(found)} wires carry the most, among them {', '.join(busiest[:4])}."
+        f"{len(busiest)} of {len(carried)} wires carry the most, among them {', '.join(busiest[:4])}."
     )
-    title = f"{what.capitalize()}: {len(busiest)} of {len(found)} wires carry the most, {top} M"
-    return wiring(done.topology, width={wire: float(load / most) for wire, load in found.items()}, title=title, alt=alt)
+    title = f"{what.capitalize()}: {len(busiest)} of {len(carried)} wires carry the most, {top} M"
+    widths = {wire: float(load / most) for wire, load in carried.items()}
+    return wiring(execution.topology, width=widths, title=title, alt=alt)
 
 
-def _rows(done: Execution) -> dict[str, object]:
-    top, links = max(done.link_total), len(done.link_total)
+def _rows(execution: Execution) -> dict[str, object]:
+    top = max(execution.link_total)
+    mean = float(sum(execution.link_total)) / len(execution.link_total)
     return {
-        "wires": wires(done.topology),
-        "n_α": done.cost.n_alpha,
-        "n_β": str(done.cost.n_beta),
+        "wires": wires(execution.topology),
+        "n_α": execution.cost.n_alpha,
+        "n_β": str(execution.cost.n_beta),
         "busiest link, M": str(top),
-        "mean link / busiest": f"{float(sum(done.link_total)) / links / float(top):.0%}",
+        "mean link / busiest": f"{mean / float(top):.0%}",
     }
 
 
 def _table(collective: str, dims: tuple[int, ...]) -> Table:
-    opened, closed = map(_rows, _pair(collective, dims))
-    return Table(["", "mesh", "torus"], [(name, opened[name], closed[name]) for name in opened])
+    on_mesh, on_torus = map(_rows, _pair(collective, dims))
+    return Table(["", "mesh", "torus"], [(name, on_mesh[name], on_torus[name]) for name in on_mesh])
 
 
 def _summary(collective: str, dims: tuple[int, ...]) -> str:
-    opened, closed = _pair(collective, dims)
-    a, b = max(opened.link_total), max(closed.link_total)
+    on_mesh, on_torus = _pair(collective, dims)
+    a, b = max(on_mesh.link_total), max(on_torus.link_total)
     return (
         f"{collective.capitalize()}, on {_size(dims)}: the mesh's busiest link carries {a} M, "
         f"the torus's {b} M, {float(a / b):.2f} times as much; "
-        f"{opened.cost.n_alpha} against {closed.cost.n_alpha} latencies."
+        f"{on_mesh.cost.n_alpha} against {on_torus.cost.n_alpha} latencies."
     )

@@ -42,7 +42,8 @@ def tensors(seconds: float, width: int) -> list[Layer]:
 @cache
 def overlapped(bucket: float, boxes: int, ms: float, width: int) -> Step:
     """A step of that model on some DGX H100, each GPU a replica."""
-    machine, ranks = f"dgx-h100:{boxes}", 8 * boxes
+    machine = f"dgx-h100:{boxes}"
+    ranks = 8 * boxes
     layers = tensors(ms * 1e-3, width)
     return bucketed(layers, bucket, lambda size: price("all-reduce", machine, ranks, 1, size).seconds)
 
@@ -73,8 +74,8 @@ def overlap_explorer() -> Explorer:
 
 def _timeline(bucket: float, boxes: int, ms: float, width: int) -> Chart:
     step = overlapped(bucket, boxes, ms, width)
-    open_ = step.idle(COMPUTE)
-    title = f"{units.seconds(step.seconds)} a step, of which {units.seconds(open_)} is exposed communication"
+    exposed = step.idle(COMPUTE)
+    title = f"{units.seconds(step.seconds)} a step, of which {units.seconds(exposed)} is exposed communication"
     return gantt(step, {"compute": COMPUTE, "network": NETWORK}, title=title)
 
 
@@ -101,12 +102,12 @@ def _curve(bucket: float, boxes: int, ms: float, width: int) -> Chart:
 def _summary(bucket: float, boxes: int, ms: float, width: int) -> str:
     step = overlapped(bucket, boxes, ms, width)
     best, least = next(iter(_times(boxes, ms, width).items()))
-    waiting, sending = step.idle(COMPUTE), step.busy(NETWORK)
-    assert abs(step.seconds - float(step.end[step.on(COMPUTE)].max()) - waiting) <= 1e-9
+    exposed, sending = step.idle(COMPUTE), step.busy(NETWORK)
+    assert abs(step.seconds - float(step.end[step.on(COMPUTE)].max()) - exposed) <= 1e-9
     why = "the network is the bottleneck" if sending > 2 * step.busy(COMPUTE) / 3 else "only those sent last"
     faster = step.seconds / least
     other = f"Best of these buckets: {units.size(best)}, {faster:.2f} times as fast."
     return (
-        f"{step.on(NETWORK).size} all-reduces; {units.seconds(waiting)} of {units.seconds(sending)} exposed: {why}. "
+        f"{step.on(NETWORK).size} all-reduces; {units.seconds(exposed)} of {units.seconds(sending)} exposed: {why}. "
         f"{other if faster >= 1.01 else 'No bucket here makes the step 1% faster.'}"
     )

@@ -7,7 +7,7 @@ from colllib import ladder, units
 from colllib.algorithms import of
 from colllib.parallelism import MODELS, Call, Model, Plan, bubble, memory, merged, training
 from colllib.show.control import Control, Part
-from colllib.show.cost_explorer import alpha, bandwidth
+from colllib.show.cost_explorer import alpha, bandwidth, forms
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
 from colllib.show.views import Bars, Rows
@@ -29,8 +29,8 @@ def parallelism_explorer() -> Explorer:
     race = Race(_rows)
     heads = "call = name | calls × M = calls | time | fastest = way"
     networks = [
-        replace(quantity, name=quantity.name + name, label=f"{label} {where}")
-        for name, where, price in (("", "in the box", INSIDE), ("2", "outside", OUTSIDE))
+        replace(quantity, name=quantity.name + name, label=f"{label} {network}")
+        for name, network, price in (("", "in the box", INSIDE), ("2", "outside", OUTSIDE))
         for quantity, label in ((alpha(price["alpha"]), "α"), (bandwidth(price["bandwidth"]), "BW"))
     ]
     return Explorer(
@@ -67,7 +67,7 @@ def _rows(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, zero: int
     return [
         Row(
             f"{call.axis} {call.primitive}, {call.ranks} ranks, {units.size(call.message)}",
-            _ways(call.primitive, call.ranks),
+            _forms(call.primitive, call.ranks),
             message=call.message,
             times=call.count,
             group=call.axis,
@@ -83,21 +83,21 @@ def _calls(model: Model, tokens: int, plan: Plan) -> tuple[Call, ...]:
 
 
 @cache
-def _ways(primitive: str, ranks: int) -> dict[str, Form]:
-    entries = (ladder.on_star(primitive, a.name, ranks) for a in of(primitive) if a.fits(ranks))
-    return {way: form for one in entries for way, form in Form.ways(one, one.algorithm.label).items()}
+def _forms(primitive: str, ranks: int) -> dict[str, Form]:
+    return forms(ladder.on_star(primitive, a.name, ranks) for a in of(primitive) if a.fits(ranks))
 
 
 def _plan_summary(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, zero: int) -> str:
     """What no network decides: GPUs, microbatches, memory, the pipeline's idle time, and who sends most."""
-    plan, rounds = Plan(dp=dp, tp=tp, pp=pp, ep=ep, zero=zero), tokens // (dp * SEQUENCE)
+    plan = Plan(dp=dp, tp=tp, pp=pp, ep=ep, zero=zero)
+    rounds = tokens // (dp * SEQUENCE)
     sent: dict[str, float] = {}
     for call in _calls(MODELS[model], tokens, plan):
         sent[call.axis] = sent.get(call.axis, 0.0) + call.sent
     described = f"{plan.gpus:,} GPUs, {rounds} microbatch{'es' * (rounds > 1)}. "
     if sent:
-        wide = max(sent, key=lambda axis: sent[axis])
-        described += f"{wide} sends most, {units.size(sent[wide])} a GPU. "
+        top = max(sent, key=lambda axis: sent[axis])
+        described += f"{top} sends most, {units.size(sent[top])} a GPU. "
     described += f"Parameters, gradients and optimizer take {units.size(memory(MODELS[model], plan))} a GPU"
     if pp > 1:
         described += f"; a plain pipeline idles {100 * bubble(pp, rounds):.0f}% of the step"

@@ -52,8 +52,8 @@ def every(n: int) -> list[Row]:
 
 def chosen(n: int, cap: int) -> list[Row]:
     """PAT at the chosen cap, at the best one, and the ring."""
-    ways = {f"A = {most}": Form((_pat(n, most)[0],)) for most in caps(n)}
-    return [Row("chosen", only(_pat(n, cap)[0])), Row("PAT", ways), Row("ring", only(_run(allgather.ring, n)[0]))]
+    forms = {f"A = {most}": Form((_pat(n, most)[0],)) for most in caps(n)}
+    return [Row("chosen", only(_pat(n, cap)[0])), Row("PAT", forms), Row("ring", only(_run(allgather.ring, n)[0]))]
 
 
 def pat_explorer() -> Explorer:
@@ -86,7 +86,8 @@ def pat_explorer() -> Explorer:
 
 
 def _parked(n: int, cap: int) -> Chart:
-    series, most = {}, []
+    series = {}
+    most = []
     for label, order in (("depth first, as NCCL does", "depth"), ("round by round", "rounds")):
         _, parked = _pat(n, cap, order)
         series[label] = (list(range(len(parked) + 1)), [0, *parked])

@@ -34,7 +34,7 @@ def pipelines() -> dict[str, Algorithm]:
 def run(name: str, n: int, p: int) -> Execution:
     """One of `pipelines`, executed."""
     built = pipelines()[name].build(n, segments=p)
-    return execute(Schedule.from_steps(built.blocks, [built.step(t) for t in range(built.num_steps)]))
+    return execute(Schedule.from_steps(built.blocks, list(built.steps)))
 
 
 @cache
@@ -45,8 +45,8 @@ def form(name: str, n: int) -> Form:
 
 def chosen(schedule: str, n: int, p: int) -> list[Row]:
     """The schedule in the best number of segments, and in the chosen one."""
-    found = form(schedule, n)
-    return [Row(pipelines()[schedule].label, {"": found}), Row("chosen", only(found.cost(p)))]
+    any_segments = form(schedule, n)
+    return [Row(pipelines()[schedule].label, {"": any_segments}), Row("chosen", only(any_segments.cost(p)))]
 
 
 def pipeline_explorer() -> Explorer:
@@ -87,14 +87,15 @@ def _picture(schedule: str, n: int, p: int, clock: str) -> Chart | str:
     """The diagram at M/BW = 8 alpha, whose axis counts in units of alpha."""
     if n > DRAWN:
         return f"<p>Up to {DRAWN} ranks the diagram is drawn, and its phases are counted.</p>"
+    execution = run(schedule, n, p)
     return space_time(
-        run(schedule, n, p).schedule,
+        execution.schedule,
         message=RATIO,
         alpha=1,
         bandwidth=1,
         clock="event" if clock == CLOCKS[1] else "lock-step",
         segments=p,
-        until=step_edges(run(schedule, n, p), message=RATIO, alpha=1, bandwidth=1)[-1],
+        until=step_edges(execution, message=RATIO, alpha=1, bandwidth=1)[-1],
         time_format=number,
         x_label="time in units of alpha",
     )
@@ -104,9 +105,9 @@ def _counts(schedule: str, n: int, p: int) -> Table:
     if n > DRAWN:
         cost = form(schedule, n).cost(p)
         return Table(["n_alpha", "n_beta"], [(cost.n_alpha, str(cost.n_beta))], "From the closed form")
-    found = run(schedule, n, p)
-    busy, cost = busy_ports(found.schedule), found.cost
+    execution = run(schedule, n, p)
+    busy, cost = busy_ports(execution.schedule), execution.cost
     parts = phases(busy)
     rows = [(cost.n_alpha, str(cost.n_beta), parts.fill, parts.steady, parts.drain, max(busy))]
     headers = ["n_alpha", "n_beta", "fill", "full", "drain", "ports busy"]
-    return Table(headers, rows, f"Counted from the lock-step execution: {found.schedule.num_steps} steps")
+    return Table(headers, rows, f"Counted from the lock-step execution: {execution.schedule.num_steps} steps")

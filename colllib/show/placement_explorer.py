@@ -20,11 +20,11 @@ BOXES, SIZE = 2, 4
 CARD = 1  # the tier of boxes that is the cards
 RANKS = BOXES * SIZE
 BUILDS: dict[str, tuple[str, Callable[[Topology], Schedule]]] = {
-    "ring": ("All-reduce, flat ring", lambda where: allreduce.ring(RANKS)),
+    "ring": ("All-reduce, flat ring", lambda topology: allreduce.ring(RANKS)),
     "hierarchical": ("All-reduce, hierarchical", hierarchical.all_reduce),
-    "doubling": ("All-reduce, recursive doubling", lambda where: allreduce.recursive_doubling(RANKS)),
-    "gather": ("All-gather, flat ring", lambda where: allgather.ring(RANKS)),
-    "pairwise": ("All-to-all, pairwise", lambda where: alltoall.pairwise(RANKS)),
+    "doubling": ("All-reduce, recursive doubling", lambda topology: allreduce.recursive_doubling(RANKS)),
+    "gather": ("All-gather, flat ring", lambda topology: allgather.ring(RANKS)),
+    "pairwise": ("All-to-all, pairwise", lambda topology: alltoall.pairwise(RANKS)),
 }
 
 
@@ -45,11 +45,11 @@ def run(work: str, places: tuple[int, ...]) -> Execution:
     return execute(placed(BUILDS[work][1](topology), list(places)), topology)
 
 
-def sent(found: Execution) -> list[Fraction]:
+def sent(execution: Execution) -> list[Fraction]:
     """What the card at each place sends, in units of M, shape (8,)."""
-    topology = found.topology
+    topology = execution.topology
     cards = (topology.link_src < RANKS) & (topology.tier == CARD)
-    return [found.link_total[link] for link in np.flatnonzero(cards)]
+    return [execution.link_total[link] for link in np.flatnonzero(cards)]
 
 
 def placement_explorer() -> Explorer:
@@ -58,12 +58,12 @@ def placement_explorer() -> Explorer:
     >>> placement_explorer()
     Explorer: Move ranks between two boxes (Schedule, Box A holds)
     """
-    ways = {inside: ", ".join(map(str, inside)) for inside in combinations(range(RANKS), SIZE)}
+    divisions = {inside: ", ".join(map(str, inside)) for inside in combinations(range(RANKS), SIZE)}
     return Explorer(
         "Move ranks between two boxes",
         [
             Control("work", "Schedule", {name: described for name, (described, _) in BUILDS.items()}, kind="select"),
-            Control("inside", "Box A holds", ways, (0, 2, 4, 6), kind="select"),
+            Control("inside", "Box A holds", divisions, (0, 2, 4, 6), kind="select"),
         ],
         [Part(_picture, "Ranks and what their cards send")],
         summary=_summary,
@@ -76,8 +76,8 @@ def placement_explorer() -> Explorer:
 
 
 def _summary(work: str, inside: tuple[int, ...]) -> str:
-    found = run(work, tuple(order(inside)))
-    load, cards = crossings(found), sent(found)
+    execution = run(work, tuple(order(inside)))
+    load, cards = crossings(execution), sent(execution)
     return (
         f"{BUILDS[work][0]}, box A holds the ranks {listed(inside)}: "
         f"{load['uplink'].total / 2} M cross between the boxes, over {sum(share > 0 for share in cards)} of {RANKS} "
@@ -106,10 +106,10 @@ def _picture(work: str, inside: tuple[int, ...]) -> str:
             f'<g data-rank="{who[place]}" data-of="inside" aria-label="rank {who[place]}, box {"AB"[place // SIZE]}, '
             f'sends {share} M"><circle cx="{x}" cy="106" r="15"/><text x="{x}" y="110">{who[place]}</text></g>'
         )
-    said = listed(f"rank {who[place]} {share} M" for place, share in enumerate(cards))
+    loads = listed(f"rank {who[place]} {share} M" for place, share in enumerate(cards))
     title = f"Busiest card: {max(cards)} M; cards in use: {sum(share > 0 for share in cards)} of {RANKS}"
     return (
-        f'<div class="colllib cl-figure" role="group" aria-label="{escape(f"What each card sends: {said}.")}">'
+        f'<div class="colllib cl-figure" role="group" aria-label="{escape(f"What each card sends: {loads}.")}">'
         f'<p class="cl-heading">{title}</p><svg viewBox="0 0 364 142" fill="currentColor" font-size="12" '
         f'text-anchor="middle" style="max-width:560px">{"".join(marks)}</svg>'
         '<p class="cl-hint cl-try">Drag a rank onto one in the other box, or choose the one and then the other, by tap '

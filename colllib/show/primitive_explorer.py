@@ -36,7 +36,7 @@ def primitive_explorer() -> Explorer:
         ],
         [
             Part(lambda primitive, n, root: before_after(an_instance(primitive, n, root)), "Before and after"),
-            Part(_said, "In words"),
+            Part(_in_words, "In words"),
             Part(_made_of, "Made of others", fold="Made of others"),
             Part(_bounds, "Lower bounds", fold="Lower bounds"),
         ],
@@ -49,7 +49,7 @@ def _roots(primitive: str, n: int) -> dict[int, str]:
     return {r: str(r) for r in range(n)} if "root" in kinds else {0: "no root"}
 
 
-def _said(primitive: str) -> str:
+def _in_words(primitive: str) -> str:
     statement = PRIMITIVES[primitive].statement
     return (
         f"<p>{statement[0].upper()}{statement[1:]}. M is {MESSAGE[primitive]}. In full color: what the primitive asks "

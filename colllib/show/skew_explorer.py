@@ -1,5 +1,6 @@
 """The skew explorer: an all-to-all to experts of unequal popularity on a star, a torus and a mesh."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from math import lcm
@@ -61,19 +62,19 @@ def popularity(kind: str, strength: float, capacity: float, seed: int) -> tuple[
 
 @cache
 def _counts(kind: str, strength: float, capacity: float, seed: int) -> tuple[IntArray, int]:
-    """The same as whole numbers, and what they are parts of."""
+    """The shares over their common denominator: the numerators, and the denominator."""
     shares = popularity(kind, strength, capacity, seed)
-    whole = lcm(*(share.denominator for share in shares))
-    return np.array([int(share * whole) for share in shares]), whole
+    denominator = lcm(*(share.denominator for share in shares))
+    return np.array([int(share * denominator) for share in shares]), denominator
 
 
 @cache
 def skewed(fabric: str, kind: str, strength: float, capacity: float, seed: int) -> Cost:
     """The all-to-all when everybody sends everything at once; tests hold it against `execute`."""
-    counts, whole = _counts(kind, strength, capacity, seed)
+    counts, denominator = _counts(kind, strength, capacity, seed)
     target, link = _routes(fabric)
     load = np.bincount(link, counts[target])  # whole numbers below 2^53
-    return Cost(equal(fabric).n_alpha, Fraction(int(load.max()), whole))
+    return Cost(equal(fabric).n_alpha, Fraction(int(load.max()), denominator))
 
 
 def rows(kind: str, strength: float, capacity: float, seed: int) -> list[Row]:
@@ -115,21 +116,23 @@ def skew_explorer() -> Explorer:
     )
 
 
+def _over_mean(shares: Sequence[Fraction]) -> list[float]:
+    """The loads of the experts `SHOWN` over the mean, the most popular first."""
+    loads = sorted(map(float, shares), reverse=True)
+    return [loads[place - 1] * RANKS for place in SHOWN]
+
+
 def _curve(kind: str, strength: float, capacity: float) -> Chart:
-    before, after = (
-        np.sort([float(share) for share in popularity(kind, strength, c, SEEDS[0])])[::-1] * RANKS
-        for c in (0, capacity)
-    )
-    at = np.array(SHOWN) - 1
-    dropped = float(1 - sum(popularity(kind, strength, capacity, SEEDS[0])))
-    series = {"asked for": (SHOWN, before[at].tolist())}
+    asked, served = popularity(kind, strength, 0, SEEDS[0]), popularity(kind, strength, capacity, SEEDS[0])
+    dropped = float(1 - sum(served))
+    series = {"asked for": (SHOWN, _over_mean(asked))}
     if capacity:
-        series["served"] = (SHOWN, after[at].tolist())
+        series["served"] = (SHOWN, _over_mean(served))
     described = f"{percent(dropped)} of all tokens dropped" if dropped else "nothing dropped"
     return lines(
         series,
         x_label="expert, by popularity",
         y_label="load over the mean",
         log_x=2,
-        title=f"The first expert: {before[0]:.2f} times the mean; {described}",
+        title=f"The first expert: {float(max(asked)) * RANKS:.2f} times the mean; {described}",
     )

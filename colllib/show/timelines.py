@@ -27,9 +27,9 @@ Span = tuple[float, float, float]  # of a bar: from and to, and its height in th
 
 def _texts(places: Iterable[tuple[float, float, str]], anchor: str = "middle", look: str = "") -> str:
     """Texts at their places; those of one character share one element, which keeps a diagram small."""
-    found = list(places)
-    out = [f'<text x="{px(x)}" y="{px(y)}">{escape(said)}</text>' for x, y, said in found if len(said) > 1]
-    if short := [place for place in found if len(place[2]) == 1]:
+    places = list(places)
+    out = [f'<text x="{px(x)}" y="{px(y)}">{escape(label)}</text>' for x, y, label in places if len(label) > 1]
+    if short := [place for place in places if len(place[2]) == 1]:
         xs, ys, texts = zip(*short, strict=True)
         out.append(f'<text x="{" ".join(map(px, xs))}" y="{" ".join(map(px, ys))}">{"".join(texts)}</text>')
     return f'<g text-anchor="{anchor}"{look}>{"".join(out)}</g>' if out else ""
@@ -52,7 +52,7 @@ def _times(x: Axis, floor: float, time_format: Callable[[float], str], below: fl
     """The axis at the floor, with round times below it."""
     ticks = [(x(tick), time_format(tick)) for tick in x.ticks(5)]
     marks = "".join(f"M{px(at)} {px(floor)}v4" for at, _ in ticks)
-    places = [(min(at, WIDTH - LETTER / 2 * len(said)), floor + below, said) for at, said in ticks]
+    places = [(min(at, WIDTH - LETTER / 2 * len(label)), floor + below, label) for at, label in ticks]
     return f'<path d="M{px(x.start)} {px(floor)}H{px(x.stop)}{marks}" stroke="currentColor"/>{_texts(places)}'
 
 
@@ -92,14 +92,16 @@ def gantt(step: timeline.Step, rows: Mapping[str, str], *, title: str = "") -> C
     >>> gantt(pipeline("1f1b", 2, 2), {"stage 0": "compute 0"})
     Timeline of 9 s. stage 0: busy 67%.
     """
-    x, pitch = Axis(0.0, step.seconds or 1.0, 0, 58.0, WIDTH - RIGHT), 24.0
+    x = Axis(0.0, step.seconds or 1.0, 0, 58.0, WIDTH - RIGHT)
+    pitch = 24.0
     body = [_rows(x, rows, 0.0, pitch)]
     seen: dict[str, int] = {}
     for k, stream in enumerate(rows.values()):
-        y, here = pitch * (k + 0.5), step.on(stream)
-        for kind in dict.fromkeys(step.ops[i].kind for i in here):
+        y = pitch * (k + 0.5)
+        ops = step.on(stream)
+        for kind in dict.fromkeys(step.ops[i].kind for i in ops):
             seen.setdefault(*KINDS[kind])
-            spans = [(float(step.start[i]), float(step.end[i])) for i in here if step.ops[i].kind == kind]
+            spans = [(float(step.start[i]), float(step.end[i])) for i in ops if step.ops[i].kind == kind]
             body.append(_bars([(x(a), x(b), y) for a, b in _joined(spans)], color(KINDS[kind][1]), 18))
     described = "; ".join(
         f"{name}: busy {100 * step.busy(stream) / step.seconds if step.seconds else 0:.0f}%"
@@ -115,12 +117,12 @@ def _joined(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """The spans, or where they are too many to tell apart, those that touch as one."""
     if len(spans) <= MOST_BOXES:
         return list(spans)
-    found: list[tuple[float, float]] = []
+    joined: list[tuple[float, float]] = []
     for start, end in spans:
-        if found and start <= found[-1][1] * (1 + 1e-12):
-            start, _ = found.pop()
-        found.append((start, end))
-    return found
+        if joined and start <= joined[-1][1] * (1 + 1e-12):
+            start, _ = joined.pop()
+        joined.append((start, end))
+    return joined
 
 
 # -- the ports of a star --------------------------------------------------------------------------
@@ -241,8 +243,10 @@ Ranks that send, step by step: 1, 2, 3, 2, 1.
     end = max((bar.arrival for bar in bars), default=0.0)
     alt = f"Space-time diagram, {clock} clock: {units.several(len(bars), 'message')} from "
     alt += f"{len({bar.row for bar in bars})} of {schedule.ranks} ranks, the last to end after {time_format(end)}."
-    x, floor = Axis(0.0, until or end or 1.0, 0, LEFT, WIDTH - RIGHT), TOP + schedule.ranks * PITCH
-    body, below = [text(0, 11, "start", "rank"), _rows(x, range(schedule.ranks), TOP, PITCH)], 15.0
+    x = Axis(0.0, until or end or 1.0, 0, LEFT, WIDTH - RIGHT)
+    floor = TOP + schedule.ranks * PITCH
+    body = [text(0, 11, "start", "rank"), _rows(x, range(schedule.ranks), TOP, PITCH)]
+    below = 15.0
     if clock == "lock-step" and bars:
         busy = busy_ports(schedule)
         alt += f" Ranks that send, step by step: {', '.join(map(str, busy))}."
@@ -283,9 +287,9 @@ def _messages(x: Axis, bars: Sequence[Bar], segments: int) -> str:
             inner = [(a + 1, b - 1, up) for a, b, up in spans.values() if b - a > 2.5]
             out.append(_bars(inner, "var(--cl-bg,#fff)", THICK - 2))
         for bar, (a, b, up) in spans.items():
-            said = _label(bar, segments)
-            if b - a >= LETTER * len(said) + 1:
-                labels[hollow].append(((a + b) / 2, up + 4.5, said))
+            label = _label(bar, segments)
+            if b - a >= LETTER * len(label) + 1:
+                labels[hollow].append(((a + b) / 2, up + 4.5, label))
     inks = ("var(--cl-bg,#fff)", "currentColor")
     return "".join(out) + "".join(
         _texts(some, look=f' font-weight="600" fill="{ink}"') for some, ink in zip(labels, inks, strict=True)

@@ -12,8 +12,8 @@ from colllib.show.figure import Chart
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.table import Table
 from colllib.show.theme import listed
-from colllib.topology import Topology, full_mesh, line, mesh, ring, star, torus, twisted_torus
-from colllib.topology.cuts import Bisection, bisection, diameter, floor_by_hops, links_per_rank, wires
+from colllib.topology import Topology, cuts, full_mesh, line, mesh, ring, star, torus, twisted_torus
+from colllib.topology.cuts import Bisection, diameter, floor_by_hops, links_per_rank, wires
 
 _GRIDS = ((3, 3), (4, 3), (4, 4), (5, 4), (6, 4), (8, 4), (5, 5))
 _CUBES = ((2, 2, 2), (3, 3, 2), (3, 3, 3), (4, 4, 2))
@@ -42,7 +42,7 @@ def _text(kind: str, size: object) -> str:
 @cache
 def _measured(kind: str, size: object) -> tuple[Topology, Bisection]:
     topology = KINDS[kind][1](size)
-    return topology, bisection(topology)
+    return topology, cuts.bisection(topology)
 
 
 def topology_explorer() -> Explorer:
@@ -73,29 +73,29 @@ def topology_explorer() -> Explorer:
 
 
 def _picture(kind: str, size: Any) -> Chart:
-    topology, found = _measured(kind, size)
-    others = [rank for rank in range(topology.ranks) if rank not in found.half]
+    topology, bisection = _measured(kind, size)
+    others = [rank for rank in range(topology.ranks) if rank not in bisection.half]
     alt = (
         f"{fabric_name(topology.name)}: {topology.ranks} ranks and {wires(topology)} wires. The cut between ranks "
-        f"{listed(found.half)} and {listed(others)} lets {found.bandwidth} BW through each way."
+        f"{listed(bisection.half)} and {listed(others)} lets {bisection.bandwidth} BW through each way."
     )
     columns = 2 * size if kind == "twisted torus" else 0
-    return wiring(topology, half=found.half, columns=columns, alt=alt)
+    return wiring(topology, half=bisection.half, columns=columns, alt=alt)
 
 
 def _table(kind: str, size: object) -> Table:
-    topology, found = _measured(kind, size)
+    topology, bisection = _measured(kind, size)
     links = links_per_rank(topology)
-    each = " to ".join(map(str, sorted({min(links), max(links)})))
-    by_cut, by_hops = cut("all-to-all", topology, found.half).n_beta, floor_by_hops(topology)
-    known = "proof that it is exact" if found.exact else f"proof of at least {found.at_least}"
+    degrees = " to ".join(map(str, sorted({min(links), max(links)})))
+    by_cut, by_hops = cut("all-to-all", topology, bisection.half).n_beta, floor_by_hops(topology)
+    proof = "proof that it is exact" if bisection.exact else f"proof of at least {bisection.at_least}"
     rows = [
         ("ranks N", topology.ranks),
-        ("links per rank", each),
+        ("links per rank", degrees),
         ("wires, full duplex", wires(topology)),
         ("diameter D, links", diameter(topology)),
-        ("bisection, BW one way", str(found.bandwidth)),
-        (known, found.proof),
+        ("bisection, BW one way", str(bisection.bandwidth)),
+        (proof, bisection.proof),
         ("all-to-all floor by the cut", str(by_cut)),
         ("all-to-all floor by hops", str(by_hops)),
         ("the larger, at BW per rank", str(max(by_cut, by_hops) * max(links))),
@@ -104,8 +104,8 @@ def _table(kind: str, size: object) -> Table:
 
 
 def _summary(kind: str, size: object) -> str:
-    topology, found = _measured(kind, size)
+    topology, bisection = _measured(kind, size)
     return (
         f"{kind[0].upper()}{kind[1:]} {_text(kind, size)}: {topology.ranks} ranks, "
-        f"{wires(topology)} wires, diameter {diameter(topology)}, bisection {found.bandwidth} BW one way."
+        f"{wires(topology)} wires, diameter {diameter(topology)}, bisection {bisection.bandwidth} BW one way."
     )

@@ -51,11 +51,11 @@ def winners_map(library: str = NOBODY) -> Explorer:
 def _rows(primitive: str, library: str, n: int) -> list[Row]:
     """The algorithms, those that serve every N first, and what the library takes, if one is asked."""
     every = {a.label for a in of(primitive) if all(map(a.fits, RANKS))}
-    found = sorted((row for row in on_star(primitive, n) if not row.bound), key=lambda row: row.name not in every)
+    rows = sorted((row for row in on_star(primitive, n) if not row.bound), key=lambda row: row.name not in every)
     if library == NOBODY:
-        return found
-    ways = {row.name: next(iter(row.ways.values())) for row in found}  # of several bases the first, 2, which is theirs
-    return [*found, Row(library, ways, takes=taken(library, primitive, n), bound=True)]
+        return rows
+    forms = {row.name: next(iter(row.ways.values())) for row in rows}  # of several bases the first, 2, which is theirs
+    return [*rows, Row(library, forms, takes=taken(library, primitive, n), bound=True)]
 
 
 @cache
@@ -64,13 +64,14 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
     labels = {a.name: a.label for a in of(primitive)}
 
     def at(size: int) -> str:
-        found = choice(library, primitive, ranks, size)
-        return "nothing that is known" if found is None else labels.get(found.algorithm or "", found.named)
+        chosen = choice(library, primitive, ranks, size)
+        return "nothing that is known" if chosen is None else labels.get(chosen.algorithm or "", chosen.named)
 
-    found, now = [], at(1)
+    ranges = []
+    current = at(1)
     for low, high in pairwise(2**k for k in range(EDGE + 1)):
-        while at(high) != now:
-            low += bisect(range(low, high), 0, key=lambda size: at(size) != now)
-            found.append((low, now))
-            now = at(low)
-    return (*found, (1e99, now))
+        while at(high) != current:
+            low += bisect(range(low, high), False, key=lambda size: at(size) != current)  # the first of another choice
+            ranges.append((low, current))
+            current = at(low)
+    return (*ranges, (1e99, current))

@@ -12,7 +12,7 @@ from colllib.algorithms import alltoall
 from colllib.algorithms.alltoall import radices
 from colllib.events import event_clock
 from colllib.execution import execute
-from colllib.show.cost_explorer import alltoall_explorer, elsewhere
+from colllib.show.cost_explorer import alltoall_explorer, on_other_wires
 from colllib.show.race import fastest
 from colllib.topology import from_links, ring
 
@@ -21,7 +21,7 @@ PRICE = {"message": 3e6, "alpha": 2e-6, "bandwidth": 1e9}
 
 @pytest.mark.parametrize("n", [4, 9, 24])
 def test_every_row_on_another_clock_or_wire_is_executed(n):
-    pairwise, idle_never, relay, slow = (row.ways[""].price(3e6, [2e-6], [1e9])[0] for row in elsewhere(n))
+    pairwise, idle_never, relay, slow = (row.ways[""].price(3e6, [2e-6], [1e9])[0] for row in on_other_wires(n))
     links = [pair for i in range(n) for pair in ((i, (i + 1) % n), ((i + 1) % n, i))]
     half = from_links("slow ring", n, links, bandwidth=[Fraction(1, 2)] * len(links))
     executed = alltoall.ring_relay(n, tie="split")
@@ -52,7 +52,7 @@ def test_it_starts_where_neither_bruck_nor_pairwise_is_fastest():
 
 def test_the_event_clocks_row_holds_at_the_anchor_too():
     price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-    row = elsewhere(512)[1]
+    row = on_other_wires(512)[1]
     seconds = event_clock(alltoall.pairwise(512), **price).seconds
     assert seconds == pytest.approx(row.ways[""].price(16e6, [0.5e-6], [900e9])[0], rel=1e-9)
 

@@ -32,7 +32,7 @@ def test_a_scene_is_jobs_executed_together(fabric, layout, draw, work, size):
     assert len({int(rank) for row in here.places for rank in row}) == 4 * size
     schedule, topology = WORKS[work][1](size), find(FABRICS[fabric][1])
     again = together([(schedule, row.tolist()) for row in places_of(size, layout, 4, draw)], topology)
-    assert [c.n_beta for c in here.found.in_step] == [c.n_beta for c in again.in_step]
+    assert [c.n_beta for c in here.runs.in_step] == [c.n_beta for c in again.in_step]
     # what a link carries: every crossing counted one by one
     carried = [Fraction(0)] * topology.num_links
     for job in again.jobs:
@@ -58,7 +58,7 @@ def factors(here):
     def seconds(cost):
         return cost.seconds(message=PRICE["m"], alpha=PRICE["alpha"], bandwidth=PRICE["bw"])
 
-    pairs = zip(map(seconds, here.found.in_step), (seconds(run.cost) for run in here.found.alone), strict=True)
+    pairs = zip(map(seconds, here.runs.in_step), (seconds(run.cost) for run in here.runs.alone), strict=True)
     return [(company, alone / seconds(here.aligned), company / alone) for company, alone in pairs]
 
 
@@ -96,7 +96,7 @@ def test_the_jobs_explorer_stays_small_and_starts_among_collisions():
 
 
 def test_one_ring_alone_costs_its_closed_form():
-    (only,) = scene("torus", "ring", 8, 1, "rows", 0).found.alone
+    (only,) = scene("torus", "ring", 8, 1, "rows", 0).runs.alone
     assert only.cost == allreduce.ring_cost(8)
 
 

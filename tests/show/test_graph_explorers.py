@@ -17,7 +17,7 @@ from colllib.show.breadth_first_explorer import GRAPHS as RECEPTIONS
 from colllib.show.breadth_first_explorer import Reception, plan_of
 from colllib.show.drawings import Spread, graph, graphs, shard
 from colllib.show.expansion_explorer import FITS, Expanded
-from colllib.show.graph_player import GRAPHS, gathered, ways
+from colllib.show.graph_player import GRAPHS, gathered, link_loads
 from colllib.topology.cuts import distances
 from colllib.topology.expression import find
 
@@ -45,7 +45,7 @@ def test_a_shard_reaches_each_rank_of_a_graph_after_as_many_steps_as_hops(name):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_busiest_links_of_the_player_add_up_to_the_executed_cost(name):
     here = gathered(name)
-    most = [max(ways(here, t).values()) for t in range(1, here.schedule.num_steps + 1)]
+    most = [max(link_loads(here, t).values()) for t in range(1, here.schedule.num_steps + 1)]
     assert sum(most) / here.topology.ranks == here.cost.n_beta
 
 
@@ -56,7 +56,7 @@ def test_the_links_of_all_shards_together_are_the_links_of_a_step():
         for owner in range(16):
             for link, share in Spread(here.schedule, owner).carried[t - 1].items():
                 total[link] = total.get(link, 0) + share
-        assert total == ways(here, t)
+        assert total == link_loads(here, t)
 
 
 @pytest.mark.parametrize("name", RECEPTIONS)
