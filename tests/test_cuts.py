@@ -32,7 +32,7 @@ from colllib.topology.cuts import (
     floor_by_hops,
     lattice_bisection,
     links_per_rank,
-    swept,
+    sweep_bisection,
     wires,
 )
 from colllib.topology.expression import find
@@ -76,7 +76,7 @@ def test_the_search_for_large_topologies_never_contradicts_the_trial_of_all_halv
 
 @pytest.mark.parametrize("topology", SMALL, ids=lambda t: t.name)
 def test_a_sweep_finds_the_narrowest_of_all_halves(topology):
-    assert swept(topology) == narrowest(topology)
+    assert sweep_bisection(topology) == narrowest(topology)
 
 
 @st.composite
@@ -93,7 +93,7 @@ def wirings(draw):
 @settings(max_examples=60, deadline=None)
 def test_all_ways_to_the_bisection_agree_on_any_wiring(topology):
     least = narrowest(topology)
-    assert swept(topology) == least
+    assert sweep_bisection(topology) == least
     found = bisection(topology)
     assert (found.bandwidth, found.exact) == (least, True)
     assert min(cut_bandwidth(topology, side) for side in (found.half, _others(topology, found.half))) == least
@@ -118,13 +118,13 @@ def test_links_wires_and_hops_of_any_lattice_are_the_closed_forms(dims, wraps):
 
 @pytest.mark.parametrize("dims", [(5, 5), (7, 5), (7, 7), (6, 5), (9, 4), (9, 7), (21,), (5, 5, 1)])
 def test_the_theorem_agrees_with_a_sweep_where_there_are_too_many_halves_to_try(dims):
-    assert swept(torus(dims)) == lattice_bisection(Lattice(dims))
-    assert swept(mesh(dims)) == lattice_bisection(Lattice(dims, wraps=False))
+    assert sweep_bisection(torus(dims)) == lattice_bisection(Lattice(dims))
+    assert sweep_bisection(mesh(dims)) == lattice_bisection(Lattice(dims, wraps=False))
 
 
 def test_a_sweep_gives_up_where_its_table_would_be_too_large():
-    assert swept(torus((8, 8, 8))) is None
-    assert swept(star(8)) is None
+    assert sweep_bisection(torus((8, 8, 8))) is None
+    assert sweep_bisection(star(8)) is None
 
 
 @given(st.lists(st.integers(3, 6), min_size=1, max_size=3).filter(lambda d: 3 < Lattice(tuple(d)).ranks <= 20))
