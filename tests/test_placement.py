@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from colllib.algorithms import find, of
 from colllib.cli import cli
 from colllib.execution import execute
-from colllib.placement import at_places, in_groups, order_of, sought
+from colllib.placement import at_places, in_groups, local_search, order_of
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import placed
 from colllib.topology import boxes, from_links, star, torus
@@ -70,17 +70,17 @@ def test_a_strided_ring_crosses_the_cards_in_every_hop():
 def test_the_search_finds_an_order_that_changes_each_box_once():
     net = boxes((3, 3), cards=1)
     ring, strided = find("all-reduce", "ring").build(9), order_of(net, "strided")
-    order = sought(placed(ring, strided.tolist()), net, seed=3, tries=300, **FREE)[strided]
+    order = local_search(placed(ring, strided.tolist()), net, seed=3, tries=300, **FREE)[strided]
     assert crossings(order, 3) == 3
     found, far = (execute(placed(ring, list(at)), net).cost.seconds(**FREE) for at in (order, strided))
     assert found == execute(ring, net).cost.seconds(**FREE) < far
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_order_that_is_sought_is_slower_than_rank_order(seed):
+def test_no_order_that_is_local_search_is_slower_than_rank_order(seed):
     net = boxes((3, 4))
     phases = find("all-reduce", "hierarchical").build(net)
-    order = sought(phases, net, seed=seed, tries=10, **FREE)
+    order = local_search(phases, net, seed=seed, tries=10, **FREE)
     found, near, far = (
         execute(placed(phases, at.tolist()), net).cost.seconds(**FREE)
         for at in (order, order_of(net, "contiguous"), order_of(net, "random", seed))
@@ -92,7 +92,7 @@ def test_no_order_that_is_sought_is_slower_than_rank_order(seed):
 def test_of_two_ranks_the_root_gets_the_wider_way_out(seed):
     net = from_links("lopsided", 2, [(0, 1), (1, 0)], bandwidth=[1, 2])
     price = {"message": 1e9, "alpha": 0, "bandwidth": 1e9}
-    assert sought(find("broadcast", "chain").build(2), net, seed=seed, tries=20, **price)[0] == 1
+    assert local_search(find("broadcast", "chain").build(2), net, seed=seed, tries=20, **price)[0] == 1
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.booleans(), st.sampled_from(SIX))
