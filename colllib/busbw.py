@@ -45,12 +45,12 @@ class Measured:
 
 
 def _measured() -> dict[str, Measured]:
-    found: dict[str, Measured] = {}
+    machines: dict[str, Measured] = {}
     text = (resources.files(__package__) / "busbw.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(text.splitlines()):
-        link, chosen, ringed = (1e9 * float(row[f"{name}_GBps"]) for name in ("link", "chosen", "without_switch"))
-        found.setdefault(row["machine"], Measured(link)).busbw[int(row["ranks"])] = chosen, ringed
-    return found
+        link, chosen, ring = (1e9 * float(row[f"{name}_GBps"]) for name in ("link", "chosen", "without_switch"))
+        machines.setdefault(row["machine"], Measured(link)).busbw[int(row["ranks"])] = chosen, ring
+    return machines
 
 
 #: By machine. At 4 ranks NCCL chose the ring both times, on B200 also at 5.

@@ -34,7 +34,7 @@ from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.commands import COMMANDS as MEASURED
 from colllib.optimality import PASSES, at_node
-from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
+from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, machines, star
@@ -54,7 +54,7 @@ RANK_OF_PROCESS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")  # what the 
 
 
 @dataclass(frozen=True)
-class Asked:
+class Choice:
     """Which algorithm a command line names, with the options that it chooses, and its segments, None for the best."""
 
     algorithm: algorithms.Algorithm
@@ -74,7 +74,7 @@ class Asked:
 
 
 def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command about one algorithm of a primitive, as an `Asked`."""
+    """A command about one algorithm of a primitive, as a `Choice`."""
 
     @click.argument("primitive")
     @click.argument("algorithm")
@@ -86,11 +86,11 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--root", help="where the algorithm has one (default: 0)")
     @click.option("--with", "options", multiple=True, metavar="NAME=VALUE", help="another option of it, such as cap=2")
     @wraps(command)
-    def scheduled(*, primitive: str, algorithm: str, segments: str, options: tuple[str, ...], **given: Any) -> Any:
-        own = {name: given.pop(name) for name in ("tiers", "order", "root")}
-        options += tuple(f"{name}={value}" for name, value in own.items() if value is not None)
+    def scheduled(*, primitive: str, algorithm: str, segments: str, options: tuple[str, ...], **others: Any) -> Any:
+        named = {name: others.pop(name) for name in ("tiers", "order", "root")}
+        options += tuple(f"{name}={value}" for name, value in named.items() if value is not None)
         chosen = _configured(algorithms.find(primitive, algorithm), options)
-        return command(asked=Asked(chosen, options, _pieces(chosen, segments)), **given)
+        return command(choice=Choice(chosen, options, _segments(chosen, segments)), **others)
 
     return scheduled
 
@@ -113,7 +113,7 @@ def _option(kind: str, name: str, value: str) -> int | str | bool:
     return value == "true" if kind == "bool" else value
 
 
-def _pieces(chosen: algorithms.Algorithm, text: str) -> int | None:
+def _segments(chosen: algorithms.Algorithm, text: str) -> int | None:
     if text == "best":
         return None if chosen.segmented else 1
     count = units.whole("segments", text, "4, or best")
@@ -124,8 +124,8 @@ def _pieces(chosen: algorithms.Algorithm, text: str) -> int | None:
     return count
 
 
-def _on(**how: Any) -> Any:
-    return click.option("--on", **{"help": "topology, such as boxes:64x8; colllib list has all"} | how)
+def _on(**attributes: Any) -> Any:
+    return click.option("--on", **{"help": "topology, such as boxes:64x8; colllib list has all"} | attributes)
 
 
 @click.group(
@@ -231,29 +231,28 @@ def _known() -> dict[str, Any]:
 @click.option("--placement", "place", default="contiguous", help="contiguous, strided, random[,SEED] or search[,SEED]")
 @click.option("--groups", "grouped", help="groups with a message M each: inside:8 or across:8 (default: none)")
 @answered
-def run_command(asked: Asked, on: str, network: Network, clock: str, place: str, grouped: str | None) -> Answer:
+def run_command(choice: Choice, on: str, network: Network, clock: str, place: str, grouped: str | None) -> Answer:
     """Execute one algorithm, prove its end state, count its cost."""
     if clock not in _CLOCKS:
         raise ValueError(f"clock {units.shortened(clock)!r}: must be lockstep or event")
-    chosen, topology = asked.algorithm, network.told(find_topology(on))
+    chosen, topology = choice.algorithm, network.with_speeds(find_topology(on))
     price = network.on(topology)
     if grouped is not None:
         chosen = in_groups(chosen, *read_groups(grouped))
     kind, seed = read_placement(place)
     if kind == "search":
-        chosen = at_places(
-            chosen, sought(Entry(chosen, topology).schedule(asked.segments or 1), topology, seed=seed, **price)
-        )
+        schedule = Entry(chosen, topology).schedule(choice.segments or 1)
+        chosen = at_places(chosen, local_search(schedule, topology, seed=seed, **price))
     elif kind != "contiguous":
         chosen = at_places(chosen, order_of(topology, kind, seed))
-    rung = run_algorithm(chosen, topology, segments=asked.segments, **price)
+    rung = run_algorithm(chosen, topology, segments=choice.segments, **price)
     result = _described(rung, price)
-    result |= {"options": list(asked.options), "clock": clock, "placement": place}
+    result |= {"options": list(choice.options), "clock": clock, "placement": place}
     if clock == "event":
         check_seconds(f"{rung.entry} on the event clock", EVENT * result["messages"])
         result |= _times(rung, event_clock(rung.execution.schedule, topology, **price).seconds)
     if grouped is not None:
-        result |= {"groups": grouped} | _of_a_group(asked.algorithm, read_groups(grouped)[0], result)
+        result |= {"groups": grouped} | _of_a_group(choice.algorithm, read_groups(grouped)[0], result)
     yield result
     yield _sentences(result)
 
@@ -330,8 +329,9 @@ def _at_node(rung: Rung) -> dict[str, Any]:
 
 def _kind(kind: Kind, cost: TieredCost, alpha: Sequence[float]) -> dict[str, Any]:
     """A kind of step, with the hops of the one route that is longest at these latencies."""
-    long = [float(hops) * alpha[tier.level] for hops, tier in zip(kind.hops, cost.tiers, strict=True)]
-    hops = [hops if place == long.index(max(long)) else 0 for place, hops in enumerate(kind.hops)]
+    latencies = [float(hops) * alpha[tier.level] for hops, tier in zip(kind.hops, cost.tiers, strict=True)]
+    longest = latencies.index(max(latencies))
+    hops = [hops if place == longest else 0 for place, hops in enumerate(kind.hops)]
     return {"steps": kind.steps, "hops": list(map(_exact, hops)), "loads": list(map(str, kind.loads))}
 
 
@@ -365,13 +365,12 @@ def _sentences(result: dict[str, Any]) -> str:
         lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']} ({result['how']})")
     if "n_beta_node" in result:
         lines += _sentences_at_node(result)
-    at = (
-        ""
-        if "kinds" in result
-        else ", " + speeds(*([tier[key] for tier in result["tiers"]] for key in ("alpha", "bandwidth")))
-    )
+    priced_at = f"M = {units.message(result['message_bytes'])}"
+    if "kinds" not in result:
+        alphas, bandwidths = ([tier[key] for tier in result["tiers"]] for key in ("alpha", "bandwidth"))
+        priced_at += f", {speeds(alphas, bandwidths)}"
     lines += [
-        f"  priced at   M = {units.message(result['message_bytes'])}{at}",
+        f"  priced at   {priced_at}",
         f"  per rank    sent at most {result['sent_max']} M, received at most {result['received_max']} M",
         f"  per link    at most {result['link_load_max']} M",
     ]
@@ -417,7 +416,7 @@ def _tables_of_tiers(result: dict[str, Any]) -> list[str]:
 @_scheduled
 @_on(default="star:4")
 @answered
-def trace_command(asked: Asked, on: str) -> Answer:
+def trace_command(choice: Choice, on: str) -> Answer:
     """The state of every rank after every step.
 
     Which ranks' contributions are in which block.
@@ -425,16 +424,16 @@ def trace_command(asked: Asked, on: str) -> Answer:
     topology = find_topology(on)
     if topology.ranks > MOST_TRACED:
         raise ValueError(f"a trace of {topology.ranks} ranks is unreadable: take at most {MOST_TRACED}")
-    schedule = asked.schedule(topology, "a trace has no message size")
+    schedule = choice.schedule(topology, "a trace has no message size")
     cells = (schedule.num_steps + 1) * topology.ranks * len(schedule.blocks)
     check_size("a trace of every step, rank and block", cells, MOST_CELLS, "cells")
     states, blocks = _states(schedule), range(len(schedule.blocks))
-    yield asked.names | {"ranks": topology.ranks, "states": states}
+    yield choice.names | {"ranks": topology.ranks, "states": states}
     for state in states:
         yield "before" if state["step"] == 0 else f"after step {state['step']}"
         rows = [
-            (f"rank {rank}", *("+".join(map(str, held.get(str(block), ()))) or "-" for block in blocks))
-            for rank, held in enumerate(state["ranks"])
+            (f"rank {rank}", *("+".join(map(str, contributions.get(str(block), ()))) or "-" for block in blocks))
+            for rank, contributions in enumerate(state["ranks"])
         ]
         yield table(["", *(f"block {block}" for block in blocks)], rows) + "\n"
 
@@ -447,8 +446,8 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
         for (node, block), value in sorted(state.items()):
             if node < schedule.ranks:  # a switch holds for others
                 ranks[node][str(block)] = sorted(value.elements())
-        sent = [] if t == 0 else zip(*(column.tolist() for column in schedule.step(t - 1)), strict=True)
-        messages = [dict(zip(Step._fields, one, strict=True)) for one in sent]
+        rows = [] if t == 0 else zip(*(column.tolist() for column in schedule.step(t - 1)), strict=True)
+        messages = [dict(zip(Step._fields, row, strict=True)) for row in rows]
         states.append({"step": t, "messages": messages, "ranks": ranks})
     return states
 
@@ -510,7 +509,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
 @click.option("--dtype", type=click.Choice(SUMMED_EXACTLY), default="float64", help="type of an element")
 @click.option("--seed", type=whole(), default="0", help="of the random inputs")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
-def mpi_run_command(asked: Asked, on: str | None, elements: int | None, dtype: str, seed: int, as_json: bool) -> int:
+def mpi_run_command(choice: Choice, on: str | None, elements: int | None, dtype: str, seed: int, as_json: bool) -> int:
     """Run an algorithm over real MPI, and compare with MPI's own.
 
     One process a rank, on random inputs: the buffers must be equal in every bit.
@@ -518,17 +517,17 @@ def mpi_run_command(asked: Asked, on: str | None, elements: int | None, dtype: s
     """
     from colllib import mpi
 
-    given = None if on is None else find_topology(on)
+    named = None if on is None else find_topology(on)
     world = mpi.world()
     try:
-        topology = given or asked.algorithm.at_home(world.Get_size())
+        topology = named or choice.algorithm.at_home(world.Get_size())
         if topology.ranks != world.Get_size():
             raise ValueError(
                 f"{topology.name} has {topology.ranks} ranks: start as many processes, not {world.Get_size()}"
             )
-        schedule = asked.schedule(topology, "a run over MPI has no price")
-        check_seconds(str(Entry(asked.algorithm, topology)), EVENT * schedule.num_messages)
-        witness = mpi.witness(asked.algorithm.primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
+        schedule = choice.schedule(topology, "a run over MPI has no price")
+        check_seconds(str(Entry(choice.algorithm, topology)), EVENT * schedule.num_messages)
+        witness = mpi.witness(choice.algorithm.primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:
         raise  # every process has the same one
     except Exception:
@@ -536,10 +535,10 @@ def mpi_run_command(asked: Asked, on: str | None, elements: int | None, dtype: s
         world.Abort(3)  # else the others would wait for this one
     if world.Get_rank() != 0:
         return 0
-    result = asked.names | {
+    result = choice.names | {
         "topology": topology.name,
-        "segments": asked.segments,
-        "options": list(asked.options),
+        "segments": choice.segments,
+        "options": list(choice.options),
         "ranks": witness.ranks,
         "elements": witness.elements,
         "dtype": witness.dtype,
@@ -572,7 +571,7 @@ def _beside_mpi(result: dict[str, Any]) -> str:
 @click.option("--format", "form", default="msccl", help="msccl, an XML file, or simgrid, a time-independent trace")
 @click.option("--to", "folder", help="of simgrid: where to write trace, platform and hosts (default: trace printed)")
 @priced
-def export_command(asked: Asked, on: str, form: str, folder: str | None, network: Network) -> None:
+def export_command(choice: Choice, on: str, form: str, folder: str | None, network: Network) -> None:
     """Write a schedule as MSCCL's XML, or as a trace for SimGrid.
 
     The XML is run on buffers of its own first. A trace takes M, a platform also alpha and BW; with --to the command
@@ -582,14 +581,14 @@ def export_command(asked: Asked, on: str, form: str, folder: str | None, network
         raise ValueError(f"format {units.shortened(form)!r}: must be msccl or simgrid")
     if folder is not None and form != "simgrid":
         raise ValueError("an MSCCL file is printed: leave --to out")
-    topology = network.told(find_topology(on))
+    topology = network.with_speeds(find_topology(on))
     if network.alpha is not None:
         network.on(topology)  # which refuses a wrong number of values, also where no platform is written
     check_size("a file for every rank", topology.ranks, msccl.MOST_GPUS, "ranks")
-    schedule = asked.schedule(topology, "a file is of one schedule")
+    schedule = choice.schedule(topology, "a file is of one schedule")
     check_size("a file of every message", schedule.num_messages, MOST_EXPORTED, "messages")
     if form == "msccl":
-        text = msccl.export(schedule, asked.algorithm.primitive, f"{asked.algorithm.name} on {topology.name}")
+        text = msccl.export(schedule, choice.algorithm.primitive, f"{choice.algorithm.name} on {topology.name}")
         msccl.run(text)
         return click.echo(text)
     if folder is None:

@@ -76,18 +76,18 @@ class Network:
         levels = topology.levels
         price: dict[str, Any] = {"message": self.message}
         usual = topology.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
-        for name, given, default in (("alpha", self.alpha, usual[0]), ("bandwidth", self.bandwidth, usual[1])):
-            values = default if given is None else tuple(given)  # type: ignore[arg-type]
+        for name, option, default in (("alpha", self.alpha, usual[0]), ("bandwidth", self.bandwidth, usual[1])):
+            values = default if option is None else tuple(option)  # type: ignore[arg-type]
             if len(values) != levels:
                 names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
                 needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
                 example = f": say --{name} {','.join(_EXAMPLES[name][min(level, 1)] for level in range(levels))}"
-                what = f"not {len(values)}" if given is not None else "and has none of its own"
+                what = f"not {len(values)}" if option is not None else "and has none of its own"
                 raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}{example}")
             price[name] = values
         return price
 
-    def told(self, topology: Topology) -> Topology:
+    def with_speeds(self, topology: Topology) -> Topology:
         """The topology with the bandwidths that are given, for which a forest is packed; without any as it is."""
         if self.bandwidth is None:
             return topology
@@ -108,8 +108,8 @@ def priced(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--alpha", type=quantities("time"), help=f"latency, such as 1us {_BY_LEVEL.format('0.5us')}")
     @bandwidth_option
     @wraps(command)
-    def with_network(*, message: float, alpha: Price | None, bandwidth: Price | None, **given: Any) -> Any:
-        return command(network=Network(message, alpha, bandwidth), **given)
+    def with_network(*, message: float, alpha: Price | None, bandwidth: Price | None, **others: Any) -> Any:
+        return command(network=Network(message, alpha, bandwidth), **others)
 
     return with_network
 
@@ -127,8 +127,8 @@ def answered(command: Callable[..., Answer]) -> Callable[..., None]:
 
     @click.option("--json", "as_json", is_flag=True, help="print JSON")
     @wraps(command)
-    def printed(*, as_json: bool, **given: Any) -> None:
-        answer = command(**given)
+    def printed(*, as_json: bool, **arguments: Any) -> None:
+        answer = command(**arguments)
         result = next(answer)
         for text in [json_text(result)] if as_json else answer:
             click.echo(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -88,19 +89,19 @@ class Together:
         Raises:
             ValueError: if two jobs send between the same two ranks in the same step: these travel as one message.
         """
-        line = event_clock(self.joint.schedule, self.topology, message=message, alpha=alpha, bandwidth=bandwidth)
+        timeline = event_clock(self.joint.schedule, self.topology, message=message, alpha=alpha, bandwidth=bandwidth)
         owner: dict[tuple[int, int, int], int] = {}
         for t, step in enumerate(self.joint.schedule.steps):
             jobs = self.job_of(step.block).tolist()
             for job, src, dst in zip(jobs, step.src.tolist(), step.dst.tolist(), strict=True):
                 if owner.setdefault((t, src, dst), job) != job:
                     raise ValueError(f"step {t}: two jobs send from {src} to {dst}, so the event clock bundles them")
-        done = [0.0] * len(self.jobs)
-        sent = zip(line.step.tolist(), line.src.tolist(), line.dst.tolist(), line.arrival.tolist(), strict=True)
-        for t, src, dst, arrival in sent:
+        completion = [0.0] * len(self.jobs)
+        columns = (timeline.step, timeline.src, timeline.dst, timeline.arrival)
+        for t, src, dst, arrival in zip(*(column.tolist() for column in columns), strict=True):
             job = owner[t, src, dst]
-            done[job] = max(done[job], arrival)
-        return tuple(done)
+            completion[job] = max(completion[job], arrival)
+        return tuple(completion)
 
     def slowdowns(
         self, *, message: float, alpha: float, bandwidth: float, clock: str = "lockstep"
@@ -146,8 +147,8 @@ def together(jobs: Sequence[Job], topology: Topology) -> Together:
     >>> both.alone[0].cost, both.in_step[0], int(both.users.max())
     (Cost(n_alpha=8, n_beta=4/3), Cost(n_alpha=8, n_beta=8/3), 2)
     """
-    own = tuple(placed(schedule, list(ranks), topology.ranks) for schedule, ranks in jobs)
-    return Together(topology, own, execute(side_by_side(*own), topology))
+    schedules = tuple(placed(schedule, list(ranks), topology.ranks) for schedule, ranks in jobs)
+    return Together(topology, schedules, execute(side_by_side(*schedules), topology))
 
 
 # -- where groups lie ----------------------------------------------------------------------------
@@ -224,20 +225,22 @@ def rounds(schedule: Schedule) -> list[tuple[Pattern, int]]:
     >>> [count for _, count in rounds(allreduce.ring(8))]
     [14]
     """
-    found: dict[tuple[bytes, bytes, bytes], tuple[Pattern, int]] = {}
+    patterns: dict[tuple[bytes, bytes, bytes], Pattern] = {}
+    counts = Counter[tuple[bytes, bytes, bytes]]()
     for src, dst, share in map(schedule.carried, range(schedule.num_steps)):
         if len(src):
             key = (src.tobytes(), dst.tobytes(), share.numerators.tobytes())
-            pattern, count = found.get(key, ((src, dst, share.numerators, share.denominator), 0))
-            found[key] = (pattern, count + 1)
-    return list(found.values())
+            patterns.setdefault(key, (src, dst, share.numerators, share.denominator))
+            counts[key] += 1
+    return [(pattern, counts[key]) for key, pattern in patterns.items()]
 
 
 def _cost(patterns: Sequence[tuple[Pattern, int]], places: IntArray, topology: Topology) -> Cost:
-    ledger = Ledger(topology, len(patterns), patterns[0][0][3] if patterns else 1)
+    denominator = patterns[0][0][3] if patterns else 1
+    ledger = Ledger(topology, len(patterns), denominator)
     for t, ((src, dst, size, _), _) in enumerate(patterns):
         ledger.record(t, places[:, src].ravel(), places[:, dst].ravel(), np.tile(size, len(places)))
-    return ledger.cost(np.array([times for _, times in patterns], dtype=np.intp))
+    return ledger.cost(np.array([count for _, count in patterns], dtype=np.intp))
 
 
 @dataclass(frozen=True)

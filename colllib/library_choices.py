@@ -105,13 +105,13 @@ class Rule:
 
 
 def _tables() -> dict[str, dict[str, list[Rule]]]:
-    found: dict[str, dict[str, list[Rule]]] = {}
+    tables: dict[str, dict[str, list[Rule]]] = {}
     text = (resources.files(__package__) / "library_choices.csv").read_text(encoding="utf-8")
     _, *rows = csv.reader(text.splitlines())
     for library, primitive, compared, ranks, power, limit, inclusive, few, takes in rows:
         rule = Rule(compared, float(ranks or inf), bool(power), float(limit or inf), bool(inclusive), bool(few), takes)
-        found.setdefault(library, {}).setdefault(primitive, []).append(rule)
-    return found
+        tables.setdefault(library, {}).setdefault(primitive, []).append(rule)
+    return tables
 
 
 #: The tables of MPICH and Open MPI, by primitive.

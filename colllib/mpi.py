@@ -94,8 +94,8 @@ def counts(blocks: Blocks, elements: int) -> IntArray:
     unit = fitting(blocks)
     if elements < 1 or elements % unit:
         above = unit * max(1, -(-elements // unit))
-        right = f"{above - unit} or {above}" if above > unit else f"{above}"
-        raise ValueError(f"{elements} elements: the blocks need a multiple of {unit}, such as {right}")
+        fitting_lengths = f"{above - unit} or {above}" if above > unit else f"{above}"
+        raise ValueError(f"{elements} elements: the blocks need a multiple of {unit}, such as {fitting_lengths}")
     share = blocks.share
     # each product is divisible; Python's integers do not overflow on the way
     return np.array([n * elements // share.denominator for n in share.numerators.tolist()], dtype=np.intp)
@@ -122,10 +122,10 @@ def outputs(blocks: Blocks, rank: int) -> IntArray:
 
 
 def _in_order(blocks: Blocks, side: IntArray, rank: int) -> IntArray:
-    its = [who for who in np.unique(side) if rank in blocks.holders(int(who))]
+    with_rank = [group for group in np.unique(side) if rank in blocks.holders(int(group))]
     # groups of ranks count as equal: only single ranks sort
     order = np.lexsort((np.minimum(blocks.target, blocks.ranks), np.minimum(blocks.source, blocks.ranks)))
-    return order[np.isin(side[order], its)]
+    return order[np.isin(side[order], with_rank)]
 
 
 def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) -> Array:
@@ -152,25 +152,26 @@ def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) 
         ScheduleError: on every process, if the schedule sends what the sender does not hold, or
             leaves a target with nothing. Wrong values are not noticed here: that is for `witness`.
     """
-    if schedule.ranks != communicator.Get_size():
-        size = communicator.Get_size()
+    size = communicator.Get_size()
+    if schedule.ranks != size:
         raise ValueError(f"a schedule for {schedule.ranks} ranks and {size} processes: start one for each rank")
     _check(schedule)
     rank = communicator.Get_rank()
     _agree(communicator, _misfit(schedule.blocks, rank, buffer, elements), (buffer.dtype.str, elements))
-    count, given = counts(schedule.blocks, elements), inputs(schedule.blocks, rank)
-    held = dict(zip(given.tolist(), np.split(buffer.copy(), np.cumsum(count[given])[:-1]), strict=False))
+    count = counts(schedule.blocks, elements)
+    own = inputs(schedule.blocks, rank)
+    contents = dict(zip(own.tolist(), _split(buffer.copy(), count[own]), strict=True))
     private = communicator.Dup()  # the caller's own messages cannot be mistaken for these
     try:
         for step in schedule.steps:
-            _take_step(step, rank, held, count, buffer.dtype, private)
+            _take_step(step, rank, contents, count, buffer.dtype, private)
     finally:
         private.Free()
-    return _joined([held[block] for block in outputs(schedule.blocks, rank).tolist()], buffer.dtype)
+    return _joined([contents[block] for block in outputs(schedule.blocks, rank).tolist()], buffer.dtype)
 
 
 def _take_step(
-    step: Step, rank: int, held: dict[int, Array], count: IntArray, dtype: np.dtype[Any], communicator: Any
+    step: Step, rank: int, contents: dict[int, Array], count: IntArray, dtype: np.dtype[Any], communicator: Any
 ) -> None:
     """One rank's part of one step: everything leaves before anything that arrives is applied."""
     to_me, from_me = step.dst == rank, step.src == rank
@@ -179,16 +180,21 @@ def _take_step(
     arrived = {src: np.empty(int(count[step.block[which]].sum()), dtype) for src, which in coming.items()}
     requests = [communicator.Irecv(bundle.view(np.uint8), source=src) for src, bundle in arrived.items()]
     for dst, which in leaving.items():
-        bundle = _joined([held[block] for block in step.block[which].tolist()], dtype)
+        bundle = _joined([contents[block] for block in step.block[which].tolist()], dtype)
         requests.append(communicator.Isend(bundle.view(np.uint8), dest=dst))
     for request in requests:
         request.Wait()
     parts: dict[int, Array] = {}  # by the message's place in the step, so that the order of addition is the schedule's
     for src, which in coming.items():
-        parts.update(zip(which.tolist(), np.split(arrived[src], np.cumsum(count[step.block[which]])[:-1]), strict=True))
+        parts.update(zip(which.tolist(), _split(arrived[src], count[step.block[which]]), strict=True))
     for i in sorted(parts):
         block = int(step.block[i])
-        held[block] = held[block] + parts[i] if step.add[i] and block in held else parts[i]
+        contents[block] = contents[block] + parts[i] if step.add[i] and block in contents else parts[i]
+
+
+def _split(buffer: Array, lengths: IntArray) -> list[Array]:
+    """The blocks that stand end to end in a buffer."""
+    return np.split(buffer, np.cumsum(lengths))[:-1]
 
 
 def _joined(parts: list[Array], dtype: np.dtype[Any]) -> Array:
@@ -209,8 +215,8 @@ def _check(schedule: Schedule) -> None:
             check_step(schedule, None, t, step)
             cells.advance(t, step)
     for rank in range(schedule.ranks):
-        wanted = outputs(blocks, rank)
-        never = wanted[cells.cells[cells.cell(rank, wanted)] == NOTHING]
+        needed = outputs(blocks, rank)
+        never = needed[cells.cells[cells.cell(rank, needed)] == NOTHING]
         if len(never):
             refuse_never(rank, int(never[0]))
 
@@ -218,25 +224,26 @@ def _check(schedule: Schedule) -> None:
 def _misfit(blocks: Blocks, rank: int, buffer: Array, elements: int) -> str | None:
     """What is wrong with what one rank gives, if anything."""
     try:
-        wanted = int(counts(blocks, elements)[inputs(blocks, rank)].sum())
+        length = int(counts(blocks, elements)[inputs(blocks, rank)].sum())
     except ValueError as error:
         return str(error)
     if buffer.dtype.hasobject:
         return f"a buffer of {buffer.dtype} holds Python objects, which cannot be sent as they are"
-    if buffer.shape != (wanted,):
-        return f"a buffer of shape {buffer.shape}: the schedule needs ({wanted},)"
+    if buffer.shape != (length,):
+        return f"a buffer of shape {buffer.shape}: the schedule needs ({length},)"
     return None
 
 
 def _agree(communicator: Any, problem: str | None, kind: tuple[str, int]) -> None:
     """All processes go on, or all refuse: one that refused alone would leave the others waiting."""
-    said = communicator.allgather((problem, kind))
-    for rank, (complaint, (dtype, elements)) in enumerate(said):
+    everyone = communicator.allgather((problem, kind))
+    _, (dtype_at_0, elements_at_0) = everyone[0]
+    for rank, (complaint, (dtype, elements)) in enumerate(everyone):
         if complaint is not None:
             raise ValueError(f"rank {rank}: {complaint}")
-        if (dtype, elements) != said[0][1]:
+        if (dtype, elements) != (dtype_at_0, elements_at_0):
             raise ValueError(
-                f"rank {rank} has {elements} elements of {dtype} and rank 0 {said[0][1][1]} of {said[0][1][0]}: "
+                f"rank {rank} has {elements} elements of {dtype} and rank 0 {elements_at_0} of {dtype_at_0}: "
                 "all ranks must agree"
             )
 
@@ -323,8 +330,8 @@ def launch(ranks: int, *words: str) -> str:
     settings |= {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}  # the same in Open MPI 5
     settings |= dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
     command = [path, "-n", str(ranks), sys.executable, "-m", "colllib", *words]
-    done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=120)
-    return done.stdout if done.returncode == 0 else ""
+    job = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=120)
+    return job.stdout if job.returncode == 0 else ""
 
 
 def bench(
@@ -362,8 +369,8 @@ def bench(
     begin = perf_counter()
     for _ in range(repeats):
         once()
-    took = (perf_counter() - begin) / repeats
-    return max(communicator.allgather(took)), sum(communicator.allgather(differs))
+    seconds = (perf_counter() - begin) / repeats
+    return max(communicator.allgather(seconds)), sum(communicator.allgather(differs))
 
 
 def numbers(length: int, rank: int, ranks: int, dtype: str = "float64", seed: int = 0) -> Array:
@@ -392,12 +399,12 @@ def collective(primitive: str, blocks: Blocks, buffer: Array, communicator: Any,
     Args as for `run`; no schedule takes part, the blocks only say who has how much of what.
     """
     output = np.empty(int(counts(blocks, elements)[outputs(blocks, communicator.Get_rank())].sum()), buffer.dtype)
-    _COLLECTIVES[primitive][1](_Ask(blocks, buffer, output, communicator, elements))
+    _COLLECTIVES[primitive][1](_Call(blocks, buffer, output, communicator, elements))
     return output
 
 
 @dataclass(frozen=True)
-class _Ask:
+class _Call:
     """What MPI is asked to do: from `send` into `receive`."""
 
     blocks: Blocks
@@ -434,53 +441,53 @@ def _even(blocks: Blocks) -> bool:
     return bool((size == size[0]).all())
 
 
-def _broadcast(ask: _Ask) -> None:
-    if ask.rank == ask.source:
-        ask.receive[:] = ask.send
-    ask.communicator.Bcast(ask.receive, root=ask.source)
+def _broadcast(call: _Call) -> None:
+    if call.rank == call.source:
+        call.receive[:] = call.send
+    call.communicator.Bcast(call.receive, root=call.source)
 
 
-def _reduce(ask: _Ask) -> None:
-    ask.communicator.Reduce(ask.send, ask.receive if ask.rank == ask.target else None, root=ask.target)
+def _reduce(call: _Call) -> None:
+    call.communicator.Reduce(call.send, call.receive if call.rank == call.target else None, root=call.target)
 
 
-def _all_reduce(ask: _Ask) -> None:
-    ask.communicator.Allreduce(ask.send, ask.receive)
+def _all_reduce(call: _Call) -> None:
+    call.communicator.Allreduce(call.send, call.receive)
 
 
-def _reduce_scatter(ask: _Ask) -> None:
-    ask.communicator.Reduce_scatter(ask.send, ask.receive, recvcounts=ask.sizes(ask.blocks.target))
+def _reduce_scatter(call: _Call) -> None:
+    call.communicator.Reduce_scatter(call.send, call.receive, recvcounts=call.sizes(call.blocks.target))
 
 
-def _all_gather(ask: _Ask) -> None:
-    if _even(ask.blocks):
-        ask.communicator.Allgather(ask.send, ask.receive)
+def _all_gather(call: _Call) -> None:
+    if _even(call.blocks):
+        call.communicator.Allgather(call.send, call.receive)
     else:
-        ask.communicator.Allgatherv(ask.send, [ask.receive, ask.sizes(ask.blocks.source)])
+        call.communicator.Allgatherv(call.send, [call.receive, call.sizes(call.blocks.source)])
 
 
-def _all_to_all(ask: _Ask) -> None:
-    blocks = ask.blocks
+def _all_to_all(call: _Call) -> None:
+    blocks = call.blocks
     if _even(blocks):
-        ask.communicator.Alltoall(ask.send, ask.receive)
+        call.communicator.Alltoall(call.send, call.receive)
     else:
-        to = ask.sizes(blocks.target, inputs(blocks, ask.rank))
-        origin = ask.sizes(blocks.source, outputs(blocks, ask.rank))
-        ask.communicator.Alltoallv([ask.send, to], [ask.receive, origin])
+        to = call.sizes(blocks.target, inputs(blocks, call.rank))
+        origin = call.sizes(blocks.source, outputs(blocks, call.rank))
+        call.communicator.Alltoallv([call.send, to], [call.receive, origin])
 
 
-def _point_to_point(ask: _Ask) -> None:
-    sending, receiving = ask.rank == ask.source, ask.rank == ask.target
+def _point_to_point(call: _Call) -> None:
+    sending, receiving = call.rank == call.source, call.rank == call.target
     if sending and receiving:
-        ask.receive[:] = ask.send
+        call.receive[:] = call.send
     elif sending:
-        ask.communicator.Send(ask.send, dest=ask.target)
+        call.communicator.Send(call.send, dest=call.target)
     elif receiving:
-        ask.communicator.Recv(ask.receive, source=ask.source)
+        call.communicator.Recv(call.receive, source=call.source)
 
 
 _VECTOR = ("all-gather", "all-to-all")
-_COLLECTIVES: dict[str, tuple[str, Callable[[_Ask], None]]] = {
+_COLLECTIVES: dict[str, tuple[str, Callable[[_Call], None]]] = {
     "broadcast": ("MPI_Bcast", _broadcast),
     "reduce": ("MPI_Reduce", _reduce),
     "all-reduce": ("MPI_Allreduce", _all_reduce),

@@ -49,12 +49,12 @@ class _Step:
 
 @dataclass
 class _Gpu:
-    """Thread blocks of a GPU by (direction, peer), and who last touched each chunk."""
+    """Thread blocks of a GPU by (direction, peer), and for each chunk the thread blocks and steps that used it last."""
 
     blocks: dict[tuple[str, int], int] = field(default_factory=dict)
     steps: list[list[_Step]] = field(default_factory=list)
     written: dict[int, tuple[int, int]] = field(default_factory=dict)
-    read: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    read: dict[int, list[tuple[int, int]]] = field(default_factory=dict)  # since it was written
 
     def add(self, direction: str, peer: int, kind: str, first: int, count: int) -> None:
         """A step behind everything that it must not overtake."""
@@ -62,23 +62,24 @@ class _Gpu:
         if block == len(self.steps):
             self.steps.append([])
         chunks = range(first, first + count)
-        before = {self.written[chunk] for chunk in chunks if chunk in self.written}
+        dependencies = {self.written[chunk] for chunk in chunks if chunk in self.written}
         if kind != "s":
-            before |= {mark for chunk in chunks for mark in self.read.get(chunk, ())}
+            dependencies |= {reader for chunk in chunks for reader in self.read.get(chunk, ())}
         latest: dict[int, int] = {}
-        for other, place in before:
+        for other, place in dependencies:
             if other != block:  # the own thread block keeps its order anyway
                 latest[other] = max(place, latest.get(other, 0))
         waits = sorted(latest.items())
-        for mark in waits[:-1]:
-            self._append(block, _Step("nop", 0, 0), mark)
+        for dependency in waits[:-1]:
+            self._append(block, _Step("nop", 0, 0), dependency)
         self._append(block, _Step(kind, first, count), waits[-1] if waits else None)
-        here = (block, len(self.steps[block]) - 1)
+        added = (block, len(self.steps[block]) - 1)
         for chunk in chunks:
             if kind == "s":
-                self.read.setdefault(chunk, []).append(here)
+                self.read.setdefault(chunk, []).append(added)
             else:
-                self.written[chunk], self.read[chunk] = here, []
+                self.written[chunk] = added
+                self.read[chunk] = []
 
     def _append(self, block: int, step: _Step, wait: tuple[int, int] | None) -> None:
         if wait is not None:
@@ -101,8 +102,8 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
             block, 32 GPUs to send to, 32 to receive from, 71 chunks a step, 4095 XML elements that a GPU keeps.
 
     >>> from colllib import algorithms
-    >>> made = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
-    >>> run(made, seed=1)
+    >>> text = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
+    >>> run(text, seed=1)
     ('allreduce', 4)
     """
     if primitive not in COLLECTIVES:
@@ -110,16 +111,16 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
     if schedule.switches:
         raise ValueError("a schedule in which switches take part: MSCCL runs on GPUs alone")
     for path in schedule.paths.nodes if schedule.paths else ():
-        for over in [node for node in path[1:-1] if node < schedule.ranks][:1]:
-            raise ValueError(f"a message from GPU {path[0]} to {path[-1]} over GPU {over}: MSCCL sends straight")
+        if over := [node for node in path[1:-1] if node < schedule.ranks]:
+            raise ValueError(f"a message from GPU {path[0]} to {path[-1]} over GPU {over[0]}: MSCCL sends straight")
     first, count = _chunks(schedule, primitive)
     gpus = [_Gpu() for _ in range(schedule.ranks)]
-    there = np.array(count) > 0  # of a block without chunks there is nothing to send
+    has_chunks = np.array(count) > 0  # of a block without any there is nothing to send
     for step in schedule.steps:
-        moved = list(zip(*(column.tolist() for column in step.taken(there[step.block])), strict=True))
-        for source, target, block, _ in moved:  # all of a step read the state before it
+        messages = list(zip(*(column.tolist() for column in step.taken(has_chunks[step.block])), strict=True))
+        for source, target, block, _ in messages:  # all of a step read the state before it
             gpus[source].add("send", target, "s", first[block], count[block])
-        for source, target, block, adds in moved:
+        for source, target, block, adds in messages:
             gpus[target].add("recv", source, "rrc" if adds else "r", first[block], count[block])
     _check(gpus, max(count))
     return "\n".join(_lines(gpus, primitive, name, sum(count)))
@@ -128,30 +129,34 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
 def _chunks(schedule: Schedule, primitive: str) -> tuple[list[int], list[int]]:
     """The place and the number of chunks of each block."""
     shares = list(schedule.blocks.share)
-    whole = lcm(*(share.denominator for share in shares))
-    unit = Fraction(gcd(*(int(share * whole) for share in shares)), whole)
+    denominator = lcm(*(share.denominator for share in shares))
+    unit = Fraction(gcd(*(int(share * denominator) for share in shares)), denominator)
     count = [int(share / unit) for share in shares]
+    order = np.arange(len(count))
     owner = {"all-gather": schedule.blocks.source, "reduce-scatter": schedule.blocks.target}.get(primitive)
-    order = range(len(count)) if owner is None else np.argsort(owner, kind="stable").tolist()
-    if (
-        owner is not None
-        and len({sum(count[b] for b in np.flatnonzero(owner == r)) for r in range(schedule.ranks)}) > 1
-    ):
-        raise ValueError(f"an {primitive} with shards of several sizes: MSCCL takes equal ones")
-    first, place = [0] * len(count), 0
-    for block in order:
-        first[block], place = place, place + count[block]
+    if owner is not None:
+        order = np.argsort(owner, kind="stable")
+        shards = np.bincount(owner, count, schedule.ranks)
+        if (shards != shards[0]).any():
+            raise ValueError(f"an {primitive} with shards of several sizes: MSCCL takes equal ones")
+    first = [0] * len(count)
+    place = 0
+    for block in order.tolist():
+        first[block] = place
+        place += count[block]
     return first, count
 
 
 def _check(gpus: list[_Gpu], most: int) -> None:
     steps = max((len(steps) for gpu in gpus for steps in gpu.steps), default=0)
-    peers = {way: max(sum(direction == way for direction, _ in gpu.blocks) for gpu in gpus) for way in ("send", "recv")}
+    receivers, senders = (
+        max(sum(direction == kind for direction, _ in gpu.blocks) for gpu in gpus) for kind in ("send", "recv")
+    )
     elements = 1 + len(gpus) + max(len(gpu.steps) + sum(map(len, gpu.steps)) for gpu in gpus)
     for what, value, limit in (
         ("steps of a thread block", steps, MOST_STEPS),
-        ("GPUs that one sends to", peers["send"], MOST_PEERS),
-        ("GPUs that one receives from", peers["recv"], MOST_PEERS),
+        ("GPUs that one sends to", receivers, MOST_PEERS),
+        ("GPUs that one receives from", senders, MOST_PEERS),
         ("chunks in a step", most, MOST_COUNT),
         ("XML elements of a GPU", elements, MOST_ELEMENTS),
     ):
@@ -161,22 +166,23 @@ def _check(gpus: list[_Gpu], most: int) -> None:
 
 def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator[str]:
     collective, buffer = COLLECTIVES[primitive]
-    own = chunks // len(gpus)
+    shard = chunks // len(gpus)
+    inputs = shard if primitive == "all-gather" else chunks
+    outputs = shard if primitive == "reduce-scatter" else chunks
     yield (
         f'<algo name={quoteattr(name)} proto="Simple" nchannels="1" nchunksperloop="{chunks}" '
         f'ngpus="{len(gpus)}" coll="{collective}" inplace="1" outofplace="0" minBytes="0" maxBytes="{MOST_BYTES}">'
     )
     for rank, gpu in enumerate(gpus):
-        inputs, outputs = (own if primitive == "all-gather" else chunks), (own if collective[0] == "r" else chunks)
         yield f'  <gpu id="{rank}" i_chunks="{inputs}" o_chunks="{outputs}" s_chunks="0">'
         for (direction, peer), block in gpu.blocks.items():
             send, receive = (peer, -1) if direction == "send" else (-1, peer)
             yield f'    <tb id="{block}" send="{send}" recv="{receive}" chan="0">'
             for s, step in enumerate(gpu.steps[block]):
-                tb, at = step.waits
-                where = f'srcbuf="{buffer}" srcoff="{step.first}" dstbuf="{buffer}" dstoff="{step.first}"'
-                waits = f'depid="{tb}" deps="{at}" hasdep="{int(step.has_dependents)}"'
-                yield f'      <step s="{s}" type="{step.kind}" {where} cnt="{step.count}" {waits}/>'
+                other, place = step.waits
+                buffers = f'srcbuf="{buffer}" srcoff="{step.first}" dstbuf="{buffer}" dstoff="{step.first}"'
+                waits = f'depid="{other}" deps="{place}" hasdep="{int(step.has_dependents)}"'
+                yield f'      <step s="{s}" type="{step.kind}" {buffers} cnt="{step.count}" {waits}/>'
             yield "    </tb>"
         yield "  </gpu>"
     yield "</algo>"
@@ -187,8 +193,8 @@ class _Block:
     send: int
     recv: int
     steps: list[dict[str, Any]]
-    done: int = 0  # steps
-    moved: int = 0  # chunks of the next one
+    steps_done: int = 0
+    chunks_done: int = 0  # of the next step
 
 
 def run(text: str, *, seed: int = 0) -> tuple[str, int]:
@@ -215,10 +221,10 @@ def run(text: str, *, seed: int = 0) -> tuple[str, int]:
     if size > MOST_GPUS or chunks > MOST_GPUS * MOST_COUNT or (collective != "allreduce" and chunks % size):
         raise ValueError(f"{chunks} chunks on {size} GPUs: too many, or not the same for each")
     gpus = _read(algo, size, chunks)
-    given = np.random.default_rng(seed).integers(1, 2**40, (size, chunks))
-    held = _before(given, collective)
-    _execute(gpus, held)
-    _compare(held, given, collective)
+    inputs = np.random.default_rng(seed).integers(1, 2**40, (size, chunks))
+    buffers = _before(inputs, collective)
+    _execute(gpus, buffers)
+    _compare(buffers, inputs, collective)
     return collective, size
 
 
@@ -228,19 +234,20 @@ def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
         rank = number(gpu, "id")
         if gpu.tag != "gpu" or rank >= size or gpus[rank] is not None:
             raise ValueError(f"<{shortened(gpu.tag)}> with id {rank}: each of {size} <gpu> stands once")
-        made = []
+        blocks = []
         for k, tb in enumerate(gpu):
             if tb.tag != "tb" or number(tb, "id") != k:
                 raise ValueError(f"GPU {rank}: thread block {k} is not the next <tb>")
             send, receive = number(tb, "send", -1), number(tb, "recv", -1)
             if max(send, receive) >= size or number(tb, "chan") != 0:
                 raise ValueError(f"GPU {rank}, thread block {k}: a peer beyond {size - 1}, or a channel other than 0")
-            made.append(_Block(send, receive, [_read_step(step, s, rank, chunks) for s, step in enumerate(tb)]))
-        for block in made:
+            blocks.append(_Block(send, receive, [_read_step(step, s, rank, chunks) for s, step in enumerate(tb)]))
+        for block in blocks:
             for step in block.steps:
-                if step["tb"] >= len(made) or (step["tb"] >= 0 and step["at"] >= len(made[step["tb"]].steps)):
-                    raise ValueError(f"GPU {rank}: a step waits for {step['tb']}, {step['at']}, which is not there")
-        gpus[rank] = made
+                other, place = step["waits"]
+                if other >= len(blocks) or (other >= 0 and place >= len(blocks[other].steps)):
+                    raise ValueError(f"GPU {rank}: a step waits for {other}, {place}, which is not there")
+        gpus[rank] = blocks
     if any(gpu is None for gpu in gpus):
         raise ValueError(f"the file has not all of {size} GPUs")
     return [gpu for gpu in gpus if gpu is not None]
@@ -259,76 +266,88 @@ def _read_step(step: Any, s: int, rank: int, chunks: int) -> dict[str, Any]:
         "from": source,
         "to": target,
         "count": count,
-        "tb": number(step, "depid", -1),
-        "at": number(step, "deps", -1),
+        "waits": (number(step, "depid", -1), number(step, "deps", -1)),
     }
 
 
-def _before(given: Values, collective: str) -> Values:
+def _before(inputs: Values, collective: str) -> Values:
     """The buffer that holds all of M: for an all-gather each GPU has its own chunks only."""
     if collective != "allgather":
-        return given.copy()
-    size, own = len(given), given.shape[1] // len(given)
-    held = np.zeros_like(given)
-    for rank in range(size):
-        mine = slice(rank * own, (rank + 1) * own)
-        held[rank, mine] = given[rank, mine]
-    return held
+        return inputs.copy()
+    buffers = np.zeros_like(inputs)
+    for rank in range(len(inputs)):
+        shard = _shard(inputs, rank)
+        buffers[rank, shard] = inputs[rank, shard]
+    return buffers
 
 
-def _execute(gpus: list[list[_Block]], held: Values) -> None:
+def _shard(inputs: Values, rank: int) -> slice:
+    """The chunks of a GPU's own shard."""
+    chunks = inputs.shape[1] // len(inputs)
+    return slice(rank * chunks, (rank + 1) * chunks)
+
+
+def _execute(gpus: list[list[_Block]], buffers: Values) -> None:
     wires: dict[tuple[int, int], deque[tuple[int, int]]] = {}
     moving = True
     while moving:
         moving = False
         for rank, blocks in enumerate(gpus):
             for block in blocks:
-                while block.done < len(block.steps) and _one(block, rank, blocks, held, wires):
+                while block.steps_done < len(block.steps) and _advance(block, rank, blocks, buffers, wires):
                     moving = True
-    stuck = [(rank, k) for rank, blocks in enumerate(gpus) for k, b in enumerate(blocks) if b.done < len(b.steps)]
-    if stuck:
-        where = f"thread block {stuck[0][1]} of GPU {stuck[0][0]}"
-        raise ValueError(f"deadlock with {IN_FLIGHT} chunks in flight: {where} waits for ever")
+    for rank, blocks in enumerate(gpus):
+        for k, block in enumerate(blocks):
+            if block.steps_done < len(block.steps):
+                stuck = f"thread block {k} of GPU {rank}"
+                raise ValueError(f"deadlock with {IN_FLIGHT} chunks in flight: {stuck} waits for ever")
     if any(wires.values()):
         raise ValueError("something that was sent is never received")
 
 
-def _one(
-    block: _Block, rank: int, blocks: list[_Block], held: Values, wires: dict[tuple[int, int], deque[tuple[int, int]]]
+def _advance(
+    block: _Block,
+    rank: int,
+    blocks: list[_Block],
+    buffers: Values,
+    wires: dict[tuple[int, int], deque[tuple[int, int]]],
 ) -> bool:
     """Move the next chunk of the next step, if it can be moved."""
-    step = block.steps[block.done]
-    if step["tb"] >= 0 and blocks[step["tb"]].done <= step["at"]:
+    step = block.steps[block.steps_done]
+    other, place = step["waits"]
+    if other >= 0 and blocks[other].steps_done <= place:
         return False
     kind, count = step["kind"], step["count"]
-    source, target = step["from"] + block.moved, step["to"] + block.moved
+    source, target = step["from"] + block.chunks_done, step["to"] + block.chunks_done
     if kind == "s":
         wire = wires.setdefault((rank, block.send), deque())
         if len(wire) == IN_FLIGHT:
             return False
-        wire.append((int(held[rank, source]), count))
+        wire.append((int(buffers[rank, source]), count))
     elif kind != "nop":
         arrived = wires.get((block.recv, rank))
         if not arrived:
             return False
-        came, sent = arrived.popleft()
+        value, sent = arrived.popleft()
         if sent != count:
             raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {count}")
-        held[rank, target] = came + (held[rank, source] if kind == "rrc" else 0)
-    block.moved += 1
-    if block.moved >= count:
-        block.done, block.moved = block.done + 1, 0
+        buffers[rank, target] = value + (buffers[rank, source] if kind == "rrc" else 0)
+    block.chunks_done += 1
+    if block.chunks_done >= count:
+        block.steps_done += 1
+        block.chunks_done = 0
     return True
 
 
-def _compare(held: Values, given: Values, collective: str) -> None:
-    size, own = len(given), given.shape[1] // len(given)
+def _compare(buffers: Values, inputs: Values, collective: str) -> None:
+    """Refuse what a GPU ends with if a chunk that it must have differs."""
+    size = len(inputs)
+    if collective == "allgather":
+        expected = np.concatenate([inputs[rank, _shard(inputs, rank)] for rank in range(size)])
+    else:
+        expected = inputs.sum(axis=0)
     for rank in range(size):
-        if collective == "allgather":
-            wanted, where = np.concatenate([given[r, r * own : (r + 1) * own] for r in range(size)]), 0
-        else:
-            mine = slice(0, None) if collective == "allreduce" else slice(rank * own, (rank + 1) * own)
-            wanted, where = given.sum(axis=0)[mine], mine.start
-        wrong = np.flatnonzero(held[rank, where : where + len(wanted)] != wanted)
+        chunks = _shard(inputs, rank) if collective == "reduce_scatter" else slice(0, len(expected))
+        wrong = np.flatnonzero(buffers[rank, chunks] != expected[chunks])
         if len(wrong):
-            raise ValueError(f"GPU {rank} ends with a wrong chunk {where + int(wrong[0])}")
+            raise ValueError(f"GPU {rank} ends with a wrong chunk {chunks.start + int(wrong[0])}")

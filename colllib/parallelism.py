@@ -194,8 +194,10 @@ class Plan:
         if self.replicas % self.ep:
             raise ValueError(f"ep = {self.ep} does not divide dp x cp = {self.replicas}, whose ranks it takes")
         if self.replicas % self.replicate or self.shards % self.ep:
-            each = f", each on a multiple of ep = {self.ep} ranks" if self.ep > 1 else ""
-            raise ValueError(f"replicate = {self.replicate}: must divide dp x cp = {self.replicas} into copies{each}")
+            multiple = f", each on a multiple of ep = {self.ep} ranks" if self.ep > 1 else ""
+            raise ValueError(
+                f"replicate = {self.replicate}: must divide dp x cp = {self.replicas} into copies{multiple}"
+            )
         if self.replicate > 1 and (not self.zero or self.shards == 1):
             shared = f"zero = {self.zero} and a copy on {self.shards} of the ranks"
             raise ValueError(f"replicate = {self.replicate}: copies of what ZeRO shards; {shared} shard nothing")
@@ -241,13 +243,13 @@ def merged(calls: Iterable[Call]) -> tuple[Call, ...]:
     >>> one.count, one.why
     (128, 'outputs of attention and MLP; input gradients of attention and MLP')
     """
-    found: dict[tuple[str, str, int, float], Call] = {}
+    alike: dict[tuple[str, str, int, float], Call] = {}
     for call in calls:
         key = (call.axis, call.primitive, call.ranks, call.message)
-        if key in found:
-            call = replace(call, count=found[key].count + call.count, why=f"{found[key].why}; {call.why}")
-        found[key] = call
-    return tuple(found.values())
+        if key in alike:
+            call = replace(call, count=alike[key].count + call.count, why=f"{alike[key].why}; {call.why}")
+        alike[key] = call
+    return tuple(alike.values())
 
 
 def training(model: Model, plan: Plan, *, tokens: int, microbatches: int = 1, gradient: int = FP32) -> tuple[Call, ...]:
@@ -281,8 +283,8 @@ def training(model: Model, plan: Plan, *, tokens: int, microbatches: int = 1, gr
     stage = _Stage(model, plan)
     calls = _gradients(stage, gradient, microbatches)
     for of_pass, layers in ((in_layer, stage.layers), (of_experts, stage.expert_layers)):
-        both = [call for backward in (False, True) for call in of_pass(model, plan, share, backward=backward)]
-        calls += _times(both, layers * microbatches)
+        forward, backward = (of_pass(model, plan, share, backward=backward) for backward in (False, True))
+        calls += _times([*forward, *backward], layers * microbatches)
     calls += _pipeline(stage, share, microbatches, backward=True)
     return tuple(call for call in calls if call.ranks > 1 and call.message and call.count)
 
@@ -302,9 +304,9 @@ def decoding(model: Model, plan: Plan, *, sequences: int) -> tuple[Call, ...]:
     check_counts(sequences=sequences)
     if plan.cp > 1:
         raise ValueError(f"cp = {plan.cp}: decoding needs cp = 1")
-    whole = _Stage(model, replace(plan, pp=1))
-    calls = _times(in_layer(model, plan, sequences, backward=False), whole.layers)
-    calls += _times(of_experts(model, plan, sequences, backward=False), whole.expert_layers)
+    all_stages = _Stage(model, replace(plan, pp=1))
+    calls = _times(in_layer(model, plan, sequences, backward=False), all_stages.layers)
+    calls += _times(of_experts(model, plan, sequences, backward=False), all_stages.expert_layers)
     calls += _pipeline(_Stage(model, plan), sequences, plan.pp - 1, backward=False)
     return tuple(call for call in calls if call.ranks > 1 and call.count)
 
@@ -347,8 +349,8 @@ def copies(experts: int, top_k: int, ranks: int) -> float:
     check_counts(experts=experts, top_k=top_k, ranks=ranks)
     if top_k > experts or experts % ranks:
         raise ValueError(f"{top_k} of {experts} experts on {ranks} ranks: as many on each, and no more than there are")
-    here = experts // ranks
-    return ranks * (1 - comb(experts - here, top_k) / comb(experts, top_k))
+    elsewhere = experts - experts // ranks
+    return ranks * (1 - comb(elsewhere, top_k) / comb(experts, top_k))
 
 
 def check_fits(model: Model, plan: Plan) -> None:
@@ -418,11 +420,12 @@ def in_layer(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[C
     >>> [call.axis for call in in_layer(MODELS["Llama 3.1 8B"], Plan(tp=8), 1024, backward=False)]
     ['TP', 'TP', 'CP']
     """
-    message, way = tokens * model.hidden * BF16, "backward" if backward else "forward"
+    message = tokens * model.hidden * BF16
+    direction = "backward" if backward else "forward"
     if plan.sequence_parallel:
-        gather = Call("SP", "all-gather", plan.tp, message, 1, f"into attention and MLP, {way}")
+        gather = Call("SP", "all-gather", plan.tp, message, 1, f"into attention and MLP, {direction}")
         again = replace(gather, why="inputs once more, for the weights' gradients")
-        scatter = Call("SP", "reduce-scatter", plan.tp, message, 1, f"out of attention and MLP, {way}")
+        scatter = Call("SP", "reduce-scatter", plan.tp, message, 1, f"out of attention and MLP, {direction}")
         half = [gather, again, scatter] if backward else [gather, scatter]
     else:
         what = "input gradients" if backward else "outputs"
@@ -443,9 +446,9 @@ def of_experts(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list
     >>> [(call.why, call.message) for call in calls]
     [('dispatch', 469762048), ('combine', 469762048)]
     """
-    moved = ["gradients of combine and dispatch"] * 2 if backward else ["dispatch", "combine"]
+    contents = ["gradients of combine and dispatch"] * 2 if backward else ["dispatch", "combine"]
     message = tokens * model.top_k * model.hidden * BF16
-    return [Call("EP", "all-to-all", plan.ep, message, 1, why) for why in moved]
+    return [Call("EP", "all-to-all", plan.ep, message, 1, content) for content in contents]
 
 
 def _times(calls: list[Call], count: int) -> list[Call]:
@@ -487,10 +490,11 @@ def price(call: Call, *, alpha: float, bandwidth: float) -> Priced:
     """The fastest algorithm for a call, on a star with one full-duplex port per rank, lock-step clock.
 
     >>> [call] = decoding(MODELS["Llama 3.1 70B"], Plan(tp=8), sequences=1)
-    >>> found = price(call, alpha=0.5e-6, bandwidth=900e9)
-    >>> found.rung.algorithm.name, f"{found.seconds * 1e6:.2f} µs"
+    >>> priced = price(call, alpha=0.5e-6, bandwidth=900e9)
+    >>> priced.rung.algorithm.name, f"{priced.seconds * 1e6:.2f} µs"
     ('recursive-doubling', '1.55 µs')
     """
-    here: Terms = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
-    bound = lower_bound(call.primitive, call.ranks).seconds(**here)
-    return Priced(call, min(on_stars(call.primitive, call.ranks, **here), key=lambda rung: rung.seconds), bound)
+    terms: Terms = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
+    bound = lower_bound(call.primitive, call.ranks).seconds(**terms)
+    fastest = min(on_stars(call.primitive, call.ranks, **terms), key=lambda rung: rung.seconds)
+    return Priced(call, fastest, bound)

@@ -47,10 +47,10 @@ def order_of(topology: Topology, kind: str, seed: int = 0) -> IntArray:
     return ranks.reshape(-1, topology.in_box).T.ravel()
 
 
-def sought(
+def local_search(
     schedule: Schedule, topology: Topology, *, seed: int = 0, tries: int = MOST_TRIED, **price: Unpack[Terms]
 ) -> IntArray:
-    """A good order of the ranks, by exchanging two ranks or turning some in a row around.
+    """A good order of the ranks, by exchanging two ranks or turning some in a row around, again and again.
 
     It begins with the faster one of rank order and a random order. What makes the schedule faster
     stays, or, at the same time, what lightens the links of the outermost level. It ends after as
@@ -59,31 +59,31 @@ def sought(
     >>> from colllib.algorithms import allgather
     >>> from colllib.topology import boxes
     >>> price = {"message": 1e9, "alpha": (0, 0), "bandwidth": (450e9, 50e9)}
-    >>> order = sought(allgather.ring(6), boxes((2, 3)), tries=100, **price)
+    >>> order = local_search(allgather.ring(6), boxes((2, 3)), tries=100, **price)
     >>> box = order // 3
     >>> int((box != np.roll(box, 1)).sum())  # how often the ring changes its box
     2
     """
-    outermost = max(tier.level for tier in topology.tiers)
-    out = np.array([tier.level == outermost for tier in topology.tiers])[topology.tier]
+    outermost = np.array([tier.level == topology.levels - 1 for tier in topology.tiers])[topology.tier]
 
-    def weight(order: IntArray) -> tuple[float, int]:
+    def objective(order: IntArray) -> tuple[float, int]:
         run = execute(placed(schedule, order.tolist()), topology)
-        return run.cost.seconds(**price), int(run.ledger.link[out].sum())
+        return run.cost.seconds(**price), int(run.ledger.link[outermost].sum())
 
     random = np.random.default_rng(seed)
-    best = min(order_of(topology, "contiguous"), random.permutation(topology.ranks), key=weight)
-    least = weight(best)
-    one = expected_seconds(f"{schedule!r}", schedule, topology)
-    for _ in range(min(tries, int(SEARCHED / one)) if topology.ranks > 1 else 0):
+    best = min(order_of(topology, "contiguous"), random.permutation(topology.ranks), key=objective)
+    least = objective(best)
+    seconds_of_a_try = expected_seconds(f"{schedule!r}", schedule, topology)
+    for _ in range(min(tries, int(SEARCHED / seconds_of_a_try)) if topology.ranks > 1 else 0):
         low, high = np.sort(random.choice(topology.ranks, 2, replace=False))
-        other = best.copy()
+        neighbor = best.copy()
         if random.integers(2):
-            other[[low, high]] = other[[high, low]]
+            neighbor[[low, high]] = neighbor[[high, low]]
         else:
-            other[low : high + 1] = other[low : high + 1][::-1]
-        if (found := weight(other)) <= least:
-            best, least = other, found
+            neighbor[low : high + 1] = neighbor[low : high + 1][::-1]
+        value = objective(neighbor)
+        if value <= least:
+            best, least = neighbor, value
     return best
 
 
@@ -94,9 +94,9 @@ def at_places(algorithm: Algorithm, order: IntArray) -> Algorithm:
     >>> at_places(find("all-gather", "ring"), np.array([0, 2, 1])).build(3).step(0).dst
     array([2, 1, 0])
     """
-    build, onto = algorithm.build, order.tolist()
+    build, places = algorithm.build, order.tolist()
     cost = algorithm.cost if algorithm.takes == "ranks" else no_closed_form  # which on axes is that of neighbors
-    return replace(algorithm, build=lambda argument, **cut: placed(build(argument, **cut), onto), cost=cost)
+    return replace(algorithm, build=lambda argument, **cut: placed(build(argument, **cut), places), cost=cost)
 
 
 def in_groups(algorithm: Algorithm, size: int, across: bool) -> Algorithm:
@@ -118,7 +118,7 @@ def in_groups(algorithm: Algorithm, size: int, across: bool) -> Algorithm:
         )
     build = algorithm.build
 
-    def whole_job(ranks: int, **cut: int) -> Schedule:
+    def side_by_side(ranks: int, **cut: int) -> Schedule:
         if size < 1 or ranks % size:
             raise ValueError(f"groups of {size}: must divide {ranks} ranks")
         if (refusal := algorithm.counts(size)) is not None:
@@ -126,7 +126,7 @@ def in_groups(algorithm: Algorithm, size: int, across: bool) -> Algorithm:
         lattice = Lattice((ranks // size, size) if across else (size, ranks // size))
         return nested(lattice, [(int(across), build(size, **cut))])
 
-    return replace(algorithm, build=whole_job, cost=no_closed_form, counts=lambda _: None)
+    return replace(algorithm, build=side_by_side, cost=no_closed_form, counts=lambda _: None)
 
 
 def read_groups(text: str) -> tuple[int, bool]:
@@ -135,10 +135,10 @@ def read_groups(text: str) -> tuple[int, bool]:
     >>> read_groups("inside:8"), read_groups("across:4")
     ((8, False), (4, True))
     """
-    way, _, size = text.partition(":")
-    if way not in ("inside", "across"):
+    direction, _, size = text.partition(":")
+    if direction not in ("inside", "across"):
         raise ValueError(f"groups {shortened(text)!r}: must be such as inside:8 or across:8")
-    return whole("groups", size, "inside:8"), way == "across"
+    return whole("groups", size, "inside:8"), direction == "across"
 
 
 def read_placement(text: str) -> tuple[str, int]:

@@ -41,12 +41,12 @@ def parsed(text: str, root: str) -> Element:
     parser = XMLParser(target=_Plain())
     try:
         parser.feed(text.encode(errors="replace"))
-        found = parser.close()
+        element = parser.close()
     except ParseError as error:
         raise ValueError(f"no XML: {error}") from None
-    if found.tag != root:
-        raise ValueError(f"XML begins with <{shortened(found.tag)}>, not with <{root}>")
-    return found
+    if element.tag != root:
+        raise ValueError(f"XML begins with <{shortened(element.tag)}>, not with <{root}>")
+    return element
 
 
 def number(element: Element, name: str, least: int = 0) -> int:

@@ -95,7 +95,7 @@ def line(primitive: str, name: str) -> Line:
     >>> line("all-reduce", "dim-ring").entry.cost()
     Cost(n_alpha=42, n_beta=511/256)
     """
-    found = [line for line in lines_of(primitive) if line.name == name]
-    if not found:
-        raise ValueError(f"no line for {primitive} by {name}")
-    return found[0]
+    for candidate in lines_of(primitive):
+        if candidate.name == name:
+            return candidate
+    raise ValueError(f"no line for {primitive} by {name}")

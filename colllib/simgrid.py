@@ -116,20 +116,19 @@ def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth:
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.topology import star
-    >>> made = platform(broadcast.chain(2), star(2), alpha=1e-6, bandwidth=1e9)
-    >>> print(made.splitlines()[-4])
+    >>> text = platform(broadcast.chain(2), star(2), alpha=1e-6, bandwidth=1e9)
+    >>> print(text.splitlines()[-4])
     <route src="0" dst="1" symmetrical="NO"><link_ctn id="0"/><link_ctn id="3"/><link_ctn id="alpha-0-2"/></route>
     """
     check_fit(schedule, topology)
     alphas, speeds = values_per_level(topology.levels, message=0, alpha=alpha, bandwidth=bandwidth)
     step = Step.joined(list(schedule.steps))
-    one, other = np.concatenate((step.src, step.dst)), np.concatenate((step.dst, step.src))
-    pairs = np.unique(one * topology.ranks + other)
-    src, dst = np.divmod(pairs, topology.ranks)
-    owner, crossed = topology.router(src, dst)
-    level, part = (values.tolist() for values in topology.latencies(owner, crossed, len(src)))
-    order = np.argsort(owner, kind="stable")
-    routes = np.split(crossed[order], np.cumsum(np.bincount(owner, minlength=len(src))))[:-1]
+    forth, back = step.src * topology.ranks + step.dst, step.dst * topology.ranks + step.src
+    src, dst = np.divmod(np.unique(np.concatenate((forth, back))), topology.ranks)
+    route, link = topology.router(src, dst)
+    level, part = (values.tolist() for values in topology.latencies(route, link, len(src)))
+    order = np.argsort(route, kind="stable")
+    routes = np.split(link[order], np.cumsum(np.bincount(route, minlength=len(src))))[:-1]
     unit = topology.alpha.denominator
     lines = [
         '<?xml version="1.0"?>',
@@ -138,12 +137,13 @@ def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth:
         '<zone id="all" routing="Full">',
         *(f'<host id="{rank}" speed="1Gf"/>' for rank in range(topology.ranks)),
     ]
-    for link, tier in enumerate(topology.tiers[at] for at in topology.tier.tolist()):
+    for number, place in enumerate(topology.tier.tolist()):
+        tier = topology.tiers[place]
         speed = float(tier.bandwidth) * speeds[tier.level]
-        lines.append(f'<link id="{link}" bandwidth="{speed!r}Bps" latency="0s"/>')
+        lines.append(f'<link id="{number}" bandwidth="{speed!r}Bps" latency="0s"/>')
     for depth, count in sorted(set(zip(level, part, strict=True))):
-        wait = f'bandwidth="{NEVER_FULL}" latency="{alphas[depth] * count / unit!r}s" sharing_policy="FATPIPE"'
-        lines.append(f'<link id="alpha-{depth}-{count}" {wait}/>')
+        delay = f'bandwidth="{NEVER_FULL}" latency="{alphas[depth] * count / unit!r}s" sharing_policy="FATPIPE"'
+        lines.append(f'<link id="alpha-{depth}-{count}" {delay}/>')
     for source, target, links, depth, count in zip(src.tolist(), dst.tolist(), routes, level, part, strict=True):
         crossing = "".join(f'<link_ctn id="{name}"/>' for name in (*links.tolist(), f"alpha-{depth}-{count}"))
         lines.append(f'<route src="{source}" dst="{target}" symmetrical="NO">{crossing}</route>')
@@ -179,9 +179,9 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in zip(FILES, texts, strict=True):
         (folder / name).write_text(text + "\n", encoding="utf-8")
-    given = ("-platform", FILES[0], "-hostfile", FILES[1], "-replay", FILES[3])
-    chosen = (f"--cfg={name}:{value}" for name, value in {**SETTINGS, **settings}.items())
-    return ["smpirun", "-np", str(topology.ranks), *given, *chosen, "--log=root.fmt:%.12r:%m%n"]
+    files = ("-platform", FILES[0], "-hostfile", FILES[1], "-replay", FILES[3])
+    configuration = (f"--cfg={name}:{value}" for name, value in {**SETTINGS, **settings}.items())
+    return ["smpirun", "-np", str(topology.ranks), *files, *configuration, "--log=root.fmt:%.12r:%m%n"]
 
 
 def replay(
@@ -203,13 +203,20 @@ def replay(
     """
     _check_installed()
     with TemporaryDirectory() as folder:
-        place, prices = Path(folder), {"message": message, "alpha": alpha, "bandwidth": bandwidth}
-        command = write(place, schedule, topology, settings=settings, **prices)  # type: ignore[arg-type]
-        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
-    found = re.search(r"^([\d.]+):Simulation time", done.stdout + done.stderr, re.MULTILINE)
-    if done.returncode or found is None:
-        raise ValueError(f"SimGrid ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
-    return float(found[1])
+        command = write(
+            Path(folder),
+            schedule,
+            topology,
+            message=message,
+            alpha=alpha,
+            bandwidth=bandwidth,
+            settings=settings,
+        )
+        process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    time = re.search(r"^([\d.]+):Simulation time", process.stdout + process.stderr, re.MULTILINE)
+    if process.returncode or time is None:
+        raise ValueError(f"SimGrid ended with status {process.returncode}: {process.stderr.strip()[-300:]}")
+    return float(time[1])
 
 
 def version() -> str:

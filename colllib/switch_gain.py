@@ -46,8 +46,9 @@ def stream_limit(primitive: str, ranks: int) -> Cost:
     if ranks == 1:
         return Cost(0, 0)
     least = least_traffic(primitive, ranks)
-    whole = primitive == "reduce-scatter"  # as drawn: a rank pushes its own slice too
-    return Cost(1, Fraction(1) if whole else max(least.send, least.receive))
+    if primitive == "reduce-scatter":  # as drawn: a rank pushes its own slice too
+        return Cost(1, Fraction(1))
+    return Cost(1, max(least.send, least.receive))
 
 
 def switch_gain(primitive: str, ranks: int, message: float, endpoint: float, switch: float) -> Gain:
@@ -59,8 +60,8 @@ def switch_gain(primitive: str, ranks: int, message: float, endpoint: float, swi
     topology = able_star(ranks, endpoint, switch)
     price: Terms = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
 
-    here = [Entry(algorithm, topology, trusting=True) for algorithm in offered(primitive, topology)]
-    rungs = [one.priced(**price) for one in here if one.how == CLOSED_FORM]
+    entries = [Entry(algorithm, topology, trusting=True) for algorithm in offered(primitive, topology)]
+    rungs = [entry.priced(**price) for entry in entries if entry.how == CLOSED_FORM]
     rungs.sort(key=lambda rung: rung.seconds)
     software, through = (
         next(rung for rung in rungs if rung.algorithm.takes == takes) for takes in ("ranks", "topology")

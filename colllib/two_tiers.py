@@ -34,15 +34,15 @@ def cluster(name: str) -> Topology:
     return find(CLUSTERS[name][0])
 
 
-def price(name: str, message: float = ANCHOR_MESSAGE, kept: Sequence[float] = (1, 1)) -> dict[str, Any]:
+def price(name: str, message: float = ANCHOR_MESSAGE, efficiency: Sequence[float] = (1, 1)) -> dict[str, Any]:
     """Message, alphas and bandwidths of one of `CLUSTERS`, whose boxes and outer tiers keep a part of BW under load.
 
-    >>> price("8 NVL72 pods", kept=(1, 0.8))["bandwidth"]
+    >>> price("8 NVL72 pods", efficiency=(1, 0.8))["bandwidth"]
     (900000000000.0, 80000000000.0, 80000000000.0)
     """
     alpha, bandwidth = PRESETS[CLUSTERS[name][1]].speeds(cluster(name).levels)
-    real = tuple(bw * kept[min(level, 1)] for level, bw in enumerate(bandwidth))
-    return {"message": message, "alpha": alpha, "bandwidth": real}
+    effective = tuple(speed * efficiency[min(level, 1)] for level, speed in enumerate(bandwidth))
+    return {"message": message, "alpha": alpha, "bandwidth": effective}
 
 
 @cache

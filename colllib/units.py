@@ -46,13 +46,14 @@ def parse(kind: str, text: str) -> float:
     (16000000.0, 1073741824.0, 50000000000.0)
     """
     known, example = _KINDS[kind]
-    found = _QUANTITY.fullmatch(text.strip(" "))
-    if found is None or found[4] not in known:
+    match = _QUANTITY.fullmatch(text.strip(" "))
+    if match is None or match[4] not in known:
         raise ValueError(f"{kind} {shortened(text)!r}: not readable; write a number with its unit, such as {example}")
-    value = Fraction(found[2]) * Fraction(10) ** int(found[3] or 0) * known[found[4]]
-    if found[1] or (value == 0 and kind == "bandwidth"):
-        named = f"{kind} {shortened(text)!r}{' is negative' if found[1] else ''}"
-        raise ValueError(f"{named}: must be {'above' if kind == 'bandwidth' else 'at least'} 0, such as {example}")
+    sign, number, power, unit = match.groups()
+    value = Fraction(number) * Fraction(10) ** int(power or 0) * known[unit]
+    if sign or (value == 0 and kind == "bandwidth"):
+        what = f"{kind} {shortened(text)!r}{' is negative' if sign else ''}"
+        raise ValueError(f"{what}: must be {'above' if kind == 'bandwidth' else 'at least'} 0, such as {example}")
     smallest = 0 if value == 0 else Fraction(10) ** -_MOST_POWER
     if not smallest <= value <= 10**_MOST_POWER:
         raise ValueError(f"{kind} {shortened(text)!r}: too {'large' if value > 1 else 'small'}; write it as {example}")

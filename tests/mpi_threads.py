@@ -20,7 +20,7 @@ class Shared:
     def __init__(self, size):
         self.size = size
         self.barrier = threading.Barrier(size, timeout=PATIENCE)
-        self.said = [None] * size
+        self.gathered = [None] * size
         ranks = range(size)  # all boxes beforehand: threads that first meet in one would each make their own
         self.boxes = {(source, target): queue.Queue() for source in ranks for target in ranks}
 
@@ -44,9 +44,9 @@ class Communicator:
         pass
 
     def allgather(self, value):
-        self.shared.said[self.rank] = value
+        self.shared.gathered[self.rank] = value
         self.shared.barrier.wait()
-        everything = list(self.shared.said)
+        everything = list(self.shared.gathered)
         self.shared.barrier.wait()
         return everything
 

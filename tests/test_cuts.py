@@ -32,7 +32,7 @@ from colllib.topology.cuts import (
     floor_by_hops,
     lattice_bisection,
     links_per_rank,
-    swept,
+    sweep_bisection,
     wires,
 )
 from colllib.topology.expression import find
@@ -57,10 +57,10 @@ def narrowest(topology):
 
 @pytest.mark.parametrize("topology", SMALL, ids=lambda t: t.name)
 def test_the_narrowest_of_all_halves_is_found(topology):
-    found = bisection(topology)
-    assert found.bandwidth == narrowest(topology) == cut_bandwidth(topology, found.half)
-    assert found.exact
-    assert len(found.half) == topology.ranks // 2
+    cut = bisection(topology)
+    assert cut.bandwidth == narrowest(topology) == cut_bandwidth(topology, cut.half)
+    assert cut.exact
+    assert len(cut.half) == topology.ranks // 2
 
 
 @pytest.mark.parametrize("topology", SMALL, ids=lambda t: t.name)
@@ -76,7 +76,7 @@ def test_the_search_for_large_topologies_never_contradicts_the_trial_of_all_halv
 
 @pytest.mark.parametrize("topology", SMALL, ids=lambda t: t.name)
 def test_a_sweep_finds_the_narrowest_of_all_halves(topology):
-    assert swept(topology) == narrowest(topology)
+    assert sweep_bisection(topology) == narrowest(topology)
 
 
 @st.composite
@@ -93,10 +93,10 @@ def wirings(draw):
 @settings(max_examples=60, deadline=None)
 def test_all_ways_to_the_bisection_agree_on_any_wiring(topology):
     least = narrowest(topology)
-    assert swept(topology) == least
-    found = bisection(topology)
-    assert (found.bandwidth, found.exact) == (least, True)
-    assert min(cut_bandwidth(topology, side) for side in (found.half, _others(topology, found.half))) == least
+    assert sweep_bisection(topology) == least
+    cut = bisection(topology)
+    assert (cut.bandwidth, cut.exact) == (least, True)
+    assert min(cut_bandwidth(topology, side) for side in (cut.half, _others(topology, cut.half))) == least
 
 
 def _others(topology, half):
@@ -106,25 +106,25 @@ def _others(topology, half):
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_links_wires_and_hops_of_any_lattice_are_the_closed_forms(dims, wraps):
-    where = (torus if wraps else mesh)(dims)
-    if where.ranks > 1:
-        assert diameter(where) == sum(d // 2 if wraps else d - 1 for d in dims)
-    lines = [where.ranks // d for d in dims]
-    assert wires(where) == sum(n * (d if wraps and d > 2 else d - 1) for n, d in zip(lines, dims, strict=True))
-    assert sum(links_per_rank(where)) == 2 * wires(where)
+    topology = (torus if wraps else mesh)(dims)
+    if topology.ranks > 1:
+        assert diameter(topology) == sum(d // 2 if wraps else d - 1 for d in dims)
+    lines = [topology.ranks // d for d in dims]
+    assert wires(topology) == sum(n * (d if wraps and d > 2 else d - 1) for n, d in zip(lines, dims, strict=True))
+    assert sum(links_per_rank(topology)) == 2 * wires(topology)
     if wraps:
-        assert set(links_per_rank(where)) == {sum(min(d - 1, 2) for d in dims)}
+        assert set(links_per_rank(topology)) == {sum(min(d - 1, 2) for d in dims)}
 
 
 @pytest.mark.parametrize("dims", [(5, 5), (7, 5), (7, 7), (6, 5), (9, 4), (9, 7), (21,), (5, 5, 1)])
 def test_the_theorem_agrees_with_a_sweep_where_there_are_too_many_halves_to_try(dims):
-    assert swept(torus(dims)) == lattice_bisection(Lattice(dims))
-    assert swept(mesh(dims)) == lattice_bisection(Lattice(dims, wraps=False))
+    assert sweep_bisection(torus(dims)) == lattice_bisection(Lattice(dims))
+    assert sweep_bisection(mesh(dims)) == lattice_bisection(Lattice(dims, wraps=False))
 
 
 def test_a_sweep_gives_up_where_its_table_would_be_too_large():
-    assert swept(torus((8, 8, 8))) is None
-    assert swept(star(8)) is None
+    assert sweep_bisection(torus((8, 8, 8))) is None
+    assert sweep_bisection(star(8)) is None
 
 
 @given(st.lists(st.integers(3, 6), min_size=1, max_size=3).filter(lambda d: 3 < Lattice(tuple(d)).ranks <= 20))
@@ -151,24 +151,24 @@ def test_cut_and_bound_meet_at_512_ranks(dims):
 
 def test_an_odd_lattice_is_settled_by_a_sweep_or_the_theorem_and_says_so():
     for dims, proof in (((5, 5), "a sweep"), ((3, 3, 3), "a theorem")):
-        found = bisection(torus(dims))
-        assert (found.bandwidth, found.exact, found.proof) == (lattice_bisection(Lattice(dims)), True, proof)
+        cut = bisection(torus(dims))
+        assert (cut.bandwidth, cut.exact, cut.proof) == (lattice_bisection(Lattice(dims)), True, proof)
     with pytest.raises(ValueError, match="axes of at least 3"):
         lattice_bisection(Lattice((4, 2)))
 
 
 def test_what_is_not_proved_is_not_called_exact():
-    found = bisection(twisted_torus(5))
-    assert found.at_least < found.bandwidth == 20
-    assert not found.exact
+    cut = bisection(twisted_torus(5))
+    assert cut.at_least < cut.bandwidth == 20
+    assert not cut.exact
 
 
 def test_a_twist_doubles_the_cut():
     """Every half up to 18 ranks, a sweep for 32: the picture at the head of the chapter."""
     for k in (2, 3, 4):
-        found = bisection(twisted_torus(k))
-        assert found.exact
-        assert found.bandwidth == 4 * k
+        cut = bisection(twisted_torus(k))
+        assert cut.exact
+        assert cut.bandwidth == 4 * k
         assert wires(twisted_torus(k)) == wires(torus((2 * k, k))) or k == 2
     assert bisection(torus((8, 4))).bandwidth == 8
 
@@ -183,14 +183,14 @@ def test_a_switch_takes_the_side_that_suits_the_traffic():
 
 
 def test_halves_of_a_star_are_not_alike_where_ranks_have_lost_their_cables():
-    found = bisection(without(star(8), "0-s0", "7-s0"))
-    assert (found.bandwidth, found.exact) == (2, True)  # both with two others on one side
+    cut = bisection(without(star(8), "0-s0", "7-s0"))
+    assert (cut.bandwidth, cut.exact) == (2, True)  # both with two others on one side
 
 
 def test_parallel_links_count_together_in_a_graph_of_any_size():
     for ranks in (6, 30):
-        found = bisection(find(f"uniring:2x{ranks}"))
-        assert (found.bandwidth, found.exact) == (2, True)
+        cut = bisection(find(f"uniring:2x{ranks}"))
+        assert (cut.bandwidth, cut.exact) == (2, True)
 
 
 def narrowest_through_switches(topology):

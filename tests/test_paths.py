@@ -37,12 +37,12 @@ OWN = Paths.of([(1, (0, 3, 1))])
 
 
 def test_a_message_with_a_path_loads_its_links_and_pays_their_latency():
-    plain, own = (execute(_sent(path), DIAMOND) for path in (None, OWN))
+    plain, detour = (execute(_sent(path), DIAMOND) for path in (None, OWN))
     assert [str(load) for load in plain.link_total] == ["1", "1", "0", "0"]
-    assert [str(load) for load in own.link_total] == ["1/2", "1", "1/2", "1/2"]
-    assert [str(load) for load in own.link_load(0)] == ["1/2", "0", "1/2", "1/2"]
+    assert [str(load) for load in detour.link_total] == ["1/2", "1", "1/2", "1/2"]
+    assert [str(load) for load in detour.link_load(0)] == ["1/2", "0", "1/2", "1/2"]
     assert (plain.cost.n_alpha, plain.cost.n_beta) == (2, 2)
-    assert (own.cost.n_alpha, own.cost.n_beta) == (7, Fraction(3, 2))
+    assert (detour.cost.n_alpha, detour.cost.n_beta) == (7, Fraction(3, 2))
 
 
 def test_on_the_event_clock_two_ways_to_one_rank_are_taken_at_the_same_time():
@@ -87,7 +87,7 @@ def test_paths_follow_their_messages_through_every_operation():
     [
         (lambda: routed(RING, Paths.of([(0, (0, 2))])), "(0, 2) is no path of torus:4: no link from node 0 to 2"),
         (
-            lambda: routed(RING, Paths.joined([Paths.of([(7, way)]) for way in ((0, 1, 2), (0, 3, 2))])),
+            lambda: routed(RING, Paths.joined([Paths.of([(7, path)]) for path in ((0, 1, 2), (0, 3, 2))])),
             "two paths for block 7 from node 0 to node 2",
         ),
         (lambda: placed(_sent(OWN), [2, 1, 0]), "a schedule that uses switches belongs to its topology"),

@@ -35,11 +35,11 @@ def test_own_routes_are_followed_and_wrong_ones_refused():
 def test_own_routes_are_of_ranks_and_a_message_of_a_switch_is_refused():
     """They were looked up in the row of another rank."""
     hub = star(4, combines=True, replicates=True)
-    own = with_routes(hub, lambda a, b: [a, 4, b] if a != b else [a])
-    assert execute(allreduce.ring(4), own).link_total == execute(allreduce.ring(4), hub).link_total
+    rerouted = with_routes(hub, lambda a, b: [a, 4, b] if a != b else [a])
+    assert execute(allreduce.ring(4), rerouted).link_total == execute(allreduce.ring(4), hub).link_total
     for schedule in (innetwork.one_shot_all_reduce(hub), innetwork.multicast(hub)):
         with pytest.raises(ValueError, match="not to or from a switch"):
-            execute(schedule, own)
+            execute(schedule, rerouted)
 
 
 @pytest.mark.parametrize("dims", [(4, 4), (5, 5), (6, 6), (8, 8), (6, 4), (4, 4, 4)])

@@ -68,7 +68,7 @@ def test_twisting_evens_the_axes_out(dims):
     """All links alike: hops over links, which nothing beats; untwisted the long axis alone decides."""
     shape = Wrapped(dims)
     loads = set(execute(relay.wrapped_relay(shape), shape.topology()).link_total)
-    hops = sum(sum(map(abs, ways[0])) for ways in shape.ways())
+    hops = sum(sum(map(abs, records[0])) for records in shape.routing_records())
     assert loads == {Fraction(hops, shape.ranks * 2 * len(dims))}
     plain = relay.relay_load(Lattice(dims))
     assert max(loads) < plain

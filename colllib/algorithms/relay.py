@@ -216,7 +216,7 @@ def wrapped_relay(shape: Wrapped) -> Schedule:
     Fraction(21, 32)
     """
     slices = 2 * len(shape.dims)
-    chosen, moved = shape.spread(slices), shape.moved()
+    chosen, moved = shape.spread(slices), shape.translations()
     rank = np.arange(shape.ranks)
     target = np.repeat(rank, slices)  # of rank 0's slices; rank r's come after all of r - 1's
     trails = [shape.trail(path, number % len(shape.dims)) for number, path in enumerate(chosen)]

@@ -193,8 +193,9 @@ class Topology:
         >>> boxes((2, 4), inc="box").able("combines", np.arange(5))  # two in boxes, two leaves, and one above
         array([ True,  True, False, False, False])
         """
-        if not getattr(self, ability) or self.acting is None:
-            return np.full(len(switch), getattr(self, ability))
+        some_able = getattr(self, ability)
+        if not some_able or self.acting is None:
+            return np.full(len(switch), some_able)
         return self.acting[switch]
 
     @property
@@ -326,8 +327,9 @@ def one_port(topology: Topology) -> Topology:
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         message, link = topology.router(src, dst)
-        own = np.arange(len(src))
-        return np.concatenate((own, message, own)), np.concatenate((links + src, link, links + topology.ranks + dst))
+        every = np.arange(len(src))
+        out, into = links + src, links + topology.ranks + dst  # the ports at the two ends
+        return np.concatenate((every, message, every)), np.concatenate((out, link, into))
 
     return replace(
         topology,

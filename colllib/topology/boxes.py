@@ -16,7 +16,8 @@ from colllib.primitives import is_whole
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network
 from colllib.topology.latency import HALVES
 from colllib.topology.routes import check_seed, flow_hash
-from colllib.topology.tree import Narrowing, Tree, narrowings, narrowings_text, uplink
+from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_text, uplink
+from colllib.units import several
 
 INSIDE = ("switch", "full-mesh")
 INC = ("none", "box", "network", "both")
@@ -26,7 +27,7 @@ def boxes(
     sizes: Sequence[int],
     *,
     cards: int | None = None,
-    oversubscription: Narrowing = 1,
+    oversubscription: Oversubscription = 1,
     seed: int | None = None,
     rails: int | None = None,
     apart: bool = False,
@@ -70,57 +71,51 @@ def boxes(
     Topology(boxes:8x4x72,rails=4,apart=true, 2304 ranks, 68 switches, 9280 links)
     """
     shape = _Shape(tuple(sizes), cards, rails, apart, inside, inc)
-    narrow = narrowings(oversubscription, shape.uplinks)
-    name = f"boxes:{_expression(shape, narrow, seed, ranks)}"
-    inner, everyone, tree = shape.inner, shape.ranks, shape.tree
-    plural = "s" * (shape.cards > 1)
-    cards_of = "one network card per rank" if shape.cards == inner else f"{shape.cards} network card{plural} per box"
-    tiers, of_height, held = [Tier("box"), Tier("card", level=1)], [1] * shape.lowest, shape.held
-    for number, times in enumerate(narrow):
-        of_height.append(len(tiers))
-        tiers.append(uplink(number, Fraction(held) / times, level=number + 1 + shape.on_rails))
-        held *= tree.sizes[shape.lowest + number]
-    hashed = [1] * len(of_height) if seed is None else [tiers[tier].cables for tier in of_height]
+    ratios = oversubscription_ratios(oversubscription, shape.uplinks)
+    name = f"boxes:{_expression(shape, ratios, seed, ranks)}"
+    tree = shape.tree
+    tiers, tier_of_height = _tiers(shape, ratios)
+    cables = [1] * len(tier_of_height)  # of a link upwards, by height: those over which messages are hashed
     if seed is not None:
         check_seed(seed)
+        cables = [tiers[tier].cables for tier in tier_of_height]
         tiers = [_cable(tier) for tier in tiers]
-    above = sum(nodes * cables for nodes, cables in zip(tree.counts, hashed, strict=False))
-    check_network(name, tree.first + shape.switches, 2 * (everyone * (inner if shape.meshed else 1) + above))
+    links_in_boxes = shape.ranks * (shape.inner if shape.meshed else 1)
+    links_above = sum(nodes * count for nodes, count in zip(tree.counts, cables, strict=False))
+    check_network(name, tree.first + shape.switches, 2 * (links_in_boxes + links_above))
     # a card's route has its latency at the ranks; that of a further tier has it at the tier's own switches
-    paid = [height == 0 or tiers[tier].level > 1 for height, tier in enumerate(of_height)]
-    heights = np.repeat(np.arange(len(hashed)), tree.counts[: len(hashed)])
-    edge = np.repeat(np.arange(len(heights)), np.array(hashed)[heights])
+    paid = [height == 0 or tiers[tier].level > 1 for height, tier in enumerate(tier_of_height)]
+    height_of_edge = np.repeat(np.arange(len(cables)), tree.counts[: len(cables)])
+    edge = np.repeat(np.arange(len(height_of_edge)), np.array(cables)[height_of_edge])  # of each cable
+    height = height_of_edge[edge]
     child, parent = (end[edge] for end in tree.ends())
-    child = np.where(child < everyone, shape.rank_at[np.minimum(child, everyone - 1)], child)
-    in_tree, up = np.array(of_height)[heights[edge]], np.where(paid, 0, 2)[heights[edge]]
+    child = np.where(child < shape.ranks, shape.rank_at[np.minimum(child, shape.ranks - 1)], child)
+    tier_in_tree, up = np.array(tier_of_height)[height], np.where(paid, 0, 2)[height]
     src, dst, part_in_box, class_in_box = shape.links_in_boxes()
     part = np.concatenate((part_in_box, up, np.maximum(up, 1)))
-    in_boxes = tree.first - everyone
-    switch = np.arange(in_boxes + shape.switches)
-    kind = int(class_in_box.max(initial=-1)) + 1 + 2 * heights[edge]
-    classes = np.concatenate((class_in_box, kind, kind + 1))
-    whole = Topology(
+    up_class = int(class_in_box.max(initial=-1)) + 1 + 2 * height
+    classes = np.concatenate((class_in_box, up_class, up_class + 1))
+    full = Topology(
         name=name,
-        ranks=everyone,
-        switches=len(switch),
+        ranks=shape.ranks,
+        switches=tree.first - shape.ranks + shape.switches,
         link_src=np.concatenate((src, child, parent)),
         link_dst=np.concatenate((dst, parent, child)),
         alpha=Fractions.of([HALVES.up, HALVES.down, 0, 1]).taken(part),
-        tier=np.concatenate((np.zeros(len(src), dtype=np.intp), in_tree, in_tree)),
+        tier=np.concatenate((np.zeros(len(src), dtype=np.intp), tier_in_tree, tier_in_tree)),
         tiers=tuple(tiers),
-        router=_router(shape, name, len(src), hashed, seed),
-        port_model=f"{'a link to each other rank' if shape.meshed else 'one full-duplex port'} in the box, "
-        f"and {cards_of}",
+        router=_router(shape, name, len(src), cables, seed),
+        port_model=shape.port_model,
         combines=inc != "none",
         replicates=inc != "none",
         scatters=inc != "none",
-        acting=None if inc in ("none", "both") else switch < in_boxes if inc == "box" else switch >= in_boxes,
-        lattice=Lattice((inner, *shape.outer), wraps=False),
-        in_box=inner,
+        acting=shape.acting,
+        lattice=Lattice((shape.inner, *shape.outer), wraps=False),
+        in_box=shape.inner,
         # to shift a box's ranks would take its cards apart where several ranks share each of several
-        link_class=classes if seed is None and shape.cards in (1, inner) else None,
+        link_class=classes if seed is None and shape.cards in (1, shape.inner) else None,
     )
-    return whole if ranks is None else _uneven(whole, ranks)
+    return full if ranks is None else _uneven(full, ranks)
 
 
 class _Shape:
@@ -130,8 +125,9 @@ class _Shape:
         tree: rank -> (card ->) leaf -> switch of the first tier -> ... -> the last tier's only switch; ranks stand in
             it rail by rail.
         lowest: how many heights of it are the cards' own.
-        held: how many cards there are below a leaf.
+        cards_of_leaf: how many cards there are below a leaf.
         uplinks: how many heights of it lead to further switches. Where rails are apart nothing leads to its root.
+        switches: how many switches there are between the boxes.
         rank_at, place: the rank at each place of the tree's lowest height, and the place of each rank, shape (N,).
     """
 
@@ -160,57 +156,86 @@ class _Shape:
         self.rails, self.apart, self.inc, self.meshed = rails, apart, inc, inside == "full-mesh"
         self.count, self.ranks, self.on_rails = prod(self.outer), prod(sizes), rails is not None
         check_network(f"boxes:{text}", self.ranks, 0)
-        lines = rails or 1
-        if self.on_rails:
-            below: tuple[int, ...] = (self.inner // lines * self.outer[0], *self.outer[1:], lines)
+        if rails is not None:
+            children = [self.inner // rails * self.outer[0], *self.outer[1:], rails]
+        elif self.cards < self.inner:
+            children = [self.inner // self.cards, self.cards, *self.outer]
         else:
-            below = (self.inner // self.cards, self.cards) if self.cards < self.inner else (self.inner,)
-            below += tuple(self.outer)
-        self.tree = Tree(self.ranks, below, first=self.ranks + (0 if self.meshed else self.count))
+            children = [self.inner, *self.outer]
+        self.tree = Tree(self.ranks, tuple(children), first=self.ranks + (0 if self.meshed else self.count))
         self.lowest = 2 if self.cards < self.inner else 1
-        self.held = below[0] if self.on_rails else self.cards
-        self.uplinks = len(below) - self.lowest - apart
+        self.cards_of_leaf = self.cards if rails is None else children[0]
+        self.uplinks = len(children) - self.lowest - apart
         self.switches = self.tree.switches - apart
-        self.rank_at = np.arange(self.ranks).reshape(-1, lines).T.ravel()
+        self.rank_at = np.arange(self.ranks).reshape(-1, rails or 1).T.ravel()
         self.place = np.argsort(self.rank_at)
+
+    @property
+    def port_model(self) -> str:
+        """What a rank owns in its box, and out of it."""
+        port = "a link to each other rank" if self.meshed else "one full-duplex port"
+        if self.cards == self.inner:
+            return f"{port} in the box, and one network card per rank"
+        return f"{port} in the box, and {several(self.cards, 'network card')} per box"
+
+    @property
+    def acting(self) -> NDArray[np.bool_] | None:
+        """Which switches may add, replicate and take bundles apart; None for all, or none at all."""
+        if self.inc in ("none", "both"):
+            return None
+        in_boxes = self.tree.first - self.ranks
+        in_box = np.arange(in_boxes + self.switches) < in_boxes
+        return in_box if self.inc == "box" else ~in_box
 
     def links_in_boxes(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Source, destination, part of alpha and class of every link within a box."""
         rank, box = np.arange(self.ranks), self.ranks + np.arange(self.ranks) // self.inner
         if not self.meshed:
-            which = np.repeat([0, 1], self.ranks)
-            return np.concatenate((rank, box)), np.concatenate((box, rank)), which, which
+            up_or_down = np.repeat([0, 1], self.ranks)
+            return np.concatenate((rank, box)), np.concatenate((box, rank)), up_or_down, up_or_down
         src, away = np.repeat(rank, self.inner - 1), np.tile(np.arange(1, self.inner), self.ranks)
         dst = src // self.inner * self.inner + (src + away) % self.inner
         return src, dst, np.full(len(src), 3), away - 1
 
 
-def _uneven(whole: Topology, ranks: int) -> Topology:
+def _tiers(shape: _Shape, ratios: list[Fraction]) -> tuple[list[Tier], list[int]]:
+    """The tiers of all links, innermost first, and for each height of the tree the tier of its links upwards."""
+    tiers = [Tier("box"), Tier("card", level=1)]
+    tier_of_height = [1] * shape.lowest
+    cards = shape.cards_of_leaf  # below a switch
+    for number, ratio in enumerate(ratios):
+        tier_of_height.append(len(tiers))
+        tiers.append(uplink(number, Fraction(cards) / ratio, level=number + 1 + shape.on_rails))
+        cards *= shape.tree.sizes[shape.lowest + number]
+    return tiers, tier_of_height
+
+
+def _uneven(full: Topology, ranks: int) -> Topology:
     """Boxes whose last one has fewer ranks, and no ports for those that it has not."""
-    few = whole.ranks - ranks if is_whole(ranks) else -1
-    if not 0 <= few < whole.in_box or whole.ranks == few:
+    missing = full.ranks - ranks if is_whole(ranks) else -1
+    if not 0 <= missing < full.in_box or full.ranks == missing:
         raise ValueError(
-            f"ranks = {ranks!r}: {whole.ranks // whole.in_box} boxes of {whole.in_box}, of which only the last may "
-            f"have fewer, hold {whole.ranks - whole.in_box + 1} to {whole.ranks}"
+            f"ranks = {ranks!r}: {full.ranks // full.in_box} boxes of {full.in_box}, of which only the last may "
+            f"have fewer, hold {full.ranks - full.in_box + 1} to {full.ranks}"
         )
-    if few == 0:
-        return whole
-    ends = np.stack((whole.link_src, whole.link_dst))
-    kept = ((ends < ranks) | (ends >= whole.ranks)).all(axis=0)
-    number = np.cumsum(kept) - 1
+    if missing == 0:
+        return full
+    ends = np.stack((full.link_src, full.link_dst))
+    present = ((ends < ranks) | (ends >= full.ranks)).all(axis=0)
+    number = np.cumsum(present) - 1
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
-        message, link = whole.router(*(np.where(np.asarray(end) < ranks, end, end + few) for end in (src, dst)))
+        message, link = full.router(*(np.where(np.asarray(end) < ranks, end, end + missing) for end in (src, dst)))
         return message, number[link]
 
-    src, dst = (np.where(end < ranks, end, end - few)[kept] for end in ends)
+    src, dst = (np.where(end < ranks, end, end - missing)[present] for end in ends)
     return replace(
-        whole,
+        full,
         ranks=ranks,
         link_src=src,
         link_dst=dst,
-        alpha=whole.alpha.taken(np.flatnonzero(kept)),
-        tier=whole.tier[kept],
+        alpha=full.alpha.taken(np.flatnonzero(present)),
+        tier=full.tier[present],
         router=route,
         lattice=None,
         link_class=None,
@@ -226,10 +251,10 @@ def _cable(tier: Tier) -> Tier:
     return replace(tier, bandwidth=tier.bandwidth / tier.cables, cables=1)
 
 
-def _expression(shape: _Shape, narrow: list[Fraction], seed: int | None, ranks: int | None) -> str:
+def _expression(shape: _Shape, ratios: list[Fraction], seed: int | None, ranks: int | None) -> str:
     options = {
         "cards": shape.cards if shape.cards < shape.inner else None,
-        "oversubscription": narrowings_text(narrow) or None,
+        "oversubscription": ratios_text(ratios) or None,
         "seed": seed,
         "rails": shape.rails,
         "apart": "true" if shape.apart else None,
@@ -237,44 +262,45 @@ def _expression(shape: _Shape, narrow: list[Fraction], seed: int | None, ranks: 
         "inc": None if shape.inc == "none" else shape.inc,
         "ranks": None if ranks == shape.ranks else ranks,
     }
-    given = (f",{name}={value}" for name, value in options.items() if value is not None)
-    return "x".join(map(str, shape.sizes)) + "".join(given)
+    texts = (f",{name}={value}" for name, value in options.items() if value is not None)
+    return "x".join(map(str, shape.sizes)) + "".join(texts)
 
 
-def _router(shape: _Shape, name: str, in_boxes: int, hashed: list[int], seed: int | None) -> Router:
-    tree, ranks, inner, wide = shape.tree, shape.ranks, shape.inner, np.array(hashed)
-    first_link = in_boxes + np.cumsum([0, *(np.array(tree.counts[: len(hashed)]) * wide)])
-    links = int(first_link[-1]) - in_boxes  # upwards in the tree; as many lead down
+def _router(shape: _Shape, name: str, links_in_boxes: int, cables: list[int], seed: int | None) -> Router:
+    tree, ranks, inner = shape.tree, shape.ranks, shape.inner
+    first_link = links_in_boxes + np.cumsum([0, *(np.array(tree.counts[: len(cables)]) * cables)])
+    links_up = int(first_link[-1]) - links_in_boxes  # in the tree; as many lead down
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         src, dst = np.asarray(src), np.asarray(dst)
         inside, switch = _inside(src, dst, ranks, inner, tree.first)
         message = np.flatnonzero(inside)
-        far = np.flatnonzero(~inside)
+        leaving = np.flatnonzero(~inside)
         if shape.meshed:
             away = (dst[message] - src[message]) % inner
             apart = away > 0
-            messages, crossed = [message[apart]], [src[message][apart] * (inner - 1) + away[apart] - 1]
+            messages, links = [message[apart]], [src[message][apart] * (inner - 1) + away[apart] - 1]
         else:
             up, down = message[~switch[0][message]], message[~switch[1][message]]
-            messages, crossed = [up, down], [src[up], ranks + dst[down]]
-        flow = np.zeros_like(far) if seed is None else flow_hash(src[far], dst[far], seed)
+            messages, links = [up, down], [src[up], ranks + dst[down]]
+        flow = np.zeros_like(leaving) if seed is None else flow_hash(src[leaving], dst[leaving], seed)
 
-        def numbered(height: int, down: bool, who: IntArray, edge: IntArray) -> IntArray:
-            if not len(who):
-                return who
-            if height == len(hashed):
-                i = far[who[0]]
+        def numbering(height: int, down: bool, which: IntArray, edge: IntArray) -> IntArray:
+            if not len(which):
+                return which
+            if height == len(cables):
+                i = leaving[which[0]]
                 raise NoRouteError(
                     f"no route from rank {src[i]} to rank {dst[i]}: their cards are on two rails of {name}, which are "
                     "apart"
                 )
-            link: IntArray = first_link[height] + down * links + edge * wide[height] + flow[who] % wide[height]
+            cable = edge * cables[height] + flow[which] % cables[height]
+            link: IntArray = first_link[height] + down * links_up + cable
             return link
 
-        start, end = (np.where(node < ranks, shape.place[node % ranks], node) for node in (src[far], dst[far]))
-        message, link = tree.route(start, end, numbered)
-        return np.concatenate((*messages, far[message])), np.concatenate((*crossed, link))
+        start, end = (np.where(node < ranks, shape.place[node % ranks], node) for node in (src[leaving], dst[leaving]))
+        message, link = tree.route(start, end, numbering)
+        return np.concatenate((*messages, leaving[message])), np.concatenate((*links, link))
 
     return route
 

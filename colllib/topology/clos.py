@@ -15,7 +15,7 @@ from colllib.primitives import check_counts, is_whole
 from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import check_seed, flow_hash
-from colllib.topology.tree import Narrowing, Tree, narrowings, narrowings_text, uplink
+from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_text, uplink
 
 ROUTING = ("hash", "fixed", "spread")
 
@@ -62,7 +62,7 @@ def leaf_spine(
 def fat_tree(
     radix: int,
     *,
-    oversubscription: Narrowing = 1,
+    oversubscription: Oversubscription = 1,
     routing: str = "fixed",
     seed: int = 0,
     latency: Latency = HALVES,
@@ -94,10 +94,10 @@ def fat_tree(
         raise ValueError(f"fat-tree:{radix!r}: the switches' ports must be an even whole number of at least 2")
     _check(routing, seed)
     half = radix // 2
-    narrow = narrowings(oversubscription, 2)
-    thinner = f",oversubscription={text}" if (text := narrowings_text(narrow)) else ""
-    name = f"fat-tree:{radix}{thinner}{_options(routing, seed, 'fixed')}"
-    return _clos(name, (half, half, radix), (half, half), [1 / times for times in narrow], routing, seed, latency)
+    ratios = oversubscription_ratios(oversubscription, 2)
+    narrowed = f",oversubscription={text}" if (text := ratios_text(ratios)) else ""
+    name = f"fat-tree:{radix}{narrowed}{_options(routing, seed, 'fixed')}"
+    return _clos(name, (half, half, radix), (half, half), [1 / ratio for ratio in ratios], routing, seed, latency)
 
 
 def _check(routing: str, seed: int, **counts: int) -> None:
@@ -138,31 +138,34 @@ def _clos(
     ranks = prod(sizes)
     tree = Tree(ranks, sizes, first=ranks)  # of groups
     equal = [1, 1, *accumulate(ups, mul)]  # nodes of a group by height, each with a link to so many paths' nodes above
-    nodes, rising = ([a * b for a, b in zip(tree.counts, times, strict=False)] for times in (equal, equal[1:]))
+    nodes = [groups * switches for groups, switches in zip(tree.counts, equal, strict=False)]
+    rising = [groups * links for groups, links in zip(tree.counts, equal[1:], strict=False)]
     check_network(name, sum(nodes), 2 * sum(rising))
-    first, start = (np.cumsum([0, *numbers]) for numbers in (nodes, rising))
+    first_node, first_link = np.cumsum([0, *nodes]), np.cumsum([0, *rising])
     lower, upper = [], []
     for level, (size, up) in enumerate(zip(sizes, (1, *ups), strict=True)):
         group, path = np.divmod(np.arange(rising[level]), equal[level + 1])
-        lower.append(first[level] + group * equal[level] + path // up)
-        upper.append(first[level + 1] + group // size * equal[level + 1] + path)
-    child, parent, height = np.concatenate(lower), np.concatenate(upper), np.repeat(np.arange(len(sizes)), rising)
+        lower.append(first_node[level] + group * equal[level] + path // up)
+        upper.append(first_node[level + 1] + group // size * equal[level + 1] + path)
+    child, parent = np.concatenate(lower), np.concatenate(upper)
+    height = np.repeat(np.arange(len(sizes)), rising)
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         src, dst = np.asarray(src), np.asarray(dst)
         if max(src.max(initial=0), dst.max(initial=0)) >= ranks:
             raise NoRouteError(f"the switches of {name} only forward: no route starts or ends at one")
         # a digit per level: the same for the way up and the way down
-        digits, paths = flow_hash(src, dst, seed) if routing == "hash" else dst, [np.zeros_like(src)]
+        digits = flow_hash(src, dst, seed) if routing == "hash" else dst
+        paths = [np.zeros_like(src)]
         for up in ups:
             paths.append(paths[-1] * up + digits % up)
             digits = digits // up
 
-        def numbered(height: int, down: bool, message: IntArray, edge: IntArray) -> IntArray:
-            link: IntArray = start[height] + down * len(child) + edge * equal[height + 1] + paths[height][message]
+        def numbering(height: int, down: bool, message: IntArray, edge: IntArray) -> IntArray:
+            link: IntArray = first_link[height] + down * len(child) + edge * equal[height + 1] + paths[height][message]
             return link
 
-        return tree.route(src, dst, numbered)
+        return tree.route(src, dst, numbering)
 
     return Topology(
         name,
@@ -172,7 +175,7 @@ def _clos(
         np.concatenate((parent, child)),
         Fractions.of([latency.up, latency.down]).taken(np.append(np.minimum(height, 1), np.ones_like(height))),
         np.tile(height, 2),
-        (Tier("port"), *(uplink(number, wide) for number, wide in enumerate(widths))),
+        (Tier("port"), *(uplink(number, width) for number, width in enumerate(widths))),
         route,
         "one full-duplex port per rank",
         lattice=Lattice(sizes, wraps=False),

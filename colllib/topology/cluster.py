@@ -27,14 +27,14 @@ _PATH = re.compile(r"X|PIX|PXB|PHB|NODE|SYS|SOC|NV(\d{1,2})")
 
 def topology_of(machine: Machine) -> Topology:
     """The boxes as a topology, with its GPU's switches, the speeds of links and cards, and NCCL's latencies."""
-    narrow = Fraction(machine.oversubscription).limit_denominator(1000)
+    ratio = Fraction(machine.oversubscription).limit_denominator(1000)
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
     )
-    made = boxes((machine.boxes, machine.gpus), cards=machine.cards, oversubscription=narrow, inc=inc)
-    latencies, _ = PRESETS["dgx-h100"].speeds(made.levels)  # NCCL's of a step, the same for every machine
-    speeds = (latencies, (machine.link, *[machine.card] * (made.levels - 1)))
-    return replace(made, speeds=speeds, scatters=False)
+    topology = boxes((machine.boxes, machine.gpus), cards=machine.cards, oversubscription=ratio, inc=inc)
+    latencies, _ = PRESETS["dgx-h100"].speeds(topology.levels)  # NCCL's of a step, the same for every machine
+    speeds = (latencies, (machine.link, *[machine.card] * (topology.levels - 1)))
+    return replace(topology, speeds=speeds, scatters=False)
 
 
 def machine_on(text: str, gpu: str = "") -> Machine:
@@ -46,11 +46,11 @@ def machine_on(text: str, gpu: str = "") -> Machine:
     """
     if not text.endswith((".toml", ".xml", ".txt")):
         return machines.find(text)
-    place = Path(text)
+    path = Path(text)
     try:
-        if not place.is_file() or place.stat().st_size > MOST_BYTES:
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
             raise ValueError(f"file {shortened(text)!r}: not there, or over 1 MiB")
-        content = place.read_text(encoding="utf-8")
+        content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"file {shortened(text)!r}: {error}") from None
     if text.endswith(".toml"):
@@ -65,8 +65,8 @@ def read_cluster(text: str) -> Machine:
         ValueError: if it is no TOML, has a key that is not known, lacks one, or a value that cannot be.
 
     >>> file = ("boxes = 4", "gpus = 8", 'gpu = "h100"', "cards = 4", 'card = "200Gbit/s"', "oversubscription = 2")
-    >>> found = read_cluster("\\n".join(file))
-    >>> found.ranks, found.rate / 1e9, topology_of(found).name
+    >>> machine = read_cluster("\\n".join(file))
+    >>> machine.ranks, machine.rate / 1e9, topology_of(machine).name
     (32, 12.5, 'boxes:4x8,cards=4,oversubscription=2,inc=box')
     """
     try:
@@ -79,14 +79,14 @@ def _cluster(stated: dict[str, Any]) -> Machine:
     if not {"boxes", "gpus"} <= stated.keys() or not {"gpu", "link"} & stated.keys():
         raise ValueError('boxes, gpus and gpu (or link) are needed, as in gpu = "h100"')
     gpu = stated.pop("gpu", None)
-    made = machines.UNKNOWN if gpu is None else by_gpu(str(gpu))
-    if made is None:
+    machine = machines.UNKNOWN if gpu is None else by_gpu(str(gpu))
+    if machine is None:
         raise ValueError(f'GPU {shortened(str(gpu))!r} is not known; give its link = "450GB/s" instead')
-    told = {key: "true" if value is True else str(value) for key, value in stated.items()}
-    made = machines.with_options(made, told)
+    options = {key: "true" if value is True else str(value) for key, value in stated.items()}
+    machine = machines.with_options(machine, options)
     if gpu is None:  # nobody knows its slot, so it is not what binds
-        made = replace(made, pcie=max(made.pcie, made.cards * made.card / made.gpus))
-    return replace(made, cards_known=True, source="a cluster file" if "link" in stated else made.source)
+        machine = replace(machine, pcie=max(machine.pcie, machine.cards * machine.card / machine.gpus))
+    return replace(machine, cards_known=True, source="a cluster file" if "link" in stated else machine.source)
 
 
 def read_smi(text: str, gpu: str = "") -> Machine:
@@ -96,33 +96,35 @@ def read_smi(text: str, gpu: str = "") -> Machine:
         ValueError: if there is no matrix, a row has another length than the header, a cell is unknown, by line, or
             nothing tells the GPU.
 
-    >>> found = read_smi("     GPU0 GPU1 NIC0\\nGPU0  X   NV12 PIX\\nGPU1 NV12  X   SYS\\nNIC0 PIX  SYS   X")
-    >>> found.name, found.gpus, found.cards, found.far
+    >>> box = read_smi("     GPU0 GPU1 NIC0\\nGPU0  X   NV12 PIX\\nGPU1 NV12  X   SYS\\nNIC0 PIX  SYS   X")
+    >>> box.name, box.gpus, box.cards, box.far
     ('A100', 2, 1, 0)
     """
     header: list[str] = []
     rows: dict[str, dict[str, str]] = {}
-    for at, line in enumerate(re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines(), 1):
+    for line_number, line in enumerate(re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines(), 1):
         name, *cells = line.split() or [""]
         if not header and name == "GPU0" and not (cells and _PATH.fullmatch(cells[0])):
             header = [word for word in (name, *cells) if re.fullmatch(r"GPU\d{1,3}|NIC\d{1,3}|[a-z]\w*\d", word)]
         elif name in header and name not in rows:
             rows[name] = dict(zip(header, cells, strict=False))
             if wrong := [cell for cell in rows[name].values() if not _PATH.fullmatch(cell)]:
-                raise ValueError(f"nvidia-smi topo, line {at}: cell {shortened(wrong[0])!r}")
+                raise ValueError(f"nvidia-smi topo, line {line_number}: cell {shortened(wrong[0])!r}")
             if len(cells) < len(header) or rows[name][name] != "X":
-                raise ValueError(f"nvidia-smi topo, line {at}: the row of {name} does not fit the header")
+                raise ValueError(f"nvidia-smi topo, line {line_number}: the row of {name} does not fit the header")
     gpus = [name for name in header if name.startswith("GPU")]
     if not gpus or rows.keys() != set(header):
         raise ValueError("no whole matrix of nvidia-smi topo -m: paste it from its header line on")
     bonds = [[int(rows[a][b].partition("NV")[2] or 0) for b in gpus if b != a] for a in gpus]
-    most = max((sum(row) if sum(row) <= MOST_LINKS else max(row) for row in bonds), default=0)
-    whole = most == 6 or all(min(row) for row in bonds if row)  # but for Volta's, a pair without links means bridges
+    links = max((sum(row) if sum(row) <= MOST_LINKS else max(row) for row in bonds), default=0)
+    all_linked = links == 6 or all(
+        min(row) for row in bonds if row
+    )  # but for Volta's, a pair without links means bridges
     cards = [name for name in header if name not in gpus]
     near = [card for card in cards if any(rows[gpu][card] in ("PIX", "PXB") for gpu in gpus)]
     used = near or cards  # NCCL takes what is near, and leaves the others to storage and management
-    kind = gpu or (_BY_LINKS.get(most, "") if whole else "")
-    return _box(len(gpus), len(used), 0, len(used) - len(near), kind, most)
+    kind = gpu or (_BY_LINKS.get(links, "") if all_linked else "")
+    return _box(len(gpus), len(used), 0, len(used) - len(near), kind, links)
 
 
 def read_nccl_xml(text: str, gpu: str = "") -> Machine:
@@ -131,27 +133,26 @@ def read_nccl_xml(text: str, gpu: str = "") -> Machine:
     Raises:
         ValueError: if it is no such file, a number in it is none, or nothing tells the GPU.
 
-    >>> found = read_nccl_xml('<system version="1"><cpu><pci><gpu dev="0" sm="90"><nvlink count="18"/></gpu></pci>'
-    ...                       '<nic><net name="mlx5_0" dev="0" speed="400000" gdr="1"/></nic></cpu></system>')
-    >>> found.name, found.gpus, found.cards, found.card / 1e9
+    >>> box = read_nccl_xml('<system version="1"><cpu><pci><gpu dev="0" sm="90"><nvlink count="18"/></gpu></pci>'
+    ...                     '<nic><net name="mlx5_0" dev="0" speed="400000" gdr="1"/></nic></cpu></system>')
+    >>> box.name, box.gpus, box.cards, box.card / 1e9
     ('H100', 1, 1, 50.0)
     """
     system = parsed(text, "system")
     gpus = list(system.iter("gpu"))
     if not gpus:
         raise ValueError("a topology file without <gpu>")
-    links = max(sum(number(link, "count") for link in each.iter("nvlink")) for each in gpus)
-    nets = {
-        (cpu.get("host_hash"), number(net, "dev")): net for cpu in system for net in cpu.iter("net")
-    }  # NVL72: 18 hosts
+    links = max(sum(number(link, "count") for link in element.iter("nvlink")) for element in gpus)
+    # NVL72: 18 hosts
+    nets = {(cpu.get("host_hash"), number(net, "dev")): net for cpu in system for net in cpu.iter("net")}
     fastest = max((number(net, "speed", 1) for net in nets.values()), default=0)
     used = [net for net in nets.values() if number(net, "speed") * 4 > fastest]  # not a management port
     far = sum(net.get("gdr", "1") == "0" for net in used)
-    kinds = {_kind(each, len(gpus)) for each in gpus if each.get("sm")}
-    known = gpu or (kinds.pop() if len(kinds) == 1 else "")
-    made = _box(len(gpus), len(used), fastest * 1e6 / 8, far, known, links)
-    vendors = {each.get("vendor") for each in system.iter("cpu")} & {"AuthenticAMD", "GenuineIntel"}
-    return replace(made, processor="amd" if "AuthenticAMD" in vendors else "intel") if vendors else made
+    kinds = {_kind(element, len(gpus)) for element in gpus if element.get("sm")}
+    kind = gpu or (kinds.pop() if len(kinds) == 1 else "")
+    machine = _box(len(gpus), len(used), fastest * 1e6 / 8, far, kind, links)
+    vendors = {cpu.get("vendor") for cpu in system.iter("cpu")} & {"AuthenticAMD", "GenuineIntel"}
+    return replace(machine, processor="amd" if "AuthenticAMD" in vendors else "intel") if vendors else machine
 
 
 def _kind(gpu: Element, gpus: int) -> str:
@@ -164,10 +165,10 @@ def _kind(gpu: Element, gpus: int) -> str:
 
 
 def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: int) -> Machine:
-    made = by_gpu(kind)
-    if made is None:
+    machine = by_gpu(kind)
+    if machine is None:
         raise ValueError(
             f"the file does not tell the GPU ({links} NVLinks): give diagnose its --gpu, or take a cluster file"
         )
-    made = replace(made, gpus=gpus, cards=cards or max(1, made.cards * gpus // made.gpus), far=far)
-    return replace(made, card=card, cards_known=True) if card else made
+    machine = replace(machine, gpus=gpus, cards=cards or max(1, machine.cards * gpus // machine.gpus), far=far)
+    return replace(machine, card=card, cards_known=True) if card else machine

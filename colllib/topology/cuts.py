@@ -83,9 +83,9 @@ def distances(topology: Topology) -> IntArray:
         raise ValueError(
             f"{topology.name} is not strongly connected: no way from rank {apart[0][0]} to rank {apart[0][1]}"
         )
-    found = hops.astype(np.intp)
-    found.setflags(write=False)
-    return found
+    links = hops.astype(np.intp)
+    links.setflags(write=False)
+    return links
 
 
 def diameter(topology: Topology) -> int:
@@ -157,14 +157,14 @@ def bisection(topology: Topology) -> Bisection:
     networkx's Kernighan-Lin search), and an all-to-all proves from below how narrow a cut can be. It
     brings a block from every rank of one half to every rank of the other; if no link carries more
     than c blocks, the cut must have a link for every c of them. Where that leaves a gap, a sweep over
-    the ranks closes it if the topology is long and thin enough (`swept`), and on larger meshes and
+    the ranks closes it if the topology is long and thin enough (`sweep_bisection`), and on larger meshes and
     tori the theorem behind `lattice_bisection`.
 
     Source: for the bound Leighton (1992), "Introduction to Parallel Algorithms and Architectures".
 
     >>> from colllib.topology import torus
-    >>> found = bisection(torus((8, 8, 8)))
-    >>> found.bandwidth, found.exact, found.proof
+    >>> cut = bisection(torus((8, 8, 8)))
+    >>> cut.bandwidth, cut.exact, cut.proof
     (Fraction(128, 1), True, 'an all-to-all')
     """
     if topology.ranks < 2:
@@ -183,14 +183,15 @@ def bisection(topology: Topology) -> Bisection:
 
 
 def _searched(topology: Topology) -> Bisection:
-    at_least, proof = _at_least(topology), "an all-to-all"
-    found: list[tuple[Fraction, tuple[int, ...]]] = []
+    at_least = _at_least(topology)
+    cuts: list[tuple[Fraction, tuple[int, ...]]] = []
     for half in _candidates(topology):
-        found.append((_narrower_way(topology, half), half))
-        if found[-1][0] == at_least:
+        through = _narrower_way(topology, half)
+        cuts.append((through, half))
+        if through == at_least:
             break
-    through, half = min(found)
-    if through > at_least and (least := swept(topology)) is not None:
+    through, half = min(cuts)
+    if through > at_least and (least := sweep_bisection(topology)) is not None:
         return Bisection(through, least, half, "a sweep")
     lattice = topology.lattice
     if through > at_least and lattice is not None and _has_theorem(lattice) and not topology.switches:
@@ -198,7 +199,7 @@ def _searched(topology: Topology) -> Bisection:
         if topology.num_links == 2 * len(lattice.dims) * lattice.ranks - ends:  # none has failed
             theorem = lattice_bisection(lattice) * topology.bandwidth[0]
             return Bisection(through, max(theorem, at_least), half, "a theorem")
-    return Bisection(through, at_least, half, proof)
+    return Bisection(through, at_least, half, "an all-to-all")
 
 
 def _has_theorem(lattice: Lattice) -> bool:
@@ -210,14 +211,14 @@ def _every_half(topology: Topology) -> Bisection:
     sets = np.arange(1 << ranks, dtype=np.uint32)
     sets = sets[np.bitwise_count(sets) == ranks // 2]
     out, back = np.zeros((2, len(sets)), dtype=np.int64)
-    has = [(sets >> rank & 1).astype(bool) for rank in range(ranks)]
+    inside = [(sets >> rank & 1).astype(bool) for rank in range(ranks)]
     for (a, b), units in _joint_bandwidth(topology).items():
-        out += units * (has[a] & ~has[b])
-        back += units * (has[b] & ~has[a])
+        out += units * (inside[a] & ~inside[b])
+        back += units * (inside[b] & ~inside[a])
     through = np.minimum(out, back)
     best = int(through.argmin())
     bandwidth = Fraction(int(through[best]), topology.bandwidth.denominator)
-    half = tuple(rank for rank in range(ranks) if has[rank][best])
+    half = tuple(rank for rank in range(ranks) if inside[rank][best])
     return Bisection(bandwidth, bandwidth, half, "every half tried")
 
 
@@ -229,9 +230,9 @@ def _candidates(topology: Topology) -> Iterator[tuple[int, ...]]:
     if lattice is not None:
         longest_first = sorted(range(len(lattice.dims)), key=lambda axis: -lattice.dims[axis])
         for axis in longest_first:
-            order = [axis, *(other for other in longest_first if other != axis)]
-            places = np.lexsort([lattice.coordinate(ranks, other) for other in reversed(order)])
-            yield tuple(sorted(places[:size].tolist()))
+            axes = [axis, *(other for other in longest_first if other != axis)]
+            order = np.lexsort([lattice.coordinate(ranks, other) for other in reversed(axes)])
+            yield tuple(sorted(order[:size].tolist()))
         return
     yield tuple(range(size))
     yield tuple(range(0, 2 * size, 2))
@@ -244,7 +245,7 @@ def _candidates(topology: Topology) -> Iterator[tuple[int, ...]]:
             yield min((tuple(sorted(side)) for side in sides), key=lambda side: len(side))
 
 
-def swept(topology: Topology) -> Fraction | None:
+def sweep_bisection(topology: Topology) -> Fraction | None:
     """The narrowest cut of all halves, by dynamic programming: rank after rank joins one side or the other.
 
     What the links still to come cost depends only on how many ranks have joined the first side, and on
@@ -255,24 +256,27 @@ def swept(topology: Topology) -> Fraction | None:
         the bandwidth one way, in units of BW; None with switches, or where the table would be too large.
 
     >>> from colllib.topology import full_mesh, torus, twisted_torus
-    >>> swept(torus((8, 4))), swept(twisted_torus(4)), swept(full_mesh(64))
-    (Fraction(8, 1), Fraction(16, 1), None)
+    >>> [str(sweep_bisection(topology)) for topology in (torus((8, 4)), twisted_torus(4), full_mesh(64))]
+    ['8', '16', 'None']
     """
     if topology.switches:
         return None
-    order, width = min(((order, _width(topology, order)) for order in _orders(topology)), key=lambda found: found[1])
+    order = min(_orders(topology), key=lambda order: _width(topology, order))
     larger = topology.ranks - topology.ranks // 2
-    if (larger + 1) << width > MOST_ENTRIES:
+    if (larger + 1) << _width(topology, order) > MOST_ENTRIES:
         return None
-    units, place = _joint_bandwidth(topology), {rank: at for at, rank in enumerate(order)}
-    last = {rank: place[rank] for rank in order}  # when all that a rank is linked to have joined
+    units = _joint_bandwidth(topology)
+    impossible = 1 + sum(units.values())
+    place = {rank: turn for turn, rank in enumerate(order)}
+    last = place.copy()  # when all that a rank is linked to have joined
     for a, b in units:
-        last[a], last[b] = max(last[a], place[b]), max(last[b], place[a])
-    table = np.full(larger + 1, 1 + sum(units.values()), dtype=np.int64)
+        last[a] = max(last[a], place[b])
+        last[b] = max(last[b], place[a])
+    table = np.full(larger + 1, impossible, dtype=np.int64)
     table[0] = 0
     open_ranks: list[int] = []  # an axis of length 2 for each, the last axis counts ranks on the first side
-    for at, rank in enumerate(order):
-        joined = np.full_like(table, 1 + sum(units.values()))
+    for turn, rank in enumerate(order):
+        joined = np.full_like(table, impossible)
         joined[..., 1:] = table[..., :-1]
         table = np.stack((table, joined), axis=-2)
         for axis, other in enumerate(open_ranks):
@@ -280,20 +284,20 @@ def swept(topology: Topology) -> Fraction | None:
             sides[0, 1] += units[rank, other]
             sides[1, 0] += units[other, rank]
         open_ranks.append(rank)
-        for done in [each for each in open_ranks if last[each] <= at]:
-            table = table.min(axis=open_ranks.index(done))
-            open_ranks.remove(done)
+        for closed in [other for other in open_ranks if last[other] <= turn]:
+            table = table.min(axis=open_ranks.index(closed))
+            open_ranks.remove(closed)
     return Fraction(int(table[[topology.ranks // 2, larger]].min()), topology.bandwidth.denominator)
 
 
 def _joint_bandwidth(topology: Topology) -> Counter[tuple[int, int]]:
     """What all links from one node to another carry together, in parts of BW."""
-    found = Counter[tuple[int, int]]()
+    joint = Counter[tuple[int, int]]()
     for a, b, units in zip(
         topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth.numerators.tolist(), strict=True
     ):
-        found[a, b] += units
-    return found
+        joint[a, b] += units
+    return joint
 
 
 def _orders(topology: Topology) -> Iterator[list[int]]:

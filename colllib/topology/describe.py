@@ -45,13 +45,13 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
     cables = np.array([tier.cables for tier in topology.tiers])[topology.tier]
     ports = np.zeros((topology.nodes, len(topology.tiers)), dtype=np.intp)
     np.add.at(ports, (topology.link_dst, topology.tier), cables)
-    found, counts = np.unique(ports[topology.ranks :], axis=0, return_counts=True)
+    rows, counts = np.unique(ports[topology.ranks :], axis=0, return_counts=True)
     outside = np.array([tier.level > 0 or topology.levels == 1 for tier in topology.tiers])
     alike = []
-    for row, number in zip(found[::-1], counts[::-1].tolist(), strict=True):
-        held = {tier.name: int(row[place]) for place, tier in enumerate(topology.tiers) if row[place]}
+    for row, number in zip(rows[::-1], counts[::-1].tolist(), strict=True):
+        ports_of_tier = {tier.name: int(count) for tier, count in zip(topology.tiers, row, strict=True) if count}
         chassis = -(-int(row[outside].sum()) // radix) if radix else 0
-        alike.append(Switches(number, held, number * chassis))
+        alike.append(Switches(number, ports_of_tier, number * chassis))
     return alike
 
 
@@ -64,12 +64,13 @@ def wires(topology: Topology) -> list[Wires]:
     >>> [tier.cables for on in ("biring:2x5", "uniring:2x5") for tier in wires(find(on))]
     [5, 10]
     """
-    found = []
+    tiers = []
     for number, tier in enumerate(topology.tiers):
-        one, bandwidth = topology.tier == number, Fraction(tier.bandwidth)
-        links = Counter(zip(topology.link_src[one].tolist(), topology.link_dst[one].tolist(), strict=True))
+        bandwidth = Fraction(tier.bandwidth)
+        of_tier = topology.tier == number
+        links = Counter(zip(topology.link_src[of_tier].tolist(), topology.link_dst[of_tier].tolist(), strict=True))
         # those that lead back are of the same wires
         pairs = sum(max(count, links[b, a]) for (a, b), count in links.items() if a <= b or (b, a) not in links)
         half = pairs * bandwidth / 2 if topology.switches else None
-        found.append(Wires(tier.name, tier.level, pairs * tier.cables, bandwidth / tier.cables, half))
-    return found
+        tiers.append(Wires(tier.name, tier.level, pairs * tier.cables, bandwidth / tier.cables, half))
+    return tiers

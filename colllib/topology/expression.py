@@ -27,6 +27,7 @@ from colllib.units import parse, shortened, whole
 MOST_SIZES = 20  # behind a colon: as many axes of two ranks as there may be ranks
 MOST_DIGITS = 18  # of a fraction
 MOST_NESTED = 20  # operations inside one another
+_LATENCY = ("endpoint", "hop", "switch")  # the options that make up a `Latency`
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,7 @@ class Form:
     """How an expression names a kind of topology."""
 
     build: Callable[..., Topology]  # its arguments after the sizes are the options of the expression
-    sizes: (
-        int | None
-    )  # how many numbers stand behind a colon; 0 for any, which are then one argument; None for no colon
+    sizes: int | None  # numbers behind a colon; 0 for any number of them, as one argument; None for no colon
     example: str  # what the command line shows
     words: Mapping[str, str] = field(default_factory=dict)  # what may stand for some sizes
 
@@ -47,13 +46,13 @@ class Form:
         >>> TOPOLOGIES["torus"].options
         {'tie': 'up', 'order': 'none'}
         """
-        found: dict[str, str] = {}
+        defaults: dict[str, str] = {}
         for name, parameter in list(signature(self.build).parameters.items())[max(1, self.sizes or 0) :]:
             if name == "latency":
-                found |= {part: str(getattr(HALVES, part)) for part in ("endpoint", "hop", "switch")}
+                defaults |= {part: str(getattr(HALVES, part)) for part in _LATENCY}
             else:
-                found[name] = str(parameter.default).lower()
-        return found
+                defaults[name] = str(parameter.default).lower()
+        return defaults
 
 
 def _inc(build: Callable[..., Topology]) -> Callable[..., Topology]:
@@ -170,8 +169,8 @@ def find(expression: str) -> Topology:
     head, *rest = _outside(ALIASES.get(expression.strip(), expression.strip()))
     failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
     if failed:
-        whole_topology = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
-        return without(whole_topology, *failed)
+        intact = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
+        return without(intact, *failed)
     if "(" in head:
         return _operation(head, rest)
     name, _, size = head.partition(":")
@@ -182,26 +181,31 @@ def find(expression: str) -> Topology:
             [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS)]
         )
         raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list")
+    return _built(f"topology {shortened(expression)!r}", name, size, rest)
+
+
+def _built(what: str, name: str, size: str, options: list[str]) -> Topology:
+    """The topology of one of `TOPOLOGIES`; `what` begins the message of an error."""
     form = TOPOLOGIES[name]
     if form.sizes is None:
-        if size or rest:
-            raise ValueError(f"topology {shortened(expression)!r}: neither a size nor an option is taken, only {name}")
+        if size or options:
+            raise ValueError(f"{what}: neither a size nor an option is taken, only {name}")
         return form.build()
     sizes = form.words.get(size, size).split("x")
     if len(sizes) != (form.sizes or min(len(sizes), MOST_SIZES)):
         needed = f"{form.sizes} whole number{'s are' if form.sizes > 1 else ' is'} needed"
         if not form.sizes:
             needed = f"at most {MOST_SIZES} sizes are taken"
-        raise ValueError(f"topology {shortened(expression)!r}: {needed}, as in {form.example}")
-    numbers = [whole(f"topology {shortened(expression)!r}: the size", part, form.example) for part in sizes]
-    keys = [part.partition("=")[0] for part in rest]
+        raise ValueError(f"{what}: {needed}, as in {form.example}")
+    numbers = [whole(f"{what}: the size", part, form.example) for part in sizes]
+    keys = [option.partition("=")[0] for option in options]
     if twice := [key for key in form.options if keys.count(key) > 1]:
-        raise ValueError(f"topology {shortened(expression)!r}: {twice[0]} is given {keys.count(twice[0])} times")
-    options = dict(_option(part, name, form) for part in rest)
-    parts = {part: options.pop(part) for part in ("endpoint", "hop", "switch") if part in options}
+        raise ValueError(f"{what}: {twice[0]} is given {keys.count(twice[0])} times")
+    values = dict(_option(option, name, form) for option in options)
+    parts = {part: values.pop(part) for part in _LATENCY if part in values}
     if parts:
-        options["latency"] = Latency(**parts)
-    return form.build(*numbers, **options) if form.sizes else form.build(tuple(numbers), **options)
+        values["latency"] = Latency(**parts)
+    return form.build(*numbers, **values) if form.sizes else form.build(tuple(numbers), **values)
 
 
 def _operation(head: str, options: list[str]) -> Topology:
@@ -251,12 +255,13 @@ def _preset(name: str, size: str, options: list[str]) -> Topology:
     for rate in rates:  # as `machines.with_options` takes it
         preset = replace(preset, bandwidth=(preset.bandwidth[0], parse("bandwidth", rate.partition("=")[2])))
         options.remove(rate)
-    given = {option.partition("=")[0] for option in options}
-    given |= {"inc"} if "inside=full-mesh" in options else set()  # direct links have no switch
-    kept = [option for option in fixed if option.partition("=")[0] not in given]
-    found = find(",".join([stands_for, *kept, *options]))
+    chosen = {option.partition("=")[0] for option in options}
+    if "inside=full-mesh" in options:  # direct links have no switch
+        chosen.add("inc")
+    usual = [option for option in fixed if option.partition("=")[0] not in chosen]
+    topology = find(",".join([stands_for, *usual, *options]))
     # the switches of these machines add and replicate, and take no bundles apart
-    return replace(found, speeds=preset.speeds(found.levels), scatters=found.scatters and "inc" in given)
+    return replace(topology, speeds=preset.speeds(topology.levels), scatters=topology.scatters and "inc" in chosen)
 
 
 def _option(text: str, name: str, form: Form) -> tuple[str, Any]:

@@ -34,10 +34,9 @@ def without(topology: Topology, *parts: str) -> Topology:
     >>> len(link), len(boxes((2, 4)).router(np.array([0]), np.array([5]))[1])
     (6, 4)
     """
-    kept = ~np.any([_links_of(topology, part) for part in parts], axis=0)
-    named = ",".join(f"without={part}" for part in parts)
-    number = np.cumsum(kept) - 1
-    ends = np.stack((topology.link_src, topology.link_dst), axis=1)[kept]
+    intact = ~np.any([_links_of(topology, part) for part in parts], axis=0)
+    number = np.cumsum(intact) - 1
+    ends = np.stack((topology.link_src, topology.link_dst), axis=1)[intact]
     check_size(f"detours on {topology.name}", topology.nodes**2, MOST_ROUTES, "routes between nodes")
 
     @cache
@@ -47,23 +46,24 @@ def without(topology: Topology, *parts: str) -> Topology:
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         src, dst = np.asarray(src), np.asarray(dst)
         message, link = topology.router(src, dst)
-        cut_off = np.unique(message[~kept[link]])
+        cut_off = np.unique(message[~intact[link]])
         if not len(cut_off):
             return message, number[link]
-        left = ~np.isin(message, cut_off)
+        as_before = ~np.isin(message, cut_off)
         try:
-            late, around = detours()(src[cut_off], dst[cut_off])
+            rerouted, detour = detours()(src[cut_off], dst[cut_off])
         except NoRouteError as error:
             raise NoRouteError(f"{topology.name} without {' and '.join(parts)}: {error}") from None
-        return np.concatenate((message[left], cut_off[late])), np.concatenate((number[link[left]], around))
+        messages = np.concatenate((message[as_before], cut_off[rerouted]))
+        return messages, np.concatenate((number[link[as_before]], detour))
 
     return replace(
         topology,
-        name=f"{topology.name},{named}",
+        name=",".join([topology.name, *(f"without={part}" for part in parts)]),
         link_src=ends[:, 0],
         link_dst=ends[:, 1],
-        alpha=topology.alpha.taken(np.flatnonzero(kept)),
-        tier=topology.tier[kept],
+        alpha=topology.alpha.taken(np.flatnonzero(intact)),
+        tier=topology.tier[intact],
         router=route,
         port_model=f"{topology.port_model}, without {' and '.join(parts)}",
         link_class=None,
@@ -80,10 +80,10 @@ def _links_of(topology: Topology, part: str) -> NDArray[np.bool_]:
         if unknown := [end for end in part.split("-") if end not in names]:
             raise ValueError(f"without {shortened(part)!r}: {topology.name} has no node {shortened(unknown[0])}")
         a, b = map(names.index, part.split("-"))
-        found: NDArray[np.bool_] = ((src == a) & (dst == b)) | ((src == b) & (dst == a))
-        if not found.any():
+        cable: NDArray[np.bool_] = ((src == a) & (dst == b)) | ((src == b) & (dst == a))
+        if not cable.any():
             raise ValueError(f"without {shortened(part)!r}: {topology.name} has no cable there")
-        return found
+        return cable
     outward = np.array([tier.name in ("card", "port") for tier in topology.tiers])[topology.tier]
     up = np.flatnonzero(outward & (src < dst))
     shared = up[src[up] >= topology.ranks]

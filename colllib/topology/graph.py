@@ -80,18 +80,12 @@ def from_links(
     ends = whole_numbers(f"node of a link of {name}", links).reshape(-1, 2)
     if len(ends) and not (ends.min() >= 0 and ends.max() < nodes):
         raise ValueError(f"a link of {name} leaves the nodes 0..{nodes - 1}")
-    if alpha is None:
-        if latency is None and len(ends) and ends.max() >= ranks:
-            raise ValueError(
-                f"{name} has switches: say what a trip through one costs, by alpha=[...] or latency=Latency()"
-            )
-        parts = latency or HALVES
-        alpha = [1 if max(a, b) < ranks else parts.up if a < ranks else parts.down for a, b in ends.tolist()]
-    elif latency is not None:
+    if alpha is not None and latency is not None:
         raise ValueError(f"{name}: give alpha=[...] or latency=Latency(), not both")
+    alpha = _parts_of_alpha(name, ranks, ends, latency) if alpha is None else alpha
     columns = [
-        [default] * len(ends) if given is None else list(given)
-        for given, default in ((bandwidth, 1), (level, 0), (cables, 1))
+        [default] * len(ends) if values is None else list(values)
+        for values, default in ((bandwidth, 1), (level, 0), (cables, 1))
     ]
     for what, values in zip(("latencies", "bandwidths", "levels", "cables"), (alpha, *columns), strict=True):
         if len(values) != len(ends):
@@ -117,6 +111,14 @@ def from_links(
         replicates,
         scatters,
     )
+
+
+def _parts_of_alpha(name: str, ranks: int, ends: IntArray, latency: Latency | None) -> list[Fraction | int]:
+    """What each link takes of alpha where only `latency` says so, if anything does."""
+    if latency is None and len(ends) and ends.max() >= ranks:
+        raise ValueError(f"{name} has switches: say what a trip through one costs, by alpha=[...] or latency=Latency()")
+    parts = latency or HALVES
+    return [1 if max(src, dst) < ranks else parts.up if src < ranks else parts.down for src, dst in ends.tolist()]
 
 
 def hops_from(starts: IntArray, nodes: int, src: IntArray, dst: IntArray) -> NDArray[np.float64]:
@@ -149,14 +151,14 @@ def fewest_hops(nodes: int, ends: IntArray, ranks: int) -> Router:
             a, b = (f"{'rank' if end[i] < ranks else 'node'} {end[i]}" for end in (src, dst))
             raise NoRouteError(f"no route from {a} to {b}: the links do not connect them")
         messages, links = [], []
-        message, at = np.arange(len(src)), np.asarray(src)
+        message, node = np.arange(len(src)), np.asarray(src)
         while len(message):
-            moving = at != dst[message]
-            message, at = message[moving], at[moving]
-            link = first[at, dst[message]]
+            on_its_way = node != dst[message]
+            message, node = message[on_its_way], node[on_its_way]
+            link = first[node, dst[message]]
             messages.append(message)
             links.append(link)
-            at = ends[link, 1]
+            node = ends[link, 1]
         message = np.concatenate(messages) if messages else np.zeros(0, np.intp)
         order = np.argsort(message, kind="stable")
         return message[order], (np.concatenate(links) if links else message)[order].astype(np.intp)
@@ -178,5 +180,10 @@ def transposed(topology: Topology) -> Topology:
         order = np.argsort(message, kind="stable")
         return message[order], link[order]
 
-    name, (src, dst) = f"transpose({topology.name})", (topology.link_dst, topology.link_src)
-    return replace(topology, name=name, link_src=src, link_dst=dst, router=route)
+    return replace(
+        topology,
+        name=f"transpose({topology.name})",
+        link_src=topology.link_dst,
+        link_dst=topology.link_src,
+        router=route,
+    )

@@ -78,28 +78,29 @@ def _lattice(kind: str, lattice: Lattice, tie: str, order: Sequence[int] | None)
     check_network(f"{kind}:{lattice}", lattice.ranks, 2 * len(axes) * lattice.ranks)
     src, dst, link_of = _links(lattice)
     router = _router(lattice, link_of, tie, axes)
-    found = uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOR, lattice)
+    topology = uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOR, lattice)
     if not lattice.wraps or tie == "balanced":
-        return found
-    return replace(found, link_class=np.arange(len(src)) // lattice.ranks)  # the axes, up and down
+        return topology
+    return replace(topology, link_class=np.arange(len(src)) // lattice.ranks)  # the axes, up and down
 
 
 def _links(lattice: Lattice) -> tuple[IntArray, IntArray, IntArray]:
-    """The ends of all links, and the link that leaves each rank by axis and way: (axes, 2, N), -1 for none."""
+    """The ends of all links, and the link that leaves each rank by axis and direction: (axes, 2, N), -1 for none."""
     rank = np.arange(lattice.ranks)
     link_of = np.full((len(lattice.dims), 2, lattice.ranks), -1)
     ends = [(rank[:0], rank[:0])]
     count = 0
     for axis, size in enumerate(lattice.dims):
-        at = lattice.coordinate(rank, axis)
-        for side, way in enumerate((1, -1)):
-            if size == 1 or (size == 2 and lattice.wraps and way == -1):
+        start = lattice.coordinate(rank, axis)
+        for side, direction in enumerate((1, -1)):
+            if size == 1 or (size == 2 and lattice.wraps and direction == -1):
                 continue
-            after = (at + way) % size
-            here = rank[lattice.wraps | (after - at == way)]
-            link_of[axis, side, here] = count + np.arange(len(here))
-            ends.append((here, (rank + (after - at) * lattice.strides[axis])[here]))
-            count += len(here)
+            step = (start + direction) % size - start
+            neighbor = rank + step * lattice.strides[axis]
+            linked = rank[lattice.wraps | (step == direction)]
+            link_of[axis, side, linked] = count + np.arange(len(linked))
+            ends.append((linked, neighbor[linked]))
+            count += len(linked)
         if size == 2 and lattice.wraps:  # up and down are the same link
             link_of[axis, 1] = link_of[axis, 0]
     sources, targets = zip(*ends, strict=True)
@@ -132,21 +133,22 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         messages: list[IntArray] = []
         links: list[IntArray] = []
-        at = np.asarray(src)
+        reached = np.asarray(src)
         for axis in order:
             size, stride = lattice.dims[axis], lattice.strides[axis]
-            way, hops = shortest_way(lattice, axis, src, dst, tie)
+            direction, hops = shortest_way(lattice, axis, src, dst, tie)
             message, hop = ragged(hops)
-            start = lattice.coordinate(at, axis)
-            line = at - start * stride  # its first node
-            here = line[message] + (start[message] + way[message] * hop) % size * stride
+            start = lattice.coordinate(reached, axis)
+            line = reached - start * stride  # its first node
+            node = line[message] + (start[message] + direction[message] * hop) % size * stride
+            side = (1 - direction) // 2
             messages.append(message)
-            links.append(link_of[axis, ((1 - way) // 2)[message], here])
-            at = line + lattice.coordinate(dst, axis) * stride
+            links.append(link_of[axis, side[message], node])
+            reached = line + lattice.coordinate(dst, axis) * stride
         message = np.concatenate(messages)
         if len(order) == 1:
             return message, links[0]
-        in_turn = np.argsort(message, kind="stable")
-        return message[in_turn], np.concatenate(links)[in_turn]
+        by_message = np.argsort(message, kind="stable")
+        return message[by_message], np.concatenate(links)[by_message]
 
     return route

@@ -121,8 +121,8 @@ def find(expression: str) -> Machine:
     Raises:
         ValueError: for an unknown name or option, a value that cannot be, or boxes on PCIe whose cards nobody told.
 
-    >>> found = find("dgx-h100:2,cards=4,card=200Gbit/s")
-    >>> found.ranks, found.network / 1e9
+    >>> machine = find("dgx-h100:2,cards=4,card=200Gbit/s")
+    >>> machine.ranks, machine.network / 1e9
     (16, 100.0)
     >>> find("l40s:1").inner
     'PCIe'
@@ -135,12 +135,12 @@ def find(expression: str) -> Machine:
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
             "a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"
         )
-    found = replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True)
+    machine = replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True)
     if comma:
-        found = changed(found, options)
-    if found.boxes > 1 and kind.gpus > 1 and not kind.linked and "card=" not in options:
+        machine = changed(machine, options)
+    if machine.boxes > 1 and kind.gpus > 1 and not kind.linked and "card=" not in options:
         raise ValueError(f"machine {shortened(expression)!r}: such boxes have no usual cards: say cards=2,card=100Gb/s")
-    return found
+    return machine
 
 
 def changed(machine: Machine, options: str) -> Machine:
@@ -149,28 +149,28 @@ def changed(machine: Machine, options: str) -> Machine:
     >>> [changed(find("dgx-h100:2"), options).network / 1e9 for options in ("boxes=8,oversubscription=2", "gpus=4")]
     [200.0, 200.0]
     """
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for option in options.split(","):
         key, _, value = option.partition("=")
-        if key in told:
+        if key in values:
             raise ValueError(f"machine option {shortened(option)!r}: {key} is given twice")
-        told[key] = value
-    return with_options(machine, told)
+        values[key] = value
+    return with_options(machine, values)
 
 
-def with_options(machine: Machine, told: dict[str, str]) -> Machine:
-    """The same machine but for some options; with another number of GPUs no more cards, unless these are told.
+def with_options(machine: Machine, options: dict[str, str]) -> Machine:
+    """The same machine but for some options; with another number of GPUs no more cards, unless their number is given.
 
     Raises:
         ValueError: for an option that is unknown, or whose value cannot be.
     """
-    machine = replace(machine, **{key: _stated(key, value) for key, value in told.items()})
-    if "gpus" in told and "cards" not in told:
+    machine = replace(machine, **{key: _parsed(key, value) for key, value in options.items()})
+    if "gpus" in options and "cards" not in options:
         return replace(machine, cards=min(machine.cards, machine.gpus))
     return machine
 
 
-def _stated(key: str, value: str) -> Any:
+def _parsed(key: str, value: str) -> Any:
     if key in ("boxes", "gpus", "cards"):
         return positive(key, value)
     if key in ("card", "link"):

@@ -40,25 +40,26 @@ def mi250(count: int, dies: int = 16) -> Topology:
         raise ValueError(f"mi250:{count}: must be at least 1")
     if dies not in (8, 16):
         raise ValueError(f"dies = {dies}: all 16 of a box take part, or 8")
-    wires = [(a, b, wide) for a, b, wide in (*_HALF, *((a + 8, b + 8, n) for a, b, n in _HALF), *_ACROSS) if b < dies]
+    other_half = ((a + 8, b + 8, width) for a, b, width in _HALF)
+    wires = [(a, b, width) for a, b, width in (*_HALF, *other_half, *_ACROSS) if b < dies]
     check_size(f"mi250:{count}", 2 * count * (len(wires) + dies), MOST_LINKS, "links")
+    ranks = count * dies
     inside = [
-        (pair, wide)
-        for first in range(0, count * dies, dies)
-        for a, b, wide in wires
+        (pair, width)
+        for first in range(0, ranks, dies)
+        for a, b, width in wires
         for pair in ((first + a, first + b), (first + b, first + a))
     ]
-    ranks = count * dies
     up_and_down = [pair for rank in range(ranks) for pair in ((rank, ranks), (ranks, rank))] if count > 1 else []
-    found = from_links(
+    topology = from_links(
         f"mi250:{count}" + (f",dies={dies}" if dies < 16 else ""),
         ranks,
         [pair for pair, _ in inside] + up_and_down,
         switches=int(count > 1),
         alpha=[1] * len(inside) + [HALVES.up, HALVES.down] * (len(up_and_down) // 2),
-        bandwidth=[wide for _, wide in inside] + [1] * len(up_and_down),
+        bandwidth=[width for _, width in inside] + [1] * len(up_and_down),
         level=[0] * len(inside) + [1] * len(up_and_down),
         port_model="seven links per die in the box, and a share of its network cards",
     )
-    alphas, _ = PRESETS["mi250x"].speeds(found.levels)
-    return replace(found, speeds=(alphas, (LINK, CARD)[: found.levels]))
+    alphas, _ = PRESETS["mi250x"].speeds(topology.levels)
+    return replace(topology, speeds=(alphas, (LINK, CARD)[: topology.levels]))

@@ -1,4 +1,4 @@
-"""Paths of messages' own, where the topology's router would take them another way."""
+"""Paths of messages' own, where the topology's router would take another one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Paths:
 
     @property
     def backwards(self) -> Paths:
-        """For the same messages the other way."""
+        """For the same messages in the opposite direction."""
         return replace(self, nodes=tuple(path[::-1] for path in self.nodes))
 
     def shifted(self, blocks: int) -> Paths:
@@ -56,14 +56,14 @@ class Paths:
     @staticmethod
     def joined(parts: Sequence[Paths | None]) -> Paths | None:
         """All of several, None if there is none."""
-        some = [part for part in parts if part is not None]
-        if not some:
+        present = [part for part in parts if part is not None]
+        if not present:
             return None
-        first = np.cumsum([0, *(len(part.nodes) for part in some)])
+        first = np.cumsum([0, *(len(part.nodes) for part in present)])
         return Paths(
-            np.concatenate([part.block for part in some]),
-            np.concatenate([part.number + offset for part, offset in zip(some, first, strict=False)]),
-            tuple(path for part in some for path in part.nodes),
+            np.concatenate([part.block for part in present]),
+            np.concatenate([part.number + offset for part, offset in zip(present, first, strict=False)]),
+            tuple(path for part in present for path in part.nodes),
         )
 
 
@@ -80,7 +80,7 @@ def routed(topology: Topology, paths: Paths | None) -> MessageRouter:
     >>> from colllib.topology import torus
     >>> route = routed(torus((4,)), Paths.of([(1, (0, 3, 2))]))
     >>> message, link = route(np.array([0, 0]), np.array([2, 2]), np.array([0, 1]))
-    >>> [[torus((4,)).link_name(one) for one in link[message == which]] for which in (0, 1)]
+    >>> [[torus((4,)).link_name(crossed) for crossed in link[message == number]] for number in (0, 1)]
     [['0 -> 1', '1 -> 2'], ['0 -> 3', '3 -> 2']]
     """
     if paths is None or not paths.nodes:
@@ -98,18 +98,21 @@ def routed(topology: Topology, paths: Paths | None) -> MessageRouter:
     keys = (paths.block * size + first) * size + last
     order = np.argsort(keys, kind="stable")
     keys, number = keys[order], paths.number[order]
-    for i in np.flatnonzero((keys[1:] == keys[:-1]) & (number[1:] != number[:-1]))[:1]:
-        block, ends_of = divmod(int(keys[i]), size * size)
-        raise NoRouteError(f"two paths for block {block} from node {ends_of // size} to node {ends_of % size}")
+    twice = np.flatnonzero((keys[1:] == keys[:-1]) & (number[1:] != number[:-1]))
+    if len(twice):
+        block, ends_of = divmod(int(keys[twice[0]]), size * size)
+        source, target = divmod(ends_of, size)
+        raise NoRouteError(f"two paths for block {block} from node {source} to node {target}")
 
     def route(src: IntArray, dst: IntArray, block: IntArray) -> tuple[IntArray, IntArray]:
         key = (block * size + src) * size + dst
         place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-        own = keys[place] == key
-        other, mine = np.flatnonzero(~own), np.flatnonzero(own)
-        taken = number[place[mine]]
-        row, hop = ragged(start[taken + 1] - start[taken])
-        message, link = topology.router(src[other], dst[other])
-        return np.concatenate((other[message], mine[row])), np.concatenate((link, links[start[taken][row] + hop]))
+        has_path = keys[place] == key
+        with_path, others = np.flatnonzero(has_path), np.flatnonzero(~has_path)
+        path = number[place[with_path]]
+        row, hop = ragged(start[path + 1] - start[path])
+        message, link = topology.router(src[others], dst[others])
+        messages = np.concatenate((others[message], with_path[row]))
+        return messages, np.concatenate((link, links[start[path][row] + hop]))
 
     return route

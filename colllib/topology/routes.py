@@ -17,7 +17,7 @@ from colllib.topology.lattice import torus
 def flow_hash(src: IntArray, dst: IntArray, seed: int = 0) -> IntArray:
     """A number below 2^31 for each pair of nodes: what a switch that hashes flows would take modulo its links.
 
-    The two numbers, side by side in 64 bits and moved by the seed, go through the finalizer of
+    The two numbers, side by side in 64 bits and offset by the seed, go through the finalizer of
     splitmix64. The same pair has the same number in every step, as a flow keeps its path.
 
     Source: Steele, Lea & Flood (2014), "Fast splittable pseudorandom number generators", figure 14.
@@ -64,17 +64,23 @@ def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]]) -
             raise ValueError(f"path {nodes} from rank {a} to rank {b}: must lead there over links of {topology.name}")
         crossed += [links[hop] for hop in hops]
         hops_of[a * ranks + b] = len(hops)
-    first, along = np.cumsum(hops_of) - hops_of, np.array(crossed, dtype=np.intp)
+    first = np.cumsum(hops_of) - hops_of
+    links_of = np.array(crossed, dtype=np.intp)
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         if max(np.max(src, initial=0), np.max(dst, initial=0)) >= ranks:
             raise NoRouteError(f"{topology.name} with own routes: they lead from rank to rank, not to or from a switch")
         pair = np.asarray(src) * ranks + dst
         message, hop = ragged(hops_of[pair])
-        return message, along[first[pair][message] + hop]
+        return message, links_of[first[pair][message] + hop]
 
-    name, ports = f"{topology.name} with own routes", f"{topology.port_model}, own routes"
-    return replace(topology, name=name, router=route, port_model=ports, link_class=None)
+    return replace(
+        topology,
+        name=f"{topology.name} with own routes",
+        router=route,
+        port_model=f"{topology.port_model}, own routes",
+        link_class=None,
+    )
 
 
 def alternating_torus(dims: Sequence[int]) -> Topology:
@@ -89,16 +95,16 @@ def alternating_torus(dims: Sequence[int]) -> Topology:
     8
     """
     axes = range(len(dims))
-    turns = [torus(dims, tie="balanced", order=[*axes[start:], *axes[:start]]) for start in axes]
-    plain, lattice = turns[0], Lattice(tuple(dims))
+    tori = [torus(dims, tie="balanced", order=[*axes[start:], *axes[:start]]) for start in axes]
+    plain, lattice = tori[0], Lattice(tuple(dims))
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
-        begins = sum(lattice.coordinate(src, k) + lattice.coordinate(dst, k) for k in axes) % len(dims)
+        first_axis = sum(lattice.coordinate(src, k) + lattice.coordinate(dst, k) for k in axes) % len(dims)
         messages, links = [], []
-        for start, where in enumerate(turns):
-            mine = np.flatnonzero(begins == start)
-            message, link = where.router(src[mine], dst[mine])
-            messages.append(mine[message])
+        for start, topology in enumerate(tori):
+            starting = np.flatnonzero(first_axis == start)
+            message, link = topology.router(src[starting], dst[starting])
+            messages.append(starting[message])
             links.append(link)
         message = np.concatenate(messages)
         order = np.argsort(message, kind="stable")
@@ -117,5 +123,5 @@ def blocks_on(topology: Topology, src: int, dst: int) -> list[tuple[int, int]]:
     ranks = topology.ranks
     source, target = np.divmod(np.arange(ranks * ranks), ranks)
     message, link = topology.router(source, target)
-    here = message[(topology.link_src[link] == src) & (topology.link_dst[link] == dst)]
-    return [(int(source[m]), int(target[m])) for m in here]
+    blocks = message[(topology.link_src[link] == src) & (topology.link_dst[link] == dst)]
+    return list(zip(source[blocks].tolist(), target[blocks].tolist(), strict=True))

@@ -70,7 +70,7 @@ def star(
 
 
 def one_switch(topology: Topology) -> tuple[Fraction, Fraction] | None:
-    """What the way up to the only switch takes of alpha, and the way down; None unless there is one, all ports alike.
+    """What a link up to the only switch takes of alpha, and one down; None unless there is one, all ports alike.
 
     >>> one_switch(star(4)), one_switch(switch_tree(16, 4))
     ((Fraction(1, 2), Fraction(1, 2)), None)
@@ -78,13 +78,15 @@ def one_switch(topology: Topology) -> tuple[Fraction, Fraction] | None:
     if not topology.switches == len(topology.tiers) == 1:
         return None
     rises = topology.link_src < topology.ranks
-    ends, parts = np.where(rises, topology.link_src, topology.link_dst), []
-    for way in (np.flatnonzero(rises), np.flatnonzero(~rises)):
-        part = topology.alpha.numerators[way]
-        if not np.array_equal(np.sort(ends[way]), np.arange(topology.ranks)) or (part != part[0]).any():
+    rank = np.where(rises, topology.link_src, topology.link_dst)
+    parts = []
+    for links in (np.flatnonzero(rises), np.flatnonzero(~rises)):
+        part = topology.alpha.numerators[links]
+        if not np.array_equal(np.sort(rank[links]), np.arange(topology.ranks)) or (part != part[0]).any():
             return None
         parts.append(Fraction(int(part[0]), topology.alpha.denominator))
-    return parts[0], parts[1]
+    up, down = parts
+    return up, down
 
 
 def switch_tree(
@@ -118,11 +120,13 @@ def switch_tree(
     if uplinks < 1 or radix < 3 * uplinks:
         raise ValueError(f"radix {radix} with {uplinks} uplinks: a switch must have room for two others below it")
     name = f"{'inc-' if combines or replicates or scatters else ''}switch-tree:{ranks}x{radix}"
-    widths, below, ports = list[int](), ranks, 1  # of a switch by height, children; of the height below, nodes
-    while not widths or below > 1:
-        widths.append((radix if below * ports <= radix else radix - uplinks) // ports)
-        below, ports = -(-below // widths[-1]), uplinks
-    tree = Tree(ranks, tuple(widths), first=ranks)
+    children: list[int] = []  # of a full switch, by height
+    nodes, links = ranks, 1  # of the height below: how many, and with how many links up each
+    while not children or nodes > 1:
+        root = nodes * links <= radix
+        children.append((radix if root else radix - uplinks) // links)
+        nodes, links = -(-nodes // children[-1]), uplinks
+    tree = Tree(ranks, tuple(children), first=ranks)
     check_network(name, sum(tree.counts), 2 * sum(tree.counts[:-1]))
     child, parent = tree.ends()
     rises = (child >= ranks).astype(np.intp)  # from a switch

@@ -57,20 +57,21 @@ class Tree:
         parent = [start + node // size for start, node, size in zip(self.start[1:], within, self.sizes, strict=True)]
         return np.concatenate(child), np.concatenate(parent)
 
-    def route(self, src: IntArray, dst: IntArray, numbered: Numbering) -> tuple[IntArray, IntArray]:
+    def route(self, src: IntArray, dst: IntArray, numbering: Numbering) -> tuple[IntArray, IntArray]:
         """The messages and links of n routes between nodes of the tree: on the way up lowest edges first, then down."""
         rises: list[tuple[IntArray, IntArray]] = []
         falls: list[tuple[IntArray, IntArray]] = []
-        below, above = (np.searchsorted(self.start[1:], end, side="right") for end in (src, dst))
+        src_height, dst_height = (np.searchsorted(self.start[1:], node, side="right") for node in (src, dst))
         # where the ancestors of both ends stand among the nodes of their height
-        source, target = src - self.start[below], dst - self.start[above]
+        source, target = src - self.start[src_height], dst - self.start[dst_height]
         for height, size in enumerate(self.sizes):
-            here, there = below <= height, above <= height
-            apart = ~(here & there) | (source != target)
-            up, down = np.flatnonzero(here & apart), np.flatnonzero(there & apart)
-            rises.append((up, numbered(height, False, up, source[up])))
-            falls.append((down, numbered(height, True, down, target[down])))
-            source, target = np.where(here, source // size, source), np.where(there, target // size, target)
+            src_reached, dst_reached = src_height <= height, dst_height <= height
+            apart = ~(src_reached & dst_reached) | (source != target)
+            up, down = np.flatnonzero(src_reached & apart), np.flatnonzero(dst_reached & apart)
+            rises.append((up, numbering(height, False, up, source[up])))
+            falls.append((down, numbering(height, True, down, target[down])))
+            source = np.where(src_reached, source // size, source)
+            target = np.where(dst_reached, target // size, target)
         message, link = zip(*rises, *falls[::-1], strict=True)
         return np.concatenate(message), np.concatenate(link)
 
@@ -80,33 +81,33 @@ def uplink(number: int, width: Fraction, level: int = 0) -> Tier:
     return Tier(f"uplink {number + 1}" if number else "uplink", width, level=level, cables=ceil(width))
 
 
-Narrowing = Fraction | int | Sequence[Fraction | int]
+Oversubscription = Fraction | int | Sequence[Fraction | int]
 
 
-def narrowings(oversubscription: Narrowing, tiers: int) -> list[Fraction]:
+def oversubscription_ratios(oversubscription: Oversubscription, tiers: int) -> list[Fraction]:
     """How many times too narrow the way up is at each of some tiers, innermost first; one value stands for all.
 
     Raises:
         ValueError: for another number of values, or one below 1.
 
     """
-    several = list(oversubscription) if isinstance(oversubscription, Sequence) else [oversubscription]
-    if len(several) not in (1, tiers):
+    ratios = list(oversubscription) if isinstance(oversubscription, Sequence) else [oversubscription]
+    if len(ratios) not in (1, tiers):
         raise ValueError(
-            f"{len(several)} oversubscriptions for {tiers} tiers of uplinks: give one for each, innermost first"
+            f"{len(ratios)} oversubscriptions for {tiers} tiers of uplinks: give one for each, innermost first"
         )
-    for times in several:
-        if times < 1:
-            raise ValueError(f"oversubscription {times}: must be at least 1")
-    return [Fraction(times) for times in several] * (tiers if len(several) == 1 else 1)
+    for ratio in ratios:
+        if ratio < 1:
+            raise ValueError(f"oversubscription {ratio}: must be at least 1")
+    return [Fraction(ratio) for ratio in ratios] * (tiers if len(ratios) == 1 else 1)
 
 
-def narrowings_text(narrow: Sequence[Fraction]) -> str:
+def ratios_text(ratios: Sequence[Fraction]) -> str:
     """Oversubscriptions as an expression has them: nothing where there are none, one value where all are equal.
 
-    >>> narrowings_text(narrowings(3, 2)), narrowings_text(narrowings((1, 2), 2)), narrowings_text(narrowings(1, 2))
-    ('3', '1:2', '')
+    >>> [ratios_text(oversubscription_ratios(ratios, 2)) for ratios in (3, (1, 2), 1)]
+    ['3', '1:2', '']
     """
-    if max(narrow, default=1) == 1:
+    if max(ratios, default=1) == 1:
         return ""
-    return ":".join(map(str, narrow[:1] if len(set(narrow)) == 1 else narrow))
+    return ":".join(map(str, ratios[:1] if len(set(ratios)) == 1 else ratios))

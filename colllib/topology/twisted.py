@@ -1,4 +1,4 @@
-"""Tori of axes k and 2k, plain or twisted: the wraparound of a short axis moves on along the long ones."""
+"""Tori of axes k and 2k, plain or twisted: the wraparound of a short axis goes on along the long ones."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from colllib.primitives import check_ranks
 from colllib.topology.base import Router, Topology, ragged, uniform
 from colllib.topology.lattice import PER_NEIGHBOR
 
-Way = tuple[int, ...]
+#: Of a shortest path: its hops on each axis, negative downwards.
+RoutingRecord = tuple[int, ...]
 
-SWEEPS = 8  # of the search for ways that carry alike
+SWEEPS = 8  # of the search for paths that load all directions alike
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,12 @@ class Wrapped:
     """A torus of axes k and 2k, plain or twisted.
 
     Twisted: who leaves a short axis at its end comes back at its start with the coordinates on
-    all long axes moved on by k. The shapes k x 2k, k x k x 2k and k x 2k x 2k are those for which
+    all long axes raised by k. The shapes k x 2k, k x k x 2k and k x 2k x 2k are those for which
     TPU slices have twists.
 
     Args:
         dims: the number of ranks on each axis, k or 2k, the first axis fastest in rank order.
-        twisted: whether the wraparound of the short axes moves on along the long ones.
+        twisted: whether the wraparound of the short axes goes on along the long ones.
 
     Raises:
         ValueError: for other sizes.
@@ -61,8 +62,8 @@ class Wrapped:
         turns = sum(points[axis] // size for axis, size in enumerate(self.dims) if size == short)
         number, stride = np.zeros(points.shape[1:], dtype=np.intp), 1
         for axis, size in enumerate(self.dims):
-            move = short * turns if self.twisted and size > short else 0
-            number += (points[axis] - move) % size * stride
+            shift = short * turns if self.twisted and size > short else 0
+            number += (points[axis] - shift) % size * stride
             stride *= size
         return number
 
@@ -71,8 +72,8 @@ class Wrapped:
         """The coordinates of all ranks, shape (axes, N)."""
         return np.array(np.unravel_index(np.arange(self.ranks), self.dims, order="F"))
 
-    def moved(self) -> IntArray:
-        """Where moving all ranks takes each: the rank at the sum of the coordinates of a and b, shape (N, N)."""
+    def translations(self) -> IntArray:
+        """Where translations take each rank: the rank at the sum of the coordinates of a and b, shape (N, N)."""
         return self._rank(self._points[:, :, None] + self._points[:, None, :])
 
     def topology(self) -> Topology:
@@ -86,87 +87,97 @@ class Wrapped:
         return uniform(name, self.ranks, *np.divmod(links, self.ranks), self._router(links), PER_NEIGHBOR)
 
     def _router(self, links: IntArray) -> Router:
-        trails = [self.trail(way, rank % len(self.dims)) for rank, way in enumerate(self.spread(1))]
+        trails = [self.trail(record, rank % len(self.dims)) for rank, record in enumerate(self.spread(1))]
         hops = np.array([len(trail) - 1 for trail in trails])
         longest = max(map(len, trails))
         visited = np.array([trail + trail[-1:] * (longest - len(trail)) for trail in trails])  # from rank 0
-        moved = self.moved()
-        back = self._rank(-self._points)  # moves each rank to rank 0
+        translations = self.translations()
+        inverse = self._rank(-self._points)  # takes each rank to rank 0
 
         def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
             source = np.asarray(src)
-            to = moved[back[source], dst]
-            message, hop = ragged(hops[to])
-            here, there = (moved[source[message], visited[to[message], hop + k]] for k in (0, 1))
-            return message, np.searchsorted(links, here * self.ranks + there)
+            target = translations[inverse[source], dst]  # as seen from rank 0
+            message, hop = ragged(hops[target])
+            tail, head = (translations[source[message], visited[target[message], hop + k]] for k in (0, 1))
+            return message, np.searchsorted(links, tail * self.ranks + head)
 
         return route
 
-    def ways(self) -> list[list[Way]]:
-        """For every rank: all shortest ways to it from rank 0, as signed hops on each axis."""
-        found: list[list[Way]] = [[] for _ in range(self.ranks)]
+    def routing_records(self) -> list[list[RoutingRecord]]:
+        """For every rank those of all shortest paths to it from rank 0, as signed hops on each axis."""
+        shortest: list[list[RoutingRecord]] = [[] for _ in range(self.ranks)]
         reach = [range(-max(self.dims), max(self.dims) + 1)] * len(self.dims)
-        ways = sorted(product(*reach), key=lambda way: sum(map(abs, way)))
-        for way, rank in zip(ways, self._rank(np.array(ways).T).tolist(), strict=True):
-            here = found[rank]
-            if not here or sum(map(abs, here[0])) == sum(map(abs, way)):
-                here.append(way)
-        return found
+        records = sorted(product(*reach), key=_hops)
+        for record, rank in zip(records, self._rank(np.array(records).T).tolist(), strict=True):
+            if not shortest[rank] or _hops(shortest[rank][0]) == _hops(record):
+                shortest[rank].append(record)
+        return shortest
 
     @property
     def diameter(self) -> int:
         """The hops to the farthest rank."""
-        return max(sum(map(abs, ways[0])) for ways in self.ways())
+        return max(_hops(records[0]) for records in self.routing_records())
 
-    def spread(self, slices: int) -> list[Way]:
-        """A shortest way for each slice to each rank, such that the busiest of the 2k directions carries little.
+    def spread(self, slices: int) -> list[RoutingRecord]:
+        """A shortest path for each slice to each rank, such that the busiest of the 2k directions carries little.
 
-        Opposite ranks get opposite ways, so that only the axes are left to balance. Greedy, those
-        with fewest ways first, then moves as long as they help.
+        Opposite ranks get opposite paths, so that only the axes are left to balance. Greedy, those
+        with fewest paths first, then exchanges as long as they help.
 
         Returns:
-            the ways of all slices to rank 0, then to rank 1, and so on.
+            the routing records of all slices to rank 0, then to rank 1, and so on.
         """
-        ways = self.ways()
+        records = self.routing_records()
         pairs = [(rank, other) for rank, other in enumerate(self._rank(-self._points).tolist()) if rank <= other]
-        pairs.sort(key=lambda pair: len(ways[pair[0]]))
-        load = np.zeros(2 * len(self.dims), dtype=np.intp)
-        use, chosen = [], []
+        pairs.sort(key=lambda pair: len(records[pair[0]]))
+        loads = []  # of each direction, by each record that a pair may take
         for rank, other in pairs:
-            there = np.array([[max(0, h) for h in way] + [max(0, -h) for h in way] for way in ways[rank]])
-            use.append(there if rank == other else there + np.roll(there, len(self.dims), axis=1))
-            chosen.append([0] * slices)
-        for sweep in range(SWEEPS):
-            before = [list(each) for each in chosen]
-            for number, each in enumerate(chosen):
-                for part in range(slices):
-                    if sweep:
-                        load -= use[number][each[part]]
-                    each[part] = int(((load + use[number]) ** 2).sum(axis=1).argmin())
-                    load += use[number][each[part]]
-            if sweep and chosen == before:
-                break
-        found: list[list[Way]] = [[] for _ in range(self.ranks)]
-        for (rank, other), each in zip(pairs, chosen, strict=True):
-            found[rank] = [ways[rank][k] for k in each]
-            found[other] = found[rank] if rank == other else [tuple(-h for h in way) for way in found[rank]]
-        return [way for here in found for way in here]
+            hops = np.array(records[rank])
+            forth = np.hstack((np.maximum(hops, 0), np.maximum(-hops, 0)))
+            loads.append(forth if rank == other else forth + np.roll(forth, len(self.dims), axis=1))
+        spread: list[list[RoutingRecord]] = [[] for _ in range(self.ranks)]
+        for (rank, other), choices in zip(pairs, _balanced(loads, slices), strict=True):
+            spread[rank] = [records[rank][choice] for choice in choices]
+            if rank != other:
+                spread[other] = [tuple(-hops for hops in record) for record in spread[rank]]
+        return [record for of_rank in spread for record in of_rank]
 
-    def trail(self, way: Sequence[int], start: int) -> list[int]:
-        """The ranks that a way from rank 0 visits, beginning with axis `start`."""
-        places = [np.zeros(len(way), dtype=np.intp)]
-        for axis in [*range(start, len(way)), *range(start)]:
-            ahead = np.sign(way[axis]) * np.eye(len(way), dtype=np.intp)[axis]
-            places += [places[-1] + k * ahead for k in range(1, abs(way[axis]) + 1)]
-        trail: list[int] = self._rank(np.array(places).T).tolist()
+    def trail(self, record: Sequence[int], start: int) -> list[int]:
+        """The ranks that a routing record's path from rank 0 visits, beginning with axis `start`."""
+        points = [np.zeros(len(record), dtype=np.intp)]
+        for axis in [*range(start, len(record)), *range(start)]:
+            ahead = np.sign(record[axis]) * np.eye(len(record), dtype=np.intp)[axis]
+            points += [points[-1] + k * ahead for k in range(1, abs(record[axis]) + 1)]
+        trail: list[int] = self._rank(np.array(points).T).tolist()
         return trail
 
 
+def _hops(record: RoutingRecord) -> int:
+    return sum(map(abs, record))
+
+
+def _balanced(loads: list[IntArray], slices: int) -> list[list[int]]:
+    """Which of its loads each slice of each item takes, so that their sum is spread evenly."""
+    total = np.zeros_like(loads[0][0])
+    chosen = [[0] * slices for _ in loads]
+    for sweep in range(SWEEPS):
+        before = [list(choices) for choices in chosen]
+        for load, choices in zip(loads, chosen, strict=True):
+            for part in range(slices):
+                if sweep:
+                    total -= load[choices[part]]
+                choices[part] = int(((total + load) ** 2).sum(axis=1).argmin())
+                total += load[choices[part]]
+        if sweep and chosen == before:
+            break
+    return chosen
+
+
 def twisted_torus(width: int) -> Topology:
-    """The 2k x k torus whose wraparound along the short axis moves on by k: Camara et al. (2010).
+    """The 2k x k torus whose wraparound along the short axis goes on by k along the long one: Camara et al. (2010).
 
     Rank (x, y) with 0 <= x < 2k and 0 <= y < k has neighbors (x + 1, y) and (x, y + 1); leaving
-    at y = k - 1 comes back at y = 0 with x moved on by k. `Wrapped` has its shapes of three axes, and its routes.
+    at y = k - 1 comes back at y = 0 with x raised by k. `Wrapped` has its shapes of three axes, and its routes.
 
     >>> twisted_torus(4)
     Topology(twisted-torus:4, 32 ranks, 0 switches, 128 links)
