@@ -49,11 +49,11 @@ class LogReader:
             f'data-gpus="{escape(json.dumps(gpus))}" '
             f'data-ranges="{escape(json.dumps(ranges(), separators=(",", ":")))}">'
             "<noscript>Without JavaScript, <code>colllib diagnose LOG</code> reads a log.</noscript>"
-            f'<form hidden aria-label="Read a log"><label>your log'
+            f'<form hidden aria-label="Read a log"><label>Your log'
             f'<textarea name="log" rows="7" spellcheck="false">{escape(example)}</textarea></label>'
-            f'<label>collective<select name="collective">{collectives}</select></label>'
-            f'<label>machine<select name="machine">{machines}</select></label>'
-            f'<label>boxes<input name="boxes" type="number" min="1" max="{MOST_BOXES}" value="{EXAMPLE_BOXES}"></label>'
+            f'<label>Collective<select name="collective">{collectives}</select></label>'
+            f'<label>Machine<select name="machine">{machines}</select></label>'
+            f'<label>Boxes<input name="boxes" type="number" min="1" max="{MOST_BOXES}" value="{EXAMPLE_BOXES}"></label>'
             "</form>"
             f'<div class="cl-log-plot"></div><output aria-live="polite"></output>'
             f"<script>{asset('log.js')}</script></div>"
