@@ -145,9 +145,9 @@ EQUIVALENT = {
     "if values.strides == (0,) and len(values) == 1:": "a copy has the same values",
     "climb = 2 * np.append(child, -2)": "the root has no way up",
     "last = 3 * len(parent)": "routes end before",
-    "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",
-    "elif size == 2 and found and (found[-1].kind == 'xor') and (found[-1].stride + found[-1].size == stride):": (
-        "then fewer axes of two are turned at once"
+    "if np.reshape(counts[start], -2)[element] == 0:": "numpy takes any negative length for what is left",
+    "elif size == 2 and last and (last.kind == 'xor') and (last.rank_stride + last.size == stride):": (
+        "then fewer axes of two are one factor"
     ),
     "if len(key) + 64 < self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
     "def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids, "
@@ -177,7 +177,7 @@ EQUIVALENT = {
     "wide = max(2, LANE_CELLS // self.next_id)": "so many lanes at once prove the same",
     "together = max(2, CHUNK // len(wanted))": "so many ranks at once prove the same",
     "together = max(1, CHUNK * len(wanted))": "so many ranks at once prove the same",
-    "moves = np.append(orbit.lattice.strides, np.random.default_rng(1).integers(ranks, size=FEW)) % ranks": (
+    "elements = np.append(orbit.lattice.strides, np.random.default_rng(1).integers(ranks, size=FEW)) % ranks": (
         "those are as much at random"
     ),
     "self.held: Bits | Holders = Bits(size) if size <= MOST_BITS else Holders(schedule.nodes, self.source)": (
@@ -190,9 +190,6 @@ EQUIVALENT = {
     "first = min(FEW + 2, limit)": "one more that is tried",
     "FEW = 5": "one more that is tried",
     "FEW = 4": "one more that is tried",
-    "groups += [self.apart.moved(ranks, copy) for copy in (copies[:2] if everyone else copies)]": (
-        "nobody names the second group"
-    ),
     "times = min(times, 3)": "three times is more than once as well",
     "times = np.minimum(times, 3)": "three times is more than once as well",
     "radix = max(len(pairs), 2)": "that many numbers are apart as well",
@@ -207,12 +204,14 @@ EQUIVALENT = {
         "1 fits"
     ),
     "depth = ranks.bit_length() - 1 if ranks % 2 else (ranks - 2).bit_length()": "an odd number is as long",
-    "wrong = np.array(counts[:len(self.start)]).reshape(len(self.start), -2)[of_lane] != 1": (
+    "wrong = np.array(counts[:len(self.start)]).reshape(len(self.start), -2)[starts] != 1": (
         "numpy takes any negative length for what is left"
     ),
     "if len(key) * 64 <= self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
     "for k in range(int(turn.max()) + 2):": "in the last turn nothing arrives",
-    "kept = kept and all((np.array_equal(found, crossed[1]) for found in crossed))": "what all are like is like all",
+    "symmetric = symmetric and all((np.array_equal(crossings, crossed[1]) for crossings in crossed))": (
+        "what all are like is like all"
+    ),
     "size = 1 << (2 + len(left)).bit_length()": "what meets in a table goes on to the next hash",
     "size = 1 << (3 * len(left)).bit_length()": "what meets in a table goes on to the next hash",
     "size = 2 << (2 * len(left)).bit_length()": "what meets in a table goes on to the next hash",
