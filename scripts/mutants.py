@@ -221,7 +221,9 @@ EQUIVALENT = {
     ),
     "largest = max(int(array.max(initial=1)), -int(array.min(initial=0)))": "numbers that fit are objects too",
     "largest = max(int(array.max(initial=0)), -int(array.min(initial=1)))": "numbers that fit are objects too",
-    "return total.astype(object) if total.max(initial=1) >= LARGEST_INT else total": "numbers that fit are objects too",
+    "return total.astype(object) if total[index].max(initial=1) >= LARGEST_INT else total": (
+        "numbers that fit are objects too"
+    ),
     "fits = max(map(abs, exact), default=1) < LARGEST_INT": "nothing fits all the same",
     "if max(self.denominator, self.numerators.max(initial=0), -self.numerators.min(initial=0)) > LARGEST_FLOAT:": (
         "2^53 itself is exact as well"
