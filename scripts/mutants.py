@@ -150,14 +150,14 @@ EQUIVALENT = {
         "then fewer axes of two are one factor"
     ),
     "if len(key) + 64 < self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
-    "def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids, "
+    "def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, current: Ids, "
     "exchanged: bool=False) -> None:": "equal sums with a number each are proved as well",
     "if (self.cells[into] != number).all():": "messages that do not meet are found to be so once more",
     "times = np.minimum(counts[end - len(left) * lanes:end], 3)": "three times is more than once as well",
     "if levels >= 1:": "the exact way takes longer, and gives the same time",
     "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
-    "if held.min() <= 0:": "then nothing is empty",
-    "if held.min() < 1:": "then nothing is empty",
+    "if current.min() <= 0:": "then nothing is empty",
+    "if current.min() < 1:": "then nothing is empty",
     "slot = pair[waiting] + odd >> 31 & size - 1": "what meets in a table goes on to the next hash",
     "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",
     "self.bits = np.zeros(size // 8 + 2, dtype=np.uint8)": "a byte more than there are cells for",
@@ -175,12 +175,12 @@ EQUIVALENT = {
     ),
     "wide = max(1, LANE_CELLS * self.next_id)": "so many lanes at once prove the same",
     "wide = max(2, LANE_CELLS // self.next_id)": "so many lanes at once prove the same",
-    "together = max(2, CHUNK // len(wanted))": "so many ranks at once prove the same",
-    "together = max(1, CHUNK * len(wanted))": "so many ranks at once prove the same",
+    "together = max(2, CHUNK // len(columns))": "so many ranks at once prove the same",
+    "together = max(1, CHUNK * len(columns))": "so many ranks at once prove the same",
     "elements = np.append(orbit.lattice.strides, np.random.default_rng(1).integers(ranks, size=FEW)) % ranks": (
         "those are as much at random"
     ),
-    "self.held: Bits | Holders = Bits(size) if size <= MOST_BITS else Holders(schedule.nodes, self.source)": (
+    "self.present: Bits | Holders = Bits(size) if size <= MOST_BITS else Holders(schedule.nodes, self.source)": (
         "bits find what lists find"
     ),
     "halves = [low] if 2 * d == ranks and way != 1 else [high] if 2 * d == ranks else [low, high]": (
