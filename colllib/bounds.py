@@ -394,10 +394,10 @@ def _floor(primitive: str, topology: Topology) -> Cost:
         return form.cost(axes)
     # around a torus the last rank is next to the first on every axis
     around = 1 if primitive == "point-to-point" else max(axes.dims)
-    far = sum(min(size // 2, around) if axes.wraps else size - 1 for size in axes.dims)
+    hops = sum(min(size // 2, around) if axes.wraps else size - 1 for size in axes.dims)
     links = np.bincount(topology.link_dst, minlength=n)
     if primitive == "all-to-all":
-        return Cost(far, max(relay_load(axes), load / int(links.min())))
+        return Cost(hops, max(relay_load(axes), load / int(links.min())))
     # an all-reduce is held to the average rank, all else to the rank with the fewest links
     ports = Fraction(topology.num_links, n) if primitive == "all-reduce" else int(links.min())
-    return Cost(far, load / ports)
+    return Cost(hops, load / ports)

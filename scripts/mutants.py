@@ -270,7 +270,7 @@ EQUIVALENT = {
     "top_k: int = 1": "a model without experts has no layer that asks",
     "_in_base: dict[int, Entry] = field(default_factory=dict, repr=True)": "only its repr is longer",
     "again = _lines(size, (constant + slope * size) * np.maximum(1 - drawn, 0.05))": "noise is as wide the other way",
-    "found = np.zeros((int(power.max(initial=1)) + 1, size))": "no range is in the further row",
+    "table = np.zeros((int(power.max(initial=1)) + 1, size))": "no range is in the further row",
 }
 LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault
 STARTING = 20  # seconds more than thrice their time: a mutant that takes longer does not end, and is found
