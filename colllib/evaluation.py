@@ -41,7 +41,7 @@ def final_values(
 
     Args:
         start: start[rank][block], the rank's own value; read only where the rank is a source.
-        combine: called as combine(held, arrived) where a message adds.
+        combine: called as combine(current, arrived) where a message adds.
         wire: called as wire(sent, message), says what arrives of what was sent (default: the same): what
             rounds on the way, or is damaged, or only counted.
 
