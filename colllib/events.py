@@ -337,7 +337,7 @@ class _Flows:
 
     def run(self, ticks: _Ticks, processor: Processor | None) -> Timeline:
         """Serve the messages in the order in which they ask, each first come, first served."""
-        count, load = len(self.step), ticks.load
+        count, load, per_load, delay = len(self.step), ticks.load, ticks.per_load, ticks.delay
         tier_of = self.topology.tier.tolist()
         cables = [self.topology.tiers[tier].cables for tier in tier_of]
         ranks = _Ranks(self.topology.ranks, ticks.overhead, ticks.gap)
@@ -354,7 +354,7 @@ class _Flows:
             now, i, hop = heapq.heappop(queue)
             if hop in (SEND, RECEIVE):
                 rank, link = (self.src[i], self.links[i][0]) if hop == SEND else (self.dst[i], self.links[i][-1])
-                wire = load[i] * ticks.per_load[tier_of[link]]
+                wire = load[i] * per_load[tier_of[link]]
                 begin = ranks.when(now, rank, hop, wire)
                 if begin > now:  # others may come first
                     heapq.heappush(queue, (begin, i, hop))
@@ -368,9 +368,9 @@ class _Flows:
             link = self.links[i][hop]
             fresh = len(free[link]) < cables[link]
             begin = now if fresh else max(now, free[link][0])
-            tail[i] = max(begin + load[i] * ticks.per_load[tier_of[link]], tail[i])
+            tail[i] = max(begin + load[i] * per_load[tier_of[link]], tail[i])
             (heapq.heappush if fresh else heapq.heapreplace)(free[link], tail[i])
-            later = ticks.delay[self.outermost[i]][link]
+            later = delay[self.outermost[i]][link]
             if hop == 0:
                 start[i] = begin
             if hop + 1 < len(self.links[i]):
@@ -388,10 +388,11 @@ class _Flows:
     def _released(self, i: int, when: int, complete: list[int], ready: list[int]) -> list[int]:
         """The messages that wait for nothing more once message i has arrived, which may complete values."""
         released = []
-        pending = [(value, when) for value in self.makes[i]]
-        while pending:
-            value, when = pending.pop()
+        pending = self.makes[i].copy()
+        for value in pending:
             complete[value] = max(complete[value], when)
+        while pending:
+            value = pending.pop()
             self.parts[value] -= 1
             if self.parts[value]:
                 continue
@@ -400,7 +401,9 @@ class _Flows:
                 self.waits[reader] -= 1
                 if self.waits[reader] == 0:
                     released.append(reader)
-            pending.extend((larger, complete[value]) for larger in self.grown[value])
+            for larger in self.grown[value]:
+                complete[larger] = max(complete[larger], complete[value])
+                pending.append(larger)
         return released
 
     def _timeline(
