@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
+from operator import attrgetter
 
 import numpy as np
 
 from colllib.algorithms.relay import relay_load
-from colllib.closed_form import ANY, EVEN_LONG_RINGS, LONG_RINGS, ClosedForm, Condition
+from colllib.closed_form import EVEN_LONG_RINGS, LONG_RINGS, ClosedForm
 from colllib.cost import Cost
-from colllib.formula import Formula
 from colllib.primitives import check_counts, check_ranks
 from colllib.topology import Topology
 from colllib.topology.cuts import cut_links
@@ -58,7 +58,8 @@ def least_traffic(primitive: str, ranks: int) -> Traffic:
     _one_port(primitive, ranks)  # which refuses unknown names
     if ranks == 1:
         return Traffic(*[Fraction(0)] * 4)
-    one, own, away, others = Fraction(1), Fraction(1, ranks), Fraction(ranks - 1, ranks), Fraction(ranks - 1)
+    one, others = Fraction(1), Fraction(ranks - 1)
+    own, away = one / ranks, others / ranks
     return {
         "broadcast": Traffic(one, one, one, others),
         "reduce": Traffic(one, one, one, others),
@@ -122,29 +123,25 @@ def port_bound(primitive: str, ranks: int, *, ports: int = 1, full_duplex: bool 
     return PortBound(steps, rank / ports, average / ports)
 
 
-def _bound(n_alpha: str, n_beta: str, holds: Condition = ANY) -> ClosedForm:
-    return ClosedForm(Formula(n_alpha), Formula(n_beta), holds)
-
-
 #: With one full-duplex port of BW per rank: the fewest latencies and the fewest bytes, each by itself.
 ONE_PORT: Mapping[str, ClosedForm] = {
-    "broadcast": _bound("lg(N)", "1"),
-    "reduce": _bound("lg(N)", "1"),
-    "all-gather": _bound("lg(N)", "(N - 1) / N"),
-    "reduce-scatter": _bound("lg(N)", "(N - 1) / N"),
-    "all-reduce": _bound("lg(N)", "2 * (N - 1) / N"),
-    "all-to-all": _bound("lg(N)", "(N - 1) / N"),
-    "point-to-point": _bound("1", "1"),
+    "broadcast": ClosedForm.of("lg(N)", "1"),
+    "reduce": ClosedForm.of("lg(N)", "1"),
+    "all-gather": ClosedForm.of("lg(N)", "(N - 1) / N"),
+    "reduce-scatter": ClosedForm.of("lg(N)", "(N - 1) / N"),
+    "all-reduce": ClosedForm.of("lg(N)", "2 * (N - 1) / N"),
+    "all-to-all": ClosedForm.of("lg(N)", "(N - 1) / N"),
+    "point-to-point": ClosedForm.of("1", "1"),
 }
 
 #: On a torus, with one full-duplex link of BW per neighbor.
 ON_TORUS: Mapping[str, ClosedForm] = {
-    "broadcast": _bound("total(d // 2)", "1 / (2 * k)", LONG_RINGS),
-    "reduce": _bound("total(d // 2)", "1 / (2 * k)", LONG_RINGS),
-    "all-gather": _bound("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_RINGS),
-    "reduce-scatter": _bound("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_RINGS),
-    "all-reduce": _bound("total(d // 2)", "(N - 1) / (k * N)", LONG_RINGS),
-    "all-to-all": _bound("total(d // 2)", "most(d) / 8", EVEN_LONG_RINGS),
+    "broadcast": ClosedForm.of("total(d // 2)", "1 / (2 * k)", LONG_RINGS),
+    "reduce": ClosedForm.of("total(d // 2)", "1 / (2 * k)", LONG_RINGS),
+    "all-gather": ClosedForm.of("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_RINGS),
+    "reduce-scatter": ClosedForm.of("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_RINGS),
+    "all-reduce": ClosedForm.of("total(d // 2)", "(N - 1) / (k * N)", LONG_RINGS),
+    "all-to-all": ClosedForm.of("total(d // 2)", "most(d) / 8", EVEN_LONG_RINGS),
 }
 
 
@@ -213,13 +210,13 @@ def all_to_all_hops(ranks: int, steps: int) -> int:
     >>> all_to_all_hops(4, 2), all_to_all_hops(4, 3), all_to_all_hops(512, 9)
     (4, 3, 2304)
     """
-    left, hops = ranks - 1, 0
     if fewest_steps(ranks) > steps:
         raise ValueError(f"{steps} steps do not reach {ranks} ranks")
+    left, hops = ranks - 1, 0
     for h in range(1, steps + 1):
-        here = min(left, comb(steps, h))
-        left -= here
-        hops += h * here
+        reached = min(left, comb(steps, h))
+        left -= reached
+        hops += h * reached
     return hops
 
 
@@ -307,7 +304,7 @@ def middle_cut(topology: Topology) -> Cut:
         for axis, size in enumerate(lattice.dims)
         if size > 1
     ]
-    return max(cuts, key=lambda one: one.n_beta)
+    return max(cuts, key=attrgetter("n_beta"))
 
 
 def worst_cut(primitive: str, topology: Topology) -> Cut:
@@ -317,8 +314,8 @@ def worst_cut(primitive: str, topology: Topology) -> Cut:
         ValueError: for one rank, or more than 12: all 2^N sets are tried.
 
     >>> from colllib.topology import ring
-    >>> found = worst_cut("all-to-all", ring(8))
-    >>> found.inside, found.n_beta
+    >>> worst = worst_cut("all-to-all", ring(8))
+    >>> worst.inside, worst.n_beta
     ((0, 1, 2, 3), Fraction(1, 1))
     """
     ranks = topology.ranks
@@ -326,7 +323,7 @@ def worst_cut(primitive: str, topology: Topology) -> Cut:
         raise ValueError(f"N = {ranks}: all sets of ranks are tried, for 2 to {MOST_RANKS_TO_CUT} ranks")
     sides = (inside for size in range(1, ranks) for inside in combinations(range(ranks), size))
     cuts = (cut(primitive, topology, side) for side in sides if crossing(primitive, ranks, side))
-    return max(cuts, key=lambda one: one.n_beta)
+    return max(cuts, key=attrgetter("n_beta"))
 
 
 def injection_bound(primitive: str, topology: Topology) -> Fraction:
@@ -375,8 +372,8 @@ def floor(primitive: str, topology: Topology) -> Cost:
         raise ValueError(
             f"{topology.name}: floors are known for one switch and for wires between ranks, all of one speed"
         )
-    found = _floor(primitive, topology)
-    return Cost(found.n_alpha, found.n_beta / topology.tiers[0].bandwidth)
+    of_bw = _floor(primitive, topology)
+    return Cost(of_bw.n_alpha, of_bw.n_beta / topology.tiers[0].bandwidth)
 
 
 def _floor(primitive: str, topology: Topology) -> Cost:
@@ -387,8 +384,8 @@ def _floor(primitive: str, topology: Topology) -> Cost:
     if n == 1 or (topology.switches and not helps):
         return one_port
     if topology.switches:
-        must = least_traffic(primitive, n)
-        return Cost(1, max(must.send, must.receive))
+        traffic = least_traffic(primitive, n)
+        return Cost(1, max(traffic.send, traffic.receive))
     load = Fraction(one_port.n_beta)
     if axes is None:  # a link per pair
         return Cost(1, load / (n - 1))
@@ -397,10 +394,10 @@ def _floor(primitive: str, topology: Topology) -> Cost:
         return form.cost(axes)
     # around a torus the last rank is next to the first on every axis
     around = 1 if primitive == "point-to-point" else max(axes.dims)
-    far = sum(min(size // 2, around) if axes.wraps else size - 1 for size in axes.dims)
+    hops = sum(min(size // 2, around) if axes.wraps else size - 1 for size in axes.dims)
     links = np.bincount(topology.link_dst, minlength=n)
     if primitive == "all-to-all":
-        return Cost(far, max(relay_load(axes), load / int(links.min())))
+        return Cost(hops, max(relay_load(axes), load / int(links.min())))
     # an all-reduce is held to the average rank, all else to the rank with the fewest links
     ports = Fraction(topology.num_links, n) if primitive == "all-reduce" else int(links.min())
-    return Cost(far, load / ports)
+    return Cost(hops, load / ports)

@@ -16,7 +16,7 @@ from colllib.topology import Lattice, Topology
 from colllib.topology.star import one_switch
 
 Argument = int | Lattice | Topology
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ EQUAL_LONG_RINGS = Condition("equal axes, $d > 2$", lambda axes: _long_rings(axe
 EVEN_LONG_RINGS = Condition("even axes, $d_i > 2$", _even_long_rings)
 EQUAL_EVEN_LONG_RINGS = Condition("equal even axes, $d > 2$", lambda axes: _even_long_rings(axes) and _equal(axes))
 LONG_POWER_RING, LONG_POWER_SQUARE, LONG_POWER_CUBE = (
-    Condition(f"{said}, $d = 2^m > 2$", partial(_long_powers, count=count))
-    for count, said in enumerate(("one axis", "two equal axes", "three equal axes"), 1)
+    Condition(f"{axes}, $d = 2^m > 2$", partial(_long_powers, count=count))
+    for count, axes in enumerate(("one axis", "two equal axes", "three equal axes"), 1)
 )
 EQUAL_LINES = Condition("equal axes", _equal_lines)
 ONE_SWITCH = Condition("any", _one_switch)
@@ -100,10 +100,15 @@ class ClosedForm:
     n_beta: Formula
     holds: Condition = ANY
 
+    @classmethod
+    def of(cls, n_alpha: str, n_beta: str, holds: Condition = ANY) -> ClosedForm:
+        """A closed form from the texts of its formulas."""
+        return cls(Formula(n_alpha), Formula(n_beta), holds)
+
     def cost(self, argument: Argument, segments: int = 1) -> Cost:
         """The two values, wherever they hold or not.
 
-        >>> ClosedForm(Formula("P - 1 + total(d // 2)"), Formula("1 / k")).cost(Lattice((4, 4)), segments=3)
+        >>> ClosedForm.of("P - 1 + total(d // 2)", "1 / k").cost(Lattice((4, 4)), segments=3)
         Cost(n_alpha=6, n_beta=1/2)
         """
         lattice = argument if isinstance(argument, Lattice) else getattr(argument, "lattice", None)
@@ -115,7 +120,7 @@ class ClosedForm:
         return together(("N", "P", "k", "axes"), self.n_alpha, self.n_beta)
 
 
-class CostFunction(Generic[Given]):
+class CostFunction(Generic[Params]):
     """The cost of an algorithm: by its closed forms where they hold, elsewhere by a function that counts it.
 
     It is called with what the algorithm is built from, with segments if the function takes them, and with the
@@ -123,13 +128,13 @@ class CostFunction(Generic[Given]):
     whether the function knows it where none does. One rank has nothing to send, and no cost.
     """
 
-    def __init__(self, function: Callable[Given, Cost], forms: tuple[ClosedForm, ...], elsewhere: bool) -> None:
+    def __init__(self, function: Callable[Params, Cost], forms: tuple[ClosedForm, ...], elsewhere: bool) -> None:
         self.function, self.forms, self.elsewhere = function, forms, elsewhere
         self._signature = signature(function)
         self._segmented = "segments" in self._signature.parameters
         update_wrapper(self, function)
 
-    def __call__(self, *args: Given.args, **options: Given.kwargs) -> Cost:
+    def __call__(self, *args: Params.args, **options: Params.kwargs) -> Cost:
         argument: Any = args[0]
         ranks = getattr(argument, "ranks", argument)
         if ranks <= 1:
@@ -171,7 +176,7 @@ class CostFunction(Generic[Given]):
 
 def closed_form(
     n_alpha: str, n_beta: str, holds: Condition = ANY, *, elsewhere: bool = True
-) -> Callable[[Callable[Given, Cost]], CostFunction[Given]]:
+) -> Callable[[Callable[Params, Cost]], CostFunction[Params]]:
     """Make a function the cost of an algorithm, given by formulas where they hold; several can stand above each other.
 
     Args:
@@ -185,9 +190,9 @@ def closed_form(
     >>> folded_cost(8), folded_cost(9), folded_cost.form(9) is None
     (Cost(n_alpha=3, n_beta=3), Cost(n_alpha=5, n_beta=5), True)
     """
-    form = ClosedForm(Formula(n_alpha), Formula(n_beta), holds)
+    form = ClosedForm.of(n_alpha, n_beta, holds)
 
-    def decorate(function: Callable[Given, Cost]) -> CostFunction[Given]:
+    def decorate(function: Callable[Params, Cost]) -> CostFunction[Params]:
         if isinstance(function, CostFunction):
             return CostFunction(function.function, (form, *function.forms), function.elsewhere and elsewhere)
         return CostFunction(function, (form,), elsewhere)
@@ -203,7 +208,7 @@ def formulas(n_alpha: str, n_beta: str, holds: Condition = ANY) -> CostFunction[
     >>> formulas("N + P - 2", "(N + P - 2) / P")(4, segments=4)
     Cost(n_alpha=6, n_beta=3/2)
     """
-    form = ClosedForm(Formula(n_alpha), Formula(n_beta), holds)
+    form = ClosedForm.of(n_alpha, n_beta, holds)
     return CostFunction(_in_segments if "P" in n_alpha else _in_one, (form,), elsewhere=False)
 
 

@@ -217,16 +217,18 @@ def values_per_level(
     >>> values_per_level(1, message=1, alpha=2, bandwidth=[3])
     ((2,), (3,))
     """
-    found: list[tuple[float, ...]] = []
-    for name, values in (("alpha", alpha), ("bandwidth", bandwidth)):
-        several = tuple(values) if isinstance(values, Sequence) else (values,)
-        if len(several) != levels:
-            needed = "1 is needed" if levels == 1 else f"{levels} are needed, innermost first"
-            raise ValueError(f"values for {name}: {len(several)}, where {needed}")
-        found.append(several)
-    for first, speed in zip(*found, strict=True):
-        check_quantities(message=message, alpha=first, bandwidth=speed)
-    return found[0], found[1]
+    alphas, bandwidths = _per_level("alpha", alpha, levels), _per_level("bandwidth", bandwidth, levels)
+    for level_alpha, level_bandwidth in zip(alphas, bandwidths, strict=True):
+        check_quantities(message=message, alpha=level_alpha, bandwidth=level_bandwidth)
+    return alphas, bandwidths
+
+
+def _per_level(name: str, values: Price, levels: int) -> tuple[float, ...]:
+    several = tuple(values) if isinstance(values, Sequence) else (values,)
+    if len(several) != levels:
+        needed = "1 is needed" if levels == 1 else f"{levels} are needed, innermost first"
+        raise ValueError(f"values for {name}: {len(several)}, where {needed}")
+    return several
 
 
 def check_quantities(*, message: float, alpha: float, bandwidth: float) -> None:
@@ -367,8 +369,8 @@ def best_segments(
     first = min(FEW + 1, limit)
     tried = (*range(1, first), first_lowest(time, first, limit))
     lowest = min(map(time, tried)) * SAME
-    found: int = next(segments for segments in tried if time(segments) <= lowest)
-    return found
+    best: int = next(segments for segments in tried if time(segments) <= lowest)
+    return best
 
 
 def check_latency(alphas: Price) -> None:

@@ -41,7 +41,7 @@ def final_values(
 
     Args:
         start: start[rank][block], the rank's own value; read only where the rank is a source.
-        combine: called as combine(held, arrived) where a message adds.
+        combine: called as combine(current, arrived) where a message adds.
         wire: called as wire(sent, message), says what arrives of what was sent (default: the same): what
             rounds on the way, or is damaged, or only counted.
 
@@ -60,20 +60,21 @@ def final_values(
         raise ValueError("values travel between ranks only: this schedule uses switches")
     if len(start) != schedule.ranks or any(len(row) != len(blocks) for row in start):
         raise ValueError(f"one value is needed for each of {schedule.ranks} ranks and {len(blocks)} blocks")
-    held: list[list[Any]] = [[None] * len(blocks) for _ in range(schedule.ranks)]
-    for rank, own in enumerate(_held(schedule, "source")):
-        for block in own:
-            held[rank][block] = start[rank][block]
+    state: list[list[Any]] = [[None] * len(blocks) for _ in range(schedule.ranks)]
+    for rank, sourced in enumerate(_blocks_of_ranks(schedule, "source")):
+        for block in sourced:
+            state[rank][block] = start[rank][block]
     for t, step in enumerate(schedule.steps):
-        messages = zip(*(values.tolist() for values in step), strict=True)
-        sent = [
-            (dst, block, add, held[src][block] if wire is None else wire(held[src][block], Message(t, src, dst, block)))
-            for src, dst, block, add in messages
-        ]
-        for dst, block, add, value in sent:
-            mine = held[dst][block]
-            held[dst][block] = combine(mine, value) if add and mine is not None else value
-    return held
+        arriving = []
+        for src, dst, block, add in zip(*(values.tolist() for values in step), strict=True):
+            value = state[src][block]
+            if wire is not None:
+                value = wire(value, Message(t, src, dst, block))
+            arriving.append((dst, block, add, value))
+        for dst, block, add, value in arriving:
+            current = state[dst][block]
+            state[dst][block] = combine(current, value) if add and current is not None else value
+    return state
 
 
 def run_on(schedule: Schedule, buffers: Sequence[ArrayLike]) -> list[Numbers]:
@@ -101,19 +102,19 @@ def run_on(schedule: Schedule, buffers: Sequence[ArrayLike]) -> list[Numbers]:
     nothing = next((array for array in arrays if len(array)), arrays[0])[:0]  # numpy takes an empty list for floats
     final = final_values(schedule, _cut(schedule, [a if len(a) else nothing for a in arrays], lengths))
     return [
-        np.concatenate([nothing, *(final[rank][block] for block in held)])
-        for rank, held in enumerate(_held(schedule, "target"))
+        np.concatenate([nothing, *(final[rank][block] for block in blocks)])
+        for rank, blocks in enumerate(_blocks_of_ranks(schedule, "target"))
     ]
 
 
-def _held(schedule: Schedule, side: str) -> list[list[int]]:
+def _blocks_of_ranks(schedule: Schedule, side: str) -> list[list[int]]:
     """The blocks of each rank before ("source") or after ("target")."""
     blocks = schedule.blocks
-    held: list[list[int]] = [[] for _ in range(schedule.ranks)]
+    of_ranks: list[list[int]] = [[] for _ in range(schedule.ranks)]
     for block, who in enumerate(getattr(blocks, side).tolist()):
         for rank in blocks.holders(who).tolist():
-            held[rank].append(block)
-    return held
+            of_ranks[rank].append(block)
+    return of_ranks
 
 
 def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
@@ -122,17 +123,17 @@ def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
         raise ValueError(f"{len(arrays)} buffers for {schedule.ranks} ranks: one each is needed")
     share = schedule.blocks.share
     sizes = set()
-    for rank, held in enumerate(_held(schedule, "source")):
+    for rank, blocks in enumerate(_blocks_of_ranks(schedule, "source")):
         if not arrays[rank].ndim:
             raise ValueError(f"the buffer of rank {rank} is {arrays[rank]}, one value: must be an array of them")
-        part = sum((share[block] for block in held), Fraction(0))
+        part = sum((share[block] for block in blocks), Fraction(0))
         if part:
             sizes.add(Fraction(len(arrays[rank])) / part)
         elif len(arrays[rank]):
             raise ValueError(f"rank {rank} holds no block before the schedule runs: its buffer must be empty")
     if len(sizes) > 1:
-        found = ", ".join(str(size) for size in sorted(sizes))
-        raise ValueError(f"the buffers imply messages of {found} rows: they must agree")
+        lengths = ", ".join(str(size) for size in sorted(sizes))
+        raise ValueError(f"the buffers imply messages of {lengths} rows: they must agree")
     rows = [size * value for size in sizes for value in share]
     if any(row.denominator != 1 for row in rows):
         raise ValueError(f"a message of {sizes.pop()} rows cannot be cut into blocks of {set(map(str, share))} of it")
@@ -140,9 +141,10 @@ def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
 
 
 def _cut(schedule: Schedule, arrays: Sequence[Numbers], lengths: list[int]) -> list[list[Numbers | None]]:
+    """Each rank's buffer as its blocks, None for those that it does not hold before."""
     pieces: list[list[Numbers | None]] = [[None] * len(schedule.blocks) for _ in arrays]
-    for array, held, row in zip(arrays, _held(schedule, "source"), pieces, strict=True):
-        ends = np.cumsum([lengths[block] for block in held], dtype=int)
-        for block, piece in zip(held, np.split(array, ends), strict=False):
+    for array, blocks, row in zip(arrays, _blocks_of_ranks(schedule, "source"), pieces, strict=True):
+        ends = np.cumsum([lengths[block] for block in blocks], dtype=int)
+        for block, piece in zip(blocks, np.split(array, ends), strict=False):
             row[block] = piece
     return pieces

@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite, lcm
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from colllib.cost import Price, finite, values_per_level
 from colllib.exact import IntArray, counted
 from colllib.execution import check_fit
 from colllib.primitives import check_rank
-from colllib.schedule import Schedule
+from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, star
 from colllib.topology.paths import routed
 
@@ -162,7 +163,8 @@ def event_clock(
         for value in values:
             if not (isfinite(value) and value >= least):
                 raise ValueError(f"{what} {value}: must be finite, and at least {least}")
-    line = _Flows(schedule, topology).run(message, alphas, speeds, processor, late, slow)
+    flows = _Flows(schedule, topology)
+    line = flows.run(flows.in_ticks(message, alphas, speeds, processor, late, slow), processor)
     finite(line.seconds, message=message, alpha=alpha, bandwidth=bandwidth)
     return line
 
@@ -201,6 +203,27 @@ def _decimal(value: float) -> Fraction:
     return Fraction(repr(float(value)))
 
 
+class _Ticks(NamedTuple):
+    """What everything takes, in whole numbers of ticks.
+
+    Attributes:
+        second: how many ticks a second has.
+        load: of each message, its size in units so small that one takes a whole number of ticks.
+        per_load: of each tier, what a unit of load takes on one of its cables.
+        delay: for routes of each outermost level, what each link adds of alpha.
+        late: of ranks, when they begin.
+        overhead, gap: of a processor.
+    """
+
+    second: int
+    load: list[int]
+    per_load: list[int]
+    delay: list[list[int]]
+    late: dict[int, int]
+    overhead: int
+    gap: int
+
+
 class _Flows:
     """Messages, the values they need and the values they make."""
 
@@ -217,25 +240,26 @@ class _Flows:
         self.readers: list[list[int]] = []  # per value: messages that carry it
         self.grown: list[list[int]] = []  # per value: values that are additions to it
         self.parts: list[int] = []  # per value: what it still waits for, its message included
-        self.route = routed(topology, schedule.paths)
+        self.router = routed(topology, schedule.paths)
         self.denominator = schedule.blocks.share.denominator
-        version: dict[int, int] = {}  # by node * number of blocks + block
+        version: dict[int, int] = {}  # the latest value of each cell, node * number of blocks + block
         for t in range(schedule.num_steps):
-            self._add_step(schedule, topology, t, version)
+            step = schedule.step(t)
+            if len(step.src):
+                message = self._add_messages(schedule, t, step)
+                self._add_values(step, message, len(schedule.blocks), version)
 
-    def _add_step(self, schedule: Schedule, topology: Topology, t: int, version: dict[int, int]) -> None:
-        step = schedule.step(t)
-        if not len(step.src):
-            return
+    def _add_messages(self, schedule: Schedule, t: int, step: Step) -> list[int]:
+        """Bundle the blocks of a step to messages with routes; which message each block travels in."""
         pair = step.src * schedule.nodes + step.dst
-        if schedule.paths is not None:  # blocks may go other ways: each is a message of its own
+        if schedule.paths is not None:  # blocks may take other routes: each is a message of its own
             pair = pair + step.block * schedule.nodes**2
         bundles, example, of_message = np.unique(pair, return_index=True, return_inverse=True)
         first = len(self.step)
         src, dst = step.src[example], step.dst[example]
         share = schedule.blocks.share
         size = counted(of_message, share.numerators[step.block], len(bundles))
-        owner, link = self.route(src, dst, step.block[example])
+        owner, link = self.router(src, dst, step.block[example])
         self.step += [t] * len(bundles)
         self.src += src.tolist()
         self.dst += dst.tolist()
@@ -243,30 +267,34 @@ class _Flows:
         order = np.argsort(owner, kind="stable")
         hops = np.bincount(owner, minlength=len(bundles))
         self.links += [part.tolist() for part in np.split(link[order], np.cumsum(hops)[:-1])]
-        self.outermost += topology.latencies(owner, link, len(bundles))[0].tolist()
+        self.outermost += self.topology.latencies(owner, link, len(bundles))[0].tolist()
         self.waits += [0] * len(bundles)
         self.makes += [[] for _ in bundles]
-        written: dict[int, int] = {}
-        message = (of_message + first).tolist()
-        for i, place in zip(message, (step.src * len(schedule.blocks) + step.block).tolist(), strict=True):
-            value = version.get(place)
+        messages: list[int] = (of_message + first).tolist()
+        return messages
+
+    def _add_values(self, step: Step, message: list[int], blocks: int, version: dict[int, int]) -> None:
+        """Let the messages of a step wait for the values that their cells hold, and make new ones of them."""
+        for i, cell in zip(message, (step.src * blocks + step.block).tolist(), strict=True):
+            value = version.get(cell)
             if value is not None:
                 self.readers[value].append(i)
                 self.waits[i] += 1
-        places = (step.dst * len(schedule.blocks) + step.block).tolist()
-        for i, place, add in zip(message, places, step.add.tolist(), strict=True):
+        written: dict[int, int] = {}
+        cells = (step.dst * blocks + step.block).tolist()
+        for i, cell, add in zip(message, cells, step.add.tolist(), strict=True):
             value = len(self.readers)
             self.readers.append([])
             self.grown.append([])
             self.makes[i].append(value)
-            older = written.get(place, version.get(place)) if add else None
+            older = written.get(cell, version.get(cell)) if add else None
             self.parts.append(1 if older is None else 2)
             if older is not None:
                 self.grown[older].append(value)
-            written[place] = value
+            written[cell] = value
         version.update(written)
 
-    def run(
+    def in_ticks(
         self,
         message: float,
         alpha: Sequence[float],
@@ -274,41 +302,51 @@ class _Flows:
         processor: Processor | None,
         late: Mapping[int, float],
         slow: Mapping[tuple[int, int], float],
-    ) -> Timeline:
-        count = len(self.step)
-        tiers, tier_of = self.topology.tiers, self.topology.tier.tolist()
-        whole, alphas, speeds = _decimal(message), list(map(_decimal, alpha)), list(map(_decimal, bandwidth))
-        slowness = [whole * tier.cables / (tier.bandwidth * speeds[tier.level]) for tier in tiers]
+    ) -> _Ticks:
+        """What everything takes; arguments as for `event_clock`, which has checked them."""
+        topology, size = self.topology, _decimal(message)
+        alphas = [_decimal(seconds) / topology.alpha.denominator for seconds in alpha]
+        speeds = list(map(_decimal, bandwidth))
+        slowness = [size * tier.cables / (tier.bandwidth * speeds[tier.level]) for tier in topology.tiers]
         factor = {pair: _decimal(times) for pair, times in slow.items()}
-        waiting = {rank: _decimal(seconds) for rank, seconds in late.items()}
+        begins = {rank: _decimal(seconds) for rank, seconds in late.items()}
         overhead, gap = (_decimal(time) for time in ((processor.overhead, processor.gap) if processor else (0, 0)))
-        first_byte = 1 / whole if processor and whole else Fraction(0)  # LogGP charges k - 1 bytes of k
-        # a tick is a common divisor of all times, and a crumb one of all sizes, slow ones as much larger
+        first_byte = 1 / size if processor and size else Fraction(0)  # LogGP charges k - 1 bytes of k
+        # a tick is a common divisor of all times, and a unit of load one of all sizes, slow ones as much larger
         share, times = lcm(self.denominator, first_byte.denominator), lcm(*(f.denominator for f in factor.values()))
-        of_alpha = [alpha / self.topology.alpha.denominator for alpha in alphas]
-        ticks = lcm(
+        second = lcm(
             *(share * times * time.denominator for time in slowness),
-            *(time.denominator for time in (*of_alpha, overhead, gap, *waiting.values())),
+            *(time.denominator for time in (*alphas, overhead, gap, *begins.values())),
         )
-        crumb = [int(time * ticks / (share * times)) for time in slowness]
         scale, byte = share // self.denominator, int(first_byte * share)
         pairs = zip(self.size, self.src, self.dst, strict=True)
-        load = [max(size * scale - byte, 0) * int(factor.get((src, dst), 1) * times) for size, src, dst in pairs]
-        ranks = _Ranks(self.topology.ranks, int(overhead * ticks), int(gap * ticks))
+        # a route pays the parts of its outermost level's alpha
+        parts = list(zip(topology.alpha.numerators.tolist(), topology.tier.tolist(), strict=True))
+        return _Ticks(
+            second=second,
+            load=[max(size * scale - byte, 0) * int(factor.get((src, dst), 1) * times) for size, src, dst in pairs],
+            per_load=[int(time * second / (share * times)) for time in slowness],
+            delay=[
+                [part * int(time * second) if topology.tiers[tier].level == level else 0 for part, tier in parts]
+                for level, time in enumerate(alphas)
+            ],
+            late={rank: int(time * second) for rank, time in begins.items()},
+            overhead=int(overhead * second),
+            gap=int(gap * second),
+        )
+
+    def run(self, ticks: _Ticks, processor: Processor | None) -> Timeline:
+        """Serve the messages in the order in which they ask, each first come, first served."""
+        count, load, per_load, delay = len(self.step), ticks.load, ticks.per_load, ticks.delay
+        tier_of = self.topology.tier.tolist()
+        cables = [self.topology.tiers[tier].cables for tier in tier_of]
+        ranks = _Ranks(self.topology.ranks, ticks.overhead, ticks.gap)
         first = 0 if processor is None else SEND
         # lists, because single elements are read and written: there numpy is slower
-        ready = [int(waiting.get(src, 0) * ticks) for src in self.src]
+        ready = [ticks.late.get(src, 0) for src in self.src]
         start, arrival, tail = ([0] * count for _ in range(3))
-        level = [tiers[tier].level for tier in tier_of]
-        # a route pays the parts of its outermost level's alpha
-        unit, part = [int(time * ticks) for time in of_alpha], self.topology.alpha.numerators.tolist()
-        delay = [
-            [a * unit[depth] if at == depth else 0 for a, at in zip(part, level, strict=True)]
-            for depth in range(self.topology.levels)
-        ]
-        cables = [tiers[tier].cables for tier in tier_of]
         free: list[list[int]] = [[] for _ in tier_of]  # per link: when each cable taken so far is, soonest first
-        there = [0] * len(self.readers)
+        complete = [0] * len(self.readers)  # when each value is
         # the head of message i asks for its hop-th link at this moment, or for the processor at one of its ends
         queue = [(ready[i], i, first) for i in range(count) if self.waits[i] == 0]
         heapq.heapify(queue)
@@ -316,22 +354,21 @@ class _Flows:
             now, i, hop = heapq.heappop(queue)
             if hop in (SEND, RECEIVE):
                 rank, link = (self.src[i], self.links[i][0]) if hop == SEND else (self.dst[i], self.links[i][-1])
-                wire = load[i] * crumb[tier_of[link]]
+                wire = load[i] * per_load[tier_of[link]]
                 begin = ranks.when(now, rank, hop, wire)
                 if begin > now:  # others may come first
                     heapq.heappush(queue, (begin, i, hop))
-                    continue
-                if hop == SEND:
-                    heapq.heappush(queue, (ranks.sends(now, self.src[i], wire), i, 0))
-                    continue
-                arrival[i] = ranks.receives(now, self.dst[i])
-                for value in self.makes[i]:
-                    self._arrived(value, arrival[i], there, ready, queue, first)
+                elif hop == SEND:
+                    heapq.heappush(queue, (ranks.sends(now, rank, wire), i, 0))
+                else:
+                    arrival[i] = ranks.receives(now, rank)
+                    for reader in self._released(i, arrival[i], complete, ready):
+                        heapq.heappush(queue, (ready[reader], reader, first))
                 continue
             link = self.links[i][hop]
             fresh = len(free[link]) < cables[link]
             begin = now if fresh else max(now, free[link][0])
-            tail[i] = max(begin + load[i] * crumb[tier_of[link]], tail[i])
+            tail[i] = max(begin + load[i] * per_load[tier_of[link]], tail[i])
             (heapq.heappush if fresh else heapq.heapreplace)(free[link], tail[i])
             later = delay[self.outermost[i]][link]
             if hop == 0:
@@ -344,37 +381,40 @@ class _Flows:
             if processor is not None:
                 heapq.heappush(queue, (arrival[i], i, RECEIVE))
                 continue
-            for value in self.makes[i]:
-                self._arrived(value, arrival[i], there, ready, queue, first)
-        step, src, dst = (np.array(values, dtype=np.intp) for values in (self.step, self.src, self.dst))
-        size, readied, begun, done = (
-            np.array([_quotient(value, unit) for value in values])
-            for values, unit in ((self.size, self.denominator), (ready, ticks), (start, ticks), (arrival, ticks))
-        )
-        return Timeline(step, src, dst, size, readied, begun, done, processor.overhead if processor else 0.0)
+            for reader in self._released(i, arrival[i], complete, ready):
+                heapq.heappush(queue, (ready[reader], reader, first))
+        return self._timeline(ready, start, arrival, ticks.second, processor)
 
-    def _arrived(
-        self,
-        value: int,
-        when: int,
-        there: list[int],
-        ready: list[int],
-        queue: list[tuple[int, int, int]],
-        first: int,
-    ) -> None:
-        pending = [(value, when)]
+    def _released(self, i: int, when: int, complete: list[int], ready: list[int]) -> list[int]:
+        """The messages that wait for nothing more once message i has arrived, which may complete values."""
+        released = []
+        pending = self.makes[i].copy()
+        for value in pending:
+            complete[value] = max(complete[value], when)
         while pending:
-            value, when = pending.pop()
-            there[value] = max(there[value], when)
+            value = pending.pop()
             self.parts[value] -= 1
             if self.parts[value]:
                 continue
             for reader in self.readers[value]:
-                ready[reader] = max(ready[reader], there[value])
+                ready[reader] = max(ready[reader], complete[value])
                 self.waits[reader] -= 1
                 if self.waits[reader] == 0:
-                    heapq.heappush(queue, (ready[reader], reader, first))
-            pending.extend((larger, there[value]) for larger in self.grown[value])
+                    released.append(reader)
+            for larger in self.grown[value]:
+                complete[larger] = max(complete[larger], complete[value])
+                pending.append(larger)
+        return released
+
+    def _timeline(
+        self, ready: list[int], start: list[int], arrival: list[int], second: int, processor: Processor | None
+    ) -> Timeline:
+        step, src, dst = (np.array(values, dtype=np.intp) for values in (self.step, self.src, self.dst))
+        size = np.array([_quotient(value, self.denominator) for value in self.size])
+        readied, begun, done = (
+            np.array([_quotient(ticks, second) for ticks in times]) for times in (ready, start, arrival)
+        )
+        return Timeline(step, src, dst, size, readied, begun, done, processor.overhead if processor else 0.0)
 
 
 def _quotient(value: int, unit: int) -> float:

@@ -39,24 +39,24 @@ def _fitting(array: IntArray, times: int) -> IntArray:
     return array.astype(object) if max(largest, 1) * times >= LARGEST_INT else array
 
 
-def counted(where: IntArray, weight: IntArray, size: int) -> IntArray:
-    """The sum of the weights at each place 0..size-1, exactly.
+def counted(bins: IntArray, weight: IntArray, size: int) -> IntArray:
+    """The sum of the weights in each bin 0..size-1, exactly.
 
     Args:
-        where: places, shape (n,).
+        bins: the bin of each weight, shape (n,).
         weight: non-negative whole numbers, shape (n,).
-        size: how many places.
+        size: how many bins.
 
     >>> counted(np.array([0, 2, 0]), np.array([5, 1, 2**53]), 3)
     array([9007199254740997, 0, 1], dtype=object)
     """
     if weight.strides == (0,) and len(weight) and len(weight) * int(weight[0]) < LARGEST_INT:
-        return np.bincount(where, minlength=size) * int(weight[0])
+        return np.bincount(bins, minlength=size) * int(weight[0])
     if weight.dtype != object and float(weight.sum(dtype=np.float64)) < LARGEST_FLOAT:
-        return np.bincount(where, weight, size).astype(np.intp)
-    found = np.zeros(size, dtype=object)
-    np.add.at(found, where, weight.astype(object))
-    return found
+        return np.bincount(bins, weight, size).astype(np.intp)
+    total = np.zeros(size, dtype=object)
+    np.add.at(total, bins, weight.astype(object))
+    return total
 
 
 def multiplied(values: IntArray, times: int | IntArray) -> IntArray:
@@ -86,21 +86,21 @@ def gathered(values: IntArray, index: IntArray) -> IntArray:
     return values[index]
 
 
-def accumulated(total: IntArray, more: IntArray, where: IntArray | slice = slice(None)) -> IntArray:
+def accumulated(total: IntArray, more: IntArray, index: IntArray | slice = slice(None)) -> IntArray:
     """The sum of two arrays, exactly: in place while machine integers will do, all of which are below `LARGEST_INT`.
 
     Args:
         total: what has been added so far, shape (n,).
         more: what comes, shape (m,).
-        where: its places, each once, shape (m,) (default: all, in order).
+        index: where in the total, each place once, shape (m,) (default: all, in order).
 
     >>> accumulated(np.array([2**62 - 1]), np.array([2**62 - 1]))
     array([9223372036854775806], dtype=object)
     """
     if object in (total.dtype, more.dtype):
         total, more = total.astype(object, copy=False), more.astype(object)
-    total[where] += more
-    return total.astype(object) if total[where].max(initial=0) >= LARGEST_INT else total
+    total[index] += more
+    return total.astype(object) if total[index].max(initial=0) >= LARGEST_INT else total
 
 
 @dataclass(frozen=True, eq=False)

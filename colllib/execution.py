@@ -21,46 +21,55 @@ from colllib.topology.paths import Paths, routed
 __all__ = ["Execution", "Ledger", "ScheduleError", "check_fit", "execute", "trace"]
 
 
-LOOKED_AT = 2**6  # messages of a step, from which the length of its routes is judged
-STEPS_LOOKED_AT = 17
-SPARSE = 2**5  # so many more places than entries are not all gone through
+SAMPLED_MESSAGES = 2**6  # of a step, from which the length of its routes is judged
+SAMPLED_STEPS = 17
+SPARSE = 2**5  # where there are so many more bins than entries, those in use are found first
 
 
-class _Places(NamedTuple):
-    """The places that some entries have: those in use, and where each entry's is among them."""
+class _Bins(NamedTuple):
+    """The nodes or links that entries are counted at.
+
+    Attributes:
+        used: those that any entry is counted at, or all of them.
+        bins: which of these each entry is counted at, shape (n,).
+        number: how many are used.
+    """
 
     used: IntArray | slice
-    of: IntArray
+    bins: IntArray
     number: int
 
     @classmethod
-    def among(cls, places: IntArray, count: int) -> _Places:
-        if len(places) * SPARSE > count:
-            return cls(slice(None), places, count)
-        used, of = np.unique(places, return_inverse=True)
-        return cls(used, of, len(used))
+    def of(cls, entries: IntArray, count: int) -> _Bins:
+        """Bins for entries at some of `count` nodes or links."""
+        if len(entries) * SPARSE > count:
+            return cls(slice(None), entries, count)
+        used, bins = np.unique(entries, return_inverse=True)
+        return cls(used, bins, len(used))
 
-    def added(self, total: IntArray, more: IntArray, times: int) -> IntArray:
-        """The totals of all places with what these get, so many times."""
-        return accumulated(total, multiplied(more, times), self.used)
+    def added(self, total: IntArray, counts: IntArray, times: int) -> IntArray:
+        """The totals of all nodes or links with the counts of those in use, so many times."""
+        return accumulated(total, multiplied(counts, times), self.used)
 
 
-class _Known(NamedTuple):
-    """What the ends of messages decide, whatever their sizes.
+class _Routes(NamedTuple):
+    """The routes of a step's messages, whatever their sizes.
+
+    Messages that follow one another between the same two nodes are bundled: they take one route.
 
     Attributes:
         src, dst: nodes of bundles, shape (n,).
         first: the message that each begins with, shape (n,); None where all are bundles of one.
-        message, link: which bundle crosses which link, shape (crossings,).
+        bundle, link: which bundle crosses which link, shape (crossings,).
         tiers: of the links in use, those of each tier.
         hops: of the longest route, for each level.
     """
 
-    src: _Places
-    dst: _Places
+    src: _Bins
+    dst: _Bins
     first: IntArray | None
-    message: IntArray
-    link: _Places
+    bundle: IntArray
+    link: _Bins
     tiers: list[IntArray] | list[slice]
     hops: list[int]
 
@@ -87,14 +96,14 @@ class Ledger:
 
     def __init__(self, topology: Topology, steps: int, denominator: int, paths: Paths | None = None) -> None:
         self.topology, self.denominator = topology, denominator
-        self.route = None if paths is None else routed(topology, paths)
+        self.router = None if paths is None else routed(topology, paths)
         self.sent, self.received = (np.zeros(topology.nodes, dtype=np.intp) for _ in range(2))
         self.link = np.zeros(topology.num_links, dtype=np.intp)
         self.hops = np.zeros((steps, topology.levels), dtype=np.intp)
         self.loads = np.zeros((steps, len(topology.tiers)), dtype=np.intp)
-        several = [np.flatnonzero(topology.tier == tier) for tier in range(len(topology.tiers))]
-        self.tiers: list[IntArray] | list[slice] = several if len(several) > 1 else [slice(None)]
-        self.last: tuple[IntArray, IntArray, _Known] | None = None
+        by_tier = [np.flatnonzero(topology.tier == tier) for tier in range(len(topology.tiers))]
+        self.tiers: list[IntArray] | list[slice] = by_tier if len(by_tier) > 1 else [slice(None)]
+        self.last: tuple[IntArray, IntArray, _Routes] | None = None
 
     def record(
         self, t: int, src: IntArray, dst: IntArray, size: IntArray, times: int = 1, block: IntArray | None = None
@@ -102,40 +111,44 @@ class Ledger:
         """Step t: messages with ends, sizes and, for paths, blocks, shape (n,); the totals count it so many times."""
         if not len(src):
             return
-        for ends in (src, dst):  # they are known again as objects: they may not change
+        for ends in (src, dst):  # their routes are looked up by identity: they may not change
             ends.setflags(write=False)
-        known = self._known(src, dst, block)
-        size = size if known.first is None else summed(size, known.first)
-        self.sent = known.src.added(self.sent, counted(known.src.of, size, known.src.number), times)
-        self.received = known.dst.added(self.received, counted(known.dst.of, size, known.dst.number), times)
-        load = counted(known.link.of, gathered(size, known.message), known.link.number)
-        self.link = known.link.added(self.link, load, times)
-        self.hops = _written(self.hops, t, known.hops)
-        self.loads = _written(self.loads, t, _highest(load, known.tiers))
+        routes = self._routes(src, dst, block)
+        size = size if routes.first is None else summed(size, routes.first)
+        self.sent = routes.src.added(self.sent, counted(routes.src.bins, size, routes.src.number), times)
+        self.received = routes.dst.added(self.received, counted(routes.dst.bins, size, routes.dst.number), times)
+        crossing = gathered(size, routes.bundle)  # the size of each bundle, once for every link of its route
+        load = counted(routes.link.bins, crossing, routes.link.number)
+        self.link = routes.link.added(self.link, load, times)
+        self.hops = _written(self.hops, t, routes.hops)
+        self.loads = _written(self.loads, t, _highest(load, routes.tiers))
 
-    def _known(self, src: IntArray, dst: IntArray, block: IntArray | None) -> _Known:
+    def _routes(self, src: IntArray, dst: IntArray, block: IntArray | None) -> _Routes:
         """The routes of a step; rings and trees send along the same edges again and again: the arrays are the same."""
-        if self.route is not None:
-            return self._routed(src, dst, None, block)
+        if self.router is not None and block is not None:
+            return self._routed(src, dst, *self.router(src, dst, block))
         if self.last is None or self.last[0] is not src or self.last[1] is not dst:
-            # messages that follow one another between the same two nodes take one route
-            first = np.flatnonzero(np.concatenate(([True], (src[1:] != src[:-1]) | (dst[1:] != dst[:-1]))))
-            alone = len(first) == len(src)
-            known = self._routed(src, dst, None) if alone else self._routed(src[first], dst[first], first)
-            self.last = (src, dst, known)
+            begins = np.concatenate(([True], (src[1:] != src[:-1]) | (dst[1:] != dst[:-1])))
+            if begins.all():
+                routes = self._routed(src, dst, *self.topology.router(src, dst))
+            else:
+                first = np.flatnonzero(begins)
+                routes = self._routed(src[first], dst[first], *self.topology.router(src[first], dst[first]), first)
+            self.last = (src, dst, routes)
         return self.last[2]
 
-    def _routed(self, src: IntArray, dst: IntArray, first: IntArray | None, block: IntArray | None = None) -> _Known:
-        route = self.route
-        message, link = self.topology.router(src, dst) if route is None or block is None else route(src, dst, block)
-        level, hops = self.topology.latencies(message, link, len(src))
-        longest = [int(hops[level == which].max(initial=0)) for which in range(self.topology.levels)]
-        senders, receivers = (_Places.among(ends, self.topology.nodes) for ends in (src, dst))
-        crossed = _Places.among(link, self.topology.num_links)
-        tiers = self.tiers
-        if len(tiers) > 1 and not isinstance(crossed.used, slice):
-            tiers = [np.flatnonzero(self.topology.tier[crossed.used] == tier) for tier in range(len(tiers))]
-        return _Known(senders, receivers, first, message, crossed, tiers, longest)
+    def _routed(
+        self, src: IntArray, dst: IntArray, bundle: IntArray, link: IntArray, first: IntArray | None = None
+    ) -> _Routes:
+        """The routes of bundles whose links are known."""
+        topology, tiers = self.topology, self.tiers
+        level, hops = topology.latencies(bundle, link, len(src))
+        longest = [int(hops[level == outermost].max(initial=0)) for outermost in range(topology.levels)]
+        senders, receivers = (_Bins.of(ends, topology.nodes) for ends in (src, dst))
+        links = _Bins.of(link, topology.num_links)
+        if len(tiers) > 1 and not isinstance(links.used, slice):
+            tiers = [np.flatnonzero(topology.tier[links.used] == tier) for tier in range(len(tiers))]
+        return _Routes(senders, receivers, first, bundle, links, tiers, longest)
 
     @property
     def busiest(self) -> list[int]:
@@ -184,15 +197,15 @@ def kinds_of(
     counts = np.add.reduceat(weight, np.flatnonzero(first))
     levels = topology.levels
     outermost = {tier.level: place for place, tier in reversed(list(enumerate(topology.tiers)))}
-    found = []
+    kinds = []
     for row, count in zip(rows[first].tolist(), counts.tolist(), strict=True):
         latency: list[int | Fraction] = [0] * len(topology.tiers)
         for level, place in outermost.items():
             latency[place] = whole_if_possible(Fraction(row[level], topology.alpha.denominator))
         shares = tuple(Fraction(value, denominator) for value in row[levels:])
         if count and (any(latency) or any(shares)):
-            found.append(Kind(count, tuple(latency), shares))
-    return found
+            kinds.append(Kind(count, tuple(latency), shares))
+    return kinds
 
 
 def priced_by_kind(topology: Topology, kinds: Iterable[Kind]) -> Cost:
@@ -278,8 +291,8 @@ class Execution:
 
     def partners(self) -> tuple[int, int]:
         """The most nodes that one node sends to, and that one receives from, in a single step."""
-        met = [step.partners() for step in self.schedule.steps]
-        return max((out for out, _ in met), default=0), max((into for _, into in met), default=0)
+        partners = [step.partners() for step in self.schedule.steps]
+        return max((out for out, _ in partners), default=0), max((into for _, into in partners), default=0)
 
     def _shares(self, counts: IntArray) -> tuple[Fraction, ...]:
         return tuple(Fraction(int(count), self.ledger.denominator) for count in counts)
@@ -307,7 +320,8 @@ def execute(schedule: Schedule, topology: Topology | None = None, *, proved: boo
     topology = star(schedule.ranks) if topology is None else topology
     check_fit(schedule, topology)
     share = schedule.blocks.share
-    cells, ledger = Provenance(schedule), Ledger(topology, schedule.num_steps, share.denominator, schedule.paths)
+    cells = Provenance(schedule)
+    ledger = Ledger(topology, schedule.num_steps, share.denominator, schedule.paths)
     for t, step in enumerate(schedule.steps):
         cells.advance(t, step, topology)
         ledger.record(t, step.src, step.dst, gathered(share.numerators, step.block), block=step.block)
@@ -333,12 +347,12 @@ def expected_seconds(what: str, schedule: Schedule, topology: Topology) -> float
         TooLarge: if a step has so many crossings of links that they fill the memory.
     """
     steps = schedule.num_steps
-    looked_at = np.unique(np.linspace(0, max(steps - 1, 0), min(steps, STEPS_LOOKED_AT)).astype(np.intp))
-    nearest = np.diff([0, *((looked_at[1:] + looked_at[:-1] + 1) // 2), steps])  # how many steps each one stands for
+    sampled = np.unique(np.linspace(0, max(steps - 1, 0), min(steps, SAMPLED_STEPS)).astype(np.intp))
+    nearest = np.diff([0, *((sampled[1:] + sampled[:-1] + 1) // 2), steps])  # how many steps each one stands for
     seconds = steps * (STEP + LINK * topology.num_links)
-    for t, times in zip(looked_at.tolist(), nearest.tolist(), strict=False):
-        step, alike = schedule.part(t)
-        messages = len(step.src) * alike
+    for t, times in zip(sampled.tolist(), nearest.tolist(), strict=False):
+        step, copies = schedule.part(t)
+        messages = len(step.src) * copies
         crossings = int(mean_crossings(topology, step.src, step.dst) * messages)
         check_size(f"{what}, step {t}", crossings, MOST_CROSSINGS, "crossings of links")
         seconds += (messages * MESSAGE + crossings * CROSSING) * times
@@ -347,5 +361,6 @@ def expected_seconds(what: str, schedule: Schedule, topology: Topology) -> float
 
 def mean_crossings(topology: Topology, src: IntArray, dst: IntArray) -> float:
     """How many links a message crosses on average, judged by some of them."""
-    some = slice(None, None, -(-len(src) // LOOKED_AT) or 1)
-    return len(topology.router(src[some], dst[some])[0]) / max(len(src[some]), 1)
+    every = -(-len(src) // SAMPLED_MESSAGES) or 1
+    src, dst = src[::every], dst[::every]
+    return len(topology.router(src, dst)[0]) / max(len(src), 1)

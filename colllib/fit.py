@@ -36,9 +36,10 @@ def fit(messages: Sequence[float], seconds: Sequence[float], cost: Cost) -> Fit:
     Raises:
         ValueError: if there are fewer than two sizes, a time is not positive, or the counts are 0.
 
-    >>> found = fit([1e3, 1e6, 1e9], [Cost(6, 2).seconds(message=m, alpha=2e-6, bandwidth=5e10)
-    ...                               for m in (1e3, 1e6, 1e9)], Cost(6, 2))
-    >>> round(found.alpha * 1e6, 6), round(found.bandwidth / 1e9, 6)
+    >>> cost, messages = Cost(6, 2), [1e3, 1e6, 1e9]
+    >>> seconds = [cost.seconds(message=m, alpha=2e-6, bandwidth=5e10) for m in messages]
+    >>> fitted = fit(messages, seconds, cost)
+    >>> round(fitted.alpha * 1e6, 6), round(fitted.bandwidth / 1e9, 6)
     (2.0, 50.0)
     """
     from scipy.optimize import nnls
@@ -52,13 +53,13 @@ def fit(messages: Sequence[float], seconds: Sequence[float], cost: Cost) -> Fit:
         raise ValueError(f"{cost!r}: both counts must be above 0, or one of the two numbers cannot be found")
     table = np.stack((float(cost.n_alpha) / time, float(cost.n_beta) * size / time), axis=1)
     scale = np.linalg.norm(table, axis=0)
-    found, _ = nnls(table / scale, np.ones(len(time)))
-    found /= scale
-    off = table @ found - 1
+    solution, _ = nnls(table / scale, np.ones(len(time)))
+    solution /= scale
+    deviation = table @ solution - 1
     errors = np.full(2, inf)
     if free := len(time) - 2:
-        errors = np.sqrt((off**2).sum() / free * np.diag(np.linalg.pinv(table.T @ table)))
-    alpha, slowness = found.tolist()
+        errors = np.sqrt((deviation**2).sum() / free * np.diag(np.linalg.pinv(table.T @ table)))
+    alpha, slowness = solution.tolist()
     bandwidth = 1 / slowness if slowness > 0 else inf
     bandwidth_error = float(errors[1] * bandwidth**2) if slowness > 0 else inf
-    return Fit(cost, alpha, bandwidth, float(errors[0]), bandwidth_error, float(np.abs(off).max()))
+    return Fit(cost, alpha, bandwidth, float(errors[0]), bandwidth_error, float(np.abs(deviation).max()))

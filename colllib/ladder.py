@@ -76,7 +76,7 @@ class Entry:
 
     def schedule(self, segments: int = 1) -> Schedule:
         """The schedule in so many segments; refuses where it cannot run, or takes none."""
-        return self.algorithm.build(self.algorithm.argument(self.topology), **self._cut(segments))
+        return self.algorithm.build(self.algorithm.argument(self.topology), **self._segment_option(segments))
 
     def execution(self, segments: int = 1) -> Execution:
         """The schedule executed and proved, now: in full, or by symmetry where it has millions of messages."""
@@ -104,23 +104,26 @@ class Entry:
 
     def cost(self, segments: int = 1) -> Cost:
         """The exact cost, by what `how` says; remembered."""
-        return self._known(segments, self.how == EXECUTED)[0]
+        return self._cost(segments, self.how == EXECUTED)[0]
 
     def executed_cost(self, segments: int = 1) -> Cost:
         """The exact cost, executed and proved; remembered."""
-        return self._known(segments, True)[0]
+        return self._cost(segments, True)[0]
 
-    def _known(self, segments: int, executed: bool) -> tuple[Cost, str]:
+    def _cost(self, segments: int, executed: bool) -> tuple[Cost, str]:
+        """The cost, and how it is known."""
         if (segments, executed) not in self._costs:
             if executed:
                 run = self.execution(segments)
                 self._costs[segments, True] = run.cost, run.how
             else:
                 argument = self.algorithm.argument(self.topology)
-                self._costs[segments, False] = self.algorithm.cost(argument, **self._cut(segments)), CLOSED_FORM
+                cost = self.algorithm.cost(argument, **self._segment_option(segments))
+                self._costs[segments, False] = cost, CLOSED_FORM
         return self._costs[segments, executed]
 
-    def _cut(self, segments: int) -> dict[str, int]:
+    def _segment_option(self, segments: int) -> dict[str, int]:
+        """The number of segments as an algorithm takes it; refused by one that takes none."""
         if self.algorithm.segmented:
             return {"segments": segments}
         if segments != 1:
@@ -186,8 +189,8 @@ class Entry:
         ('double binary tree, P = 12', 'closed form', 96.78)
         """
         if self.bases:
-            here = self.in_best_base(eta=eta, **price)
-            return here.priced(segments=segments, eta=eta, equal_injection=equal_injection, **price)
+            best = self.in_best_base(eta=eta, **price)
+            return best.priced(segments=segments, eta=eta, equal_injection=equal_injection, **price)
         scale = injection(self.topology) if equal_injection else Fraction(1)
 
         def cost(pieces: int) -> Cost:
@@ -206,8 +209,10 @@ class Entry:
             elif self.algorithm.segmented:
                 check_latency(price["alpha"])
                 segments = lowest(parts, self.schedule().num_steps, MOST_SEGMENTS, rounds=self.rounds)[1]
-        found, how = cost(segments), self._known(segments, self.how == EXECUTED)[1]
-        return Rung(self, segments, found, effective(found, eta).seconds(**price), price["message"], how, eta)
+        chosen = cost(segments)
+        seconds = effective(chosen, eta).seconds(**price)
+        how = self._cost(segments, self.how == EXECUTED)[1]
+        return Rung(self, segments, chosen, seconds, price["message"], how, eta)
 
 
 def _symmetric(schedule: Schedule) -> TypeGuard[Orbit]:
@@ -243,13 +248,13 @@ class Rung:
     message: float  # M in bytes
     how: str  # "executed", "by symmetry" or "closed form"
     eta: Eta = IDEAL  # what the topology is said to lose
-    kept: Execution | None = field(default=None, repr=False)  # the run that the cost comes from
+    run: Execution | None = field(default=None, repr=False)  # that the cost comes from
     not_run: NotRun | None = None  # what would be faster and takes long to run
 
     @property
     def execution(self) -> Execution:
         """The run that the cost comes from, or one made now."""
-        return self.kept or self.entry.execution(self.segments)
+        return self.run or self.entry.execution(self.segments)
 
     @property
     def algorithm(self) -> Algorithm:
@@ -309,9 +314,9 @@ def entry(primitive: str, name: str, on: str, trusting: bool = False) -> Entry:
     >>> entry("all-to-all", "rotated-relay", "torus:8x8x8", trusting=True).cost()
     Cost(n_alpha=12, n_beta=1)
     """
-    found = Entry(find(primitive, name), topology(on), trusting)
-    found.algorithm.argument(found.topology)
-    return found
+    candidate = Entry(find(primitive, name), topology(on), trusting)
+    candidate.algorithm.argument(candidate.topology)  # which refuses where it cannot run
+    return candidate
 
 
 def offered(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
@@ -358,56 +363,66 @@ def run(algorithm: Algorithm, topology: Topology, *, segments: int | None = None
     >>> rung.cost, round(rung.seconds * 1e6)
     (Cost(n_alpha=6, n_beta=3/2), 6006)
     """
-    here = Entry(algorithm, topology)
-    check_size(str(here), segments or 1, MOST_BLOCKS, "segments")
-    here.check()
+    candidate = Entry(algorithm, topology)
+    check_size(str(candidate), segments or 1, MOST_BLOCKS, "segments")
+    candidate.check()
     not_run = None
     if segments is None:
-        segments, not_run = _best_segments(here, price) if algorithm.segmented else (1, None)
+        segments, not_run = _best_segments(candidate, price) if algorithm.segmented else (1, None)
     if segments != 1:
-        here.check(segments)
-    execution = here.execution(segments)
-    seconds, cost = execution.cost.seconds(**price), execution.cost
-    return Rung(here, segments, cost, seconds, price["message"], execution.how, kept=execution, not_run=not_run)
+        candidate.check(segments)
+    execution = candidate.execution(segments)
+    cost = execution.cost
+    seconds = cost.seconds(**price)
+    return Rung(candidate, segments, cost, seconds, price["message"], execution.how, run=execution, not_run=not_run)
 
 
-def _best_segments(here: Entry, price: Terms) -> tuple[int, NotRun | None]:
+def _best_segments(candidate: Entry, price: Terms) -> tuple[int, NotRun | None]:
     """The best whole number of segments of those that may run, and what would be faster beyond them."""
-    algorithm, topology = here.algorithm, here.topology
-    if here.how == CLOSED_FORM:
-        found = best_segments(here.cost, **price)
-        if found > MOST_SEGMENTS:
-            raise TooLarge(f"{here}: the best number of segments is above {MOST_SEGMENTS}, too many to run; give one")
-        return found, None
+    if candidate.how == CLOSED_FORM:
+        segments = best_segments(candidate.cost, **price)
+        if segments > MOST_SEGMENTS:
+            raise TooLarge(
+                f"{candidate}: the best number of segments is above {MOST_SEGMENTS}, too many to run; give one"
+            )
+        return segments, None
     check_latency(price["alpha"])
-    whole = here.schedule()
-    if algorithm.overlaps:
-        _, found, not_run = _best_overlap(here, overlapped(whole, topology, **price), whole.num_steps)
-        return found, not_run
-    pricing, known = Pricing(topology, **price), {}
+    if not candidate.algorithm.overlaps:
+        return _best_without_overlap(candidate, price)
+    in_one = candidate.schedule()
+    parts = overlapped(in_one, candidate.topology, **price)
+    _, segments, not_run = _best_overlap(candidate, parts, in_one.num_steps)
+    return segments, not_run
 
-    def priced(pieces: int) -> tuple[float, float]:
-        may = here.runs_within(PRICED, pieces)
-        known[pieces] = pricing.lock_step(whole_steps(here.schedule(pieces), topology)) if may else (inf, inf)
-        return known[pieces]
 
-    seconds, found = lowest(priced, whole.num_steps, MOST_SEGMENTS, rounds=here.rounds)
-    refused = min((pieces for pieces, taken in known.items() if taken[0] == inf), default=MOST_SEGMENTS)
-    wait, busy = known.get(most := max((pieces for pieces in known if pieces < refused), default=0), (0.0, 0.0))
-    if found == MOST_SEGMENTS:
-        return found, NotRun(here, MOST_SEGMENTS + 1, None)
+def _best_without_overlap(candidate: Entry, price: Terms) -> tuple[int, NotRun | None]:
+    """As `_best_segments`, where segments do not overlap: the schedule of each number of them is priced."""
+    topology, pricing = candidate.topology, Pricing(candidate.topology, **price)
+    tried: dict[int, tuple[float, float]] = {}
+
+    def parts(pieces: int) -> tuple[float, float]:
+        may_run = candidate.runs_within(PRICED, pieces)
+        tried[pieces] = pricing.lock_step(whole_steps(candidate.schedule(pieces), topology)) if may_run else (inf, inf)
+        return tried[pieces]
+
+    seconds, segments = lowest(parts, candidate.schedule().num_steps, MOST_SEGMENTS, rounds=candidate.rounds)
+    if segments == MOST_SEGMENTS:
+        return segments, NotRun(candidate, MOST_SEGMENTS + 1, None)
+    refused = min((pieces for pieces, (wait, _) in tried.items() if wait == inf), default=MOST_SEGMENTS)
+    most = max((pieces for pieces in tried if pieces < refused), default=0)
+    wait, busy = tried.get(most, (0.0, 0.0))
     more = refused < MOST_SEGMENTS and wait + busy * most / MOST_SEGMENTS < seconds
-    return found, NotRun(here, refused, None) if more else None
+    return segments, NotRun(candidate, refused, None) if more else None
 
 
-def _best_overlap(here: Entry, parts: Parts, steps: int, below: float = inf) -> tuple[float, int, NotRun | None]:
+def _best_overlap(candidate: Entry, parts: Parts, steps: int, below: float = inf) -> tuple[float, int, NotRun | None]:
     """As `lowest`, of the numbers of segments that may run, and what would be faster beyond them."""
-    seconds, found = lowest(parts, steps, MOST_SEGMENTS, below=below)
-    if seconds == inf or here.runs_within(LONGEST, found):
-        return seconds, found, None
-    most = bisect_left(range(1, found), True, key=lambda pieces: not here.runs_within(LONGEST, pieces))
+    seconds, segments = lowest(parts, steps, MOST_SEGMENTS, below=below)
+    if seconds == inf or candidate.runs_within(LONGEST, segments):
+        return seconds, segments, None
+    most = bisect_left(range(1, segments), True, key=lambda pieces: not candidate.runs_within(LONGEST, pieces))
     fewer = lowest(parts, steps, most) if most else (inf, 1)
-    return *fewer, NotRun(here, found, seconds)
+    return *fewer, NotRun(candidate, segments, seconds)
 
 
 def best(algorithm: Algorithm, argument: int | Lattice | Topology, **price: Unpack[Terms]) -> int:
@@ -452,41 +467,43 @@ def field_of(primitive: str, topology: Topology, **price: Unpack[Terms]) -> tupl
             left_out[algorithm.name] = why
             continue
         try:
-            here = Entry(algorithm, topology)
-            rungs.append(_on_best_tiers(here, price) or run(here.in_best_base(**price).algorithm, topology, **price))
+            candidate = Entry(algorithm, topology)
+            rung = _on_best_tiers(candidate, price)
+            rungs.append(rung or run(candidate.in_best_base(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     return sorted(rungs, key=_seconds), left_out
 
 
-def _on_best_tiers(here: Entry, price: Terms) -> Rung | None:
+def _on_best_tiers(candidate: Entry, price: Terms) -> Rung | None:
     """A hierarchical algorithm in its best order, with the best algorithms on its tiers, and the best P of that.
 
     All that have a route are compared, but for what would take long to execute.
     """
-    topology = here.topology
-    if "tiers" not in here.algorithm.options or topology.lattice is None:
+    topology = candidate.topology
+    if "tiers" not in candidate.algorithm.options or topology.lattice is None:
         return None
     check_latency(price["alpha"])
-    ways = list(in_every_way(here.algorithm, topology, **price))
-    bounds = sorted((traffic.least(), place) for place, (_, traffic) in enumerate(ways))
-    least, found, beyond = inf, [], []
-    for bound, place in bounds:
+    options = list(in_every_way(candidate.algorithm, topology, **price))
+    bounds = sorted((traffic.least(), number) for number, (_, traffic) in enumerate(options))
+    least, timed, beyond = inf, [], []
+    for bound, number in bounds:
         if bound > least * (1 + TIE):
             break  # no number of segments makes it as fast
-        way, traffic = ways[place]
+        configured, traffic = options[number]
         parts, steps = traffic.in_segments(), len(traffic.waits)
-        time, pieces, not_run = _best_overlap(Entry(way, topology), parts, steps, least * (1 + TIE))
+        time, pieces, not_run = _best_overlap(Entry(configured, topology), parts, steps, least * (1 + TIE))
         least = min(least, time)
-        found.append((time, place, pieces))
-        beyond += [not_run] if not_run else []
-    tied = [(place, pieces) for time, place, pieces in found if time <= least * (1 + TIE) < inf]
-    faster = [one for one in beyond if one.seconds is not None and one.seconds < least]
-    not_run = min(faster, key=attrgetter("seconds"), default=None)
+        timed.append((time, number, pieces))
+        if not_run:
+            beyond.append(not_run)
+    tied = [(number, pieces) for time, number, pieces in timed if time <= least * (1 + TIE) < inf]
     if not tied:
         return None
-    place, pieces = min(tied)
-    return replace(run(ways[place][0], topology, segments=pieces, **price), not_run=not_run)
+    number, pieces = min(tied)
+    faster = [one for one in beyond if one.seconds is not None and one.seconds < least]
+    not_run = min(faster, key=attrgetter("seconds"), default=None)
+    return replace(run(options[number][0], topology, segments=pieces, **price), not_run=not_run)
 
 
 #: By which rungs are ordered; of equals, the one that stands first in the catalogue is first.
@@ -502,16 +519,16 @@ def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[En
 
     All others have to be executed for every number of segments; `ladder` does that.
 
-    >>> [found.algorithm.label for found in entries("all-gather", "torus:4x4")]
+    >>> [entry.algorithm.label for entry in entries("all-gather", "torus:4x4")]
     ['recursive doubling', 'dim-ring', 'breadth-first', 'rotated dim-ring']
     """
     on = topology(expression)
-    at_home = (
+    compared = (
         algorithm
         for algorithm in offered(primitive, on)
         if algorithm.takes != "ranks" or algorithm.costs_its_closed_form(on) or algorithm.name in BUTTERFLIES
     )
-    return tuple(entry(primitive, algorithm.name, expression, trusting) for algorithm in at_home)
+    return tuple(entry(primitive, algorithm.name, expression, trusting) for algorithm in compared)
 
 
 def fastest(primitive: str, on: str, *, trusting: bool = False, **price: Any) -> Rung:
@@ -547,8 +564,9 @@ def standing(primitive: str, name: str, ranks: int, message: float) -> Rung:
     >>> standing("all-reduce", "double-binary-tree", 512, 16e6 / (0.5e-6 * 900e9)).segments
     12
     """
-    here = on_star(primitive, name, ranks)
-    return (here.in_base(2) if here.bases else here).priced(message=message, alpha=1.0, bandwidth=1.0)
+    candidate = on_star(primitive, name, ranks)
+    in_base = candidate.in_base(2) if candidate.bases else candidate
+    return in_base.priced(message=message, alpha=1.0, bandwidth=1.0)
 
 
 def on_stars(primitive: str, ranks: int, **price: Unpack[Terms]) -> list[Rung]:

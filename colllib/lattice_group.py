@@ -15,13 +15,13 @@ from colllib.topology.base import Lattice
 Numbers = IntArray | int
 
 
-class _Turn(NamedTuple):
-    """What an element does along one axis, or along several neighboring axes of size 2 at once."""
+class _Factor(NamedTuple):
+    """A factor of the group: shifts or mirrors of one axis, or of several neighboring axes of size 2 at once."""
 
-    stride: int  # in rank order
+    rank_stride: int
     size: int
-    own: int  # stride in the numbers of the elements
-    order: int  # how many different turns there are
+    element_stride: int  # in the numbers of the elements
+    order: int
     kind: str  # "add", "xor", or "mirror"
 
 
@@ -55,30 +55,36 @@ class LatticeGroup:
         return cls(lattice, tuple(range(len(lattice.dims))))
 
     @cached_property
-    def _turns(self) -> tuple[_Turn, ...]:
-        found: list[_Turn] = []
-        own = 1
+    def _factors(self) -> tuple[_Factor, ...]:
+        factors: list[_Factor] = []
+        element_stride = 1
         for axis in self.axes:
             stride, size = self.lattice.strides[axis], self.lattice.dims[axis]
+            order = self._order_along(axis)
+            last = factors[-1] if factors else None
             if not self.lattice.wraps:
-                found.append(_Turn(stride, size, own, 2 - size % 2, "mirror"))
-            elif size == 2 and found and found[-1].kind == "xor" and found[-1].stride * found[-1].size == stride:
-                last = found.pop()
-                found.append(last._replace(size=2 * last.size, order=2 * last.order))
+                factors.append(_Factor(stride, size, element_stride, order, "mirror"))
+            elif size == 2 and last and last.kind == "xor" and last.rank_stride * last.size == stride:
+                factors[-1] = last._replace(size=2 * last.size, order=2 * last.order)
             else:
-                found.append(_Turn(stride, size, own, size, "xor" if size == 2 else "add"))
-            own *= 2 - size % 2 if not self.lattice.wraps else size
-        return tuple(turn for turn in found if turn.order > 1)
+                factors.append(_Factor(stride, size, element_stride, order, "xor" if size == 2 else "add"))
+            element_stride *= order
+        return tuple(factor for factor in factors if factor.order > 1)
+
+    def _order_along(self, axis: int) -> int:
+        """How many shifts an axis of a torus has, or how many mirrors, the identity included, one of a mesh."""
+        size = self.lattice.dims[axis]
+        return size if self.lattice.wraps else 2 - size % 2
 
     @cached_property
     def order(self) -> int:
         """How many elements it has."""
-        return prod(turn.order for turn in self._turns)
+        return prod(factor.order for factor in self._factors)
 
     @cached_property
     def _on_itself(self) -> LatticeGroup:
-        sizes = (self.lattice.dims[axis] for axis in self.axes)
-        return LatticeGroup.of(Lattice(tuple(size if self.lattice.wraps else 2 - size % 2 for size in sizes) or (1,)))
+        """The group acting on its own elements: on a torus whose ranks they are."""
+        return LatticeGroup.of(Lattice(tuple(map(self._order_along, self.axes)) or (1,)))
 
     def image(self, rank: Numbers, element: Numbers) -> IntArray:
         """Where an element takes a rank; arrays of any shapes that broadcast.
@@ -86,17 +92,17 @@ class LatticeGroup:
         >>> LatticeGroup.of(Lattice((4, 3))).image(np.arange(12), 5)
         array([ 5,  6,  7,  4,  9, 10, 11,  8,  1,  2,  3,  0])
         """
-        found = np.array(rank + np.zeros_like(element))
-        for turn in self._turns:
-            at = _place(rank, turn.stride, turn.size, self.lattice.ranks)
-            by = _place(element, turn.own, turn.order, self.order)
-            if turn.kind == "add":
-                found += by * turn.stride
-                np.subtract(found, turn.size * turn.stride, out=found, where=at >= turn.size - by)
+        image = np.array(rank + np.zeros_like(element))
+        for factor in self._factors:
+            at = _digit(rank, factor.rank_stride, factor.size, self.lattice.ranks)
+            by = _digit(element, factor.element_stride, factor.order, self.order)
+            if factor.kind == "add":
+                image += by * factor.rank_stride
+                np.subtract(image, factor.size * factor.rank_stride, out=image, where=at >= factor.size - by)
             else:
-                to = at ^ by if turn.kind == "xor" else np.where(by, turn.size - 1 - at, at)
-                found += (to - at) * turn.stride
-        return found
+                to = at ^ by if factor.kind == "xor" else np.where(by, factor.size - 1 - at, at)
+                image += (to - at) * factor.rank_stride
+        return image
 
     def product(self, first: Numbers, second: Numbers) -> IntArray:
         """The element that does what the first does, and then the second."""
@@ -108,11 +114,12 @@ class LatticeGroup:
         >>> LatticeGroup(Lattice((4, 3)), (1,)).element_to(np.arange(12))
         array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
         """
-        found = np.zeros_like(rank)
-        for turn in self._turns:
-            at = _place(rank, turn.stride, turn.size, self.lattice.ranks)
-            found = found + (2 * at // turn.size if turn.kind == "mirror" else at) * turn.own
-        return found
+        element = np.zeros_like(rank)
+        for factor in self._factors:
+            at = _digit(rank, factor.rank_stride, factor.size, self.lattice.ranks)
+            by = 2 * at // factor.size if factor.kind == "mirror" else at
+            element = element + by * factor.element_stride
+        return element
 
     def inverse(self, element: Numbers) -> IntArray:
         """The element that undoes one.
@@ -120,14 +127,15 @@ class LatticeGroup:
         >>> LatticeGroup.of(Lattice((4, 3))).inverse(np.array([0, 1, 5]))
         array([ 0,  3, 11])
         """
-        found = np.zeros_like(element)
-        for turn in self._turns:
-            by = _place(element, turn.own, turn.order, self.order)
-            found = found + (-by % turn.order if turn.kind == "add" else by) * turn.own
-        return found
+        inverse = np.zeros_like(element)
+        for factor in self._factors:
+            by = _digit(element, factor.element_stride, factor.order, self.order)
+            back = -by % factor.order if factor.kind == "add" else by
+            inverse = inverse + back * factor.element_stride
+        return inverse
 
 
-def _place(number: Numbers, stride: int, size: int, count: int) -> Numbers:
+def _digit(number: Numbers, stride: int, size: int, count: int) -> Numbers:
     """The digit of numbers below `count` that has this stride and size."""
-    found = number if stride == 1 else number // stride
-    return found if stride * size == count else found % size
+    quotient = number if stride == 1 else number // stride
+    return quotient if stride * size == count else quotient % size

@@ -111,11 +111,14 @@ def crossings(execution: Execution) -> dict[str, Crossing]:
     >>> crossings(execute(allreduce.ring(4), boxes((2, 2))))["card"]
     Crossing(most=Fraction(3, 2), total=Fraction(6, 1), used=4)
     """
-    topology, loads, found = execution.topology, Fractions(execution.ledger.link, execution.ledger.denominator), {}
+    topology, ledger = execution.topology, execution.ledger
+    loads = Fractions(ledger.link, ledger.denominator)
+    by_tier = {}
     for number, tier in enumerate(topology.tiers):
-        here = loads.taken(np.flatnonzero(topology.tier == number))
-        found[tier.name] = Crossing(here.largest(), here.total(), int(np.count_nonzero(here.numerators)))
-    return found
+        tier_loads = loads.taken(np.flatnonzero(topology.tier == number))
+        used = int(np.count_nonzero(tier_loads.numerators))
+        by_tier[tier.name] = Crossing(tier_loads.largest(), tier_loads.total(), used)
+    return by_tier
 
 
 #: Picojoules per bit and link, lowest and highest, of what its two ends take; memory and switching silicon are not in

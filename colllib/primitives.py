@@ -116,23 +116,27 @@ class Primitive:
             return False
         if self.name == "all-to-all":
             return _is_all_to_all(blocks)
-        first = (int(blocks.holders(side[0])[0]) for side in (blocks.source, blocks.target))
-        apart = self.name != "point-to-point" or blocks.ranks == 1 or len(set(first)) > 1
-        return apart and blocks.share.total() == 1
+        if self.name == "point-to-point" and blocks.ranks > 1:
+            sender, receiver = (int(blocks.holders(side[0])[0]) for side in (blocks.source, blocks.target))
+            if sender == receiver:
+                return False
+        return blocks.share.total() == 1
 
 
 def _side_is(kind: str, who: IntArray, blocks: Blocks) -> bool:
+    """Whether the sources, or the targets, of all blocks are as a primitive has them."""
+    holders = [blocks.holders(value) for value in np.unique(who)]
     if kind == "all":
-        return all(len(blocks.holders(value)) == blocks.ranks for value in np.unique(who))
-    found = np.unique([int(blocks.holders(value)[0]) for value in np.unique(who)])
-    single = all(len(blocks.holders(value)) == 1 for value in np.unique(who))
-    return single and len(found) == (1 if kind == "root" else blocks.ranks)
+        return all(len(ranks) == blocks.ranks for ranks in holders)
+    single = all(len(ranks) == 1 for ranks in holders)
+    different = len({int(ranks[0]) for ranks in holders})
+    return single and different == (1 if kind == "root" else blocks.ranks)
 
 
 def _is_all_to_all(blocks: Blocks) -> bool:
     """Whether there is a block for every pair of ranks, and every rank sends M together."""
-    alone = np.array([*range(blocks.ranks), *(group[0] for group in blocks.groups)])  # a group may be of one rank
-    source, target = alone[blocks.source], alone[blocks.target]
+    rank = np.array([*range(blocks.ranks), *(group[0] for group in blocks.groups)])  # a group may be of one rank
+    source, target = rank[blocks.source], rank[blocks.target]
     pair = np.zeros(blocks.ranks**2, dtype=np.bool_)
     pair[source * blocks.ranks + target] = True
     sent = counted(source, blocks.share.numerators, blocks.ranks)

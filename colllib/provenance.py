@@ -1,6 +1,6 @@
 """What every cell holds while a schedule runs, and the proof of its end state.
 
-A cell is a node's copy of a block. Blocks do not meet one another, so they are kept in two ways.
+A cell is a node's copy of a block. Blocks do not meet one another, so each is stored as suits it.
 A block that comes from one rank has one right value: a bit says whether a cell holds it, a second
 one whether it has been added to itself. A block that many ranks contribute to has many: its cells
 hold ids of values. A copy copies the id; an addition makes a new id from two; afterwards one sweep
@@ -52,32 +52,35 @@ class Provenance:
         self.schedule = schedule
         plain = schedule.blocks.source < schedule.ranks
         self.plain = plain
-        every = slice(None)
-        self.moved = Moved(schedule, every if plain.all() else np.flatnonzero(plain)) if plain.any() else None
-        self.summed = Summed(schedule, np.flatnonzero(~plain)) if not plain.all() else None
+        self.copied: Copied | None = None
+        self.summed: Summed | None = None
+        if plain.any():
+            self.copied = Copied(schedule, slice(None) if plain.all() else np.flatnonzero(plain))
+        if not plain.all():
+            self.summed = Summed(schedule, np.flatnonzero(~plain))
 
     def advance(self, t: int, step: Step, topology: Topology | None) -> None:
         """Apply step t, or say which message of it is impossible."""
         if not len(step.src):
             return
         check_step(self.schedule, topology, t, step)
-        if self.moved is None or self.summed is None:
-            only = self.moved or self.summed
+        if self.copied is None or self.summed is None:
+            only = self.copied or self.summed
             assert only is not None
             only.advance(t, step)
             return
         plain = self.plain[step.block]
-        self.moved.advance(t, step.taken(plain))
+        self.copied.advance(t, step.taken(plain))
         self.summed.advance(t, step.taken(~plain))
 
     def prove(self) -> None:
         """Every target holds every contribution of its blocks exactly once, and nothing else."""
-        for cells in (self.moved, self.summed):
+        for cells in (self.copied, self.summed):
             if cells is not None:
                 cells.prove()
 
 
-class Moved:
+class Copied:
     """Cells of blocks that come from one rank each: who holds which, and who holds it more than once."""
 
     def __init__(self, schedule: Schedule, blocks: IntArray | slice) -> None:
@@ -87,10 +90,10 @@ class Moved:
         self.blocks = None if isinstance(blocks, slice) else blocks
         self.column = None if self.blocks is None else _columns(schedule, self.blocks)
         size = schedule.nodes * self.count
-        self.held: Bits | Holders = Bits(size) if size < MOST_BITS else Holders(schedule.nodes, self.source)
-        self.spoiled: Bits | None = None  # holds the block more than once
-        if isinstance(self.held, Bits):
-            self.held.add(self.source * self.count + np.arange(self.count))
+        self.present: Bits | Holders = Bits(size) if size < MOST_BITS else Holders(schedule.nodes, self.source)
+        self.duplicated: Bits | None = None  # holds the block more than once
+        if isinstance(self.present, Bits):
+            self.present.add(self.source * self.count + np.arange(self.count))
 
     def cell(self, node: IntArray, block: IntArray) -> IntArray:
         """Where a node's copy of a block stands."""
@@ -101,47 +104,49 @@ class Moved:
         if not len(step.src):
             return
         source, into = self.cell(step.src, step.block), self.cell(step.dst, step.block)
-        missing = ~self.held.has(source)
+        missing = ~self.present.has(source)
         if missing.any():
             refuse_unheld(self.schedule, step, int(np.flatnonzero(missing)[0]), t)
-        spoiled = np.zeros(len(source), dtype=np.bool_) if self.spoiled is None else self.spoiled.has(source)
+        duplicated = np.zeros(len(source), dtype=np.bool_) if self.duplicated is None else self.duplicated.has(source)
         for now in _turns(self.schedule, t, step, into):
-            self._arrive(into[now], step.add[now], spoiled[now])
+            self._arrive(into[now], step.add[now], duplicated[now])
 
-    def _arrive(self, into: IntArray, add: NDArray[np.bool_], spoiled: NDArray[np.bool_]) -> None:
-        twice = into[add & self.held.has(into)] if add.any() else into[:0]
-        if self.spoiled is not None:
-            kept = self.spoiled.has(into)
-            self.spoiled.remove(into)
-            self.spoiled.add(into[spoiled | (kept & add)])
+    def _arrive(self, into: IntArray, add: NDArray[np.bool_], duplicated: NDArray[np.bool_]) -> None:
+        """Store messages in cells, each of which gets one; `duplicated` says which carry a block more than once."""
+        twice = into[add & self.present.has(into)] if add.any() else into[:0]
+        if self.duplicated is not None:
+            before = self.duplicated.has(into)
+            self.duplicated.remove(into)
+            self.duplicated.add(into[duplicated | (before & add)])
         if len(twice):
-            if self.spoiled is None:
-                self.spoiled = Bits(self.schedule.nodes * self.count)
-            self.spoiled.add(twice)
-        self.held.add(into)
+            if self.duplicated is None:
+                self.duplicated = Bits(self.schedule.nodes * self.count)
+            self.duplicated.add(twice)
+        self.present.add(into)
 
     def prove(self) -> None:
         """Refuse an end state in which a target lacks its block or holds it more than once."""
         for start in range(0, self.count, CHUNK):
             target = self.target[start : start + CHUNK]
             single = target < self.schedule.ranks
-            self._prove_there(target[single], start + np.flatnonzero(single))
+            self._prove_at(target[single], start + np.flatnonzero(single))
         for who in np.unique(self.target[self.target >= self.schedule.ranks]):
-            wanted = np.flatnonzero(self.target == who)
+            columns = np.flatnonzero(self.target == who)
             holders = self.schedule.blocks.holders(int(who))
-            together = max(1, CHUNK // len(wanted))
+            together = max(1, CHUNK // len(columns))
             for start in range(0, len(holders), together):
-                some = holders[start : start + together]
-                self._prove_there(np.repeat(some, len(wanted)), np.tile(wanted, len(some)))
+                ranks = holders[start : start + together]
+                self._prove_at(np.repeat(ranks, len(columns)), np.tile(columns, len(ranks)))
 
-    def _prove_there(self, rank: IntArray, place: IntArray) -> None:
-        cells = rank * self.count + place
-        wrong = ~self.held.has(cells)
-        if self.spoiled is not None:
-            wrong |= self.spoiled.has(cells)
+    def _prove_at(self, rank: IntArray, column: IntArray) -> None:
+        """Refuse the first of some cells that lacks its block or holds it more than once."""
+        cells = rank * self.count + column
+        wrong = ~self.present.has(cells)
+        if self.duplicated is not None:
+            wrong |= self.duplicated.has(cells)
         if wrong.any():
             i = int(np.flatnonzero(wrong)[0])
-            block = place[i] if self.blocks is None else self.blocks[place[i]]
+            block = column[i] if self.blocks is None else self.blocks[column[i]]
             refuse_end(self.schedule, int(rank[i]), int(block))
 
 
@@ -155,8 +160,8 @@ class Bits:
 
     def has(self, cell: IntArray) -> NDArray[np.bool_]:
         """Which of the cells are in the set."""
-        found: NDArray[np.bool_] = self.bits[cell >> 3] & _mask(cell) != 0
-        return found
+        present: NDArray[np.bool_] = self.bits[cell >> 3] & _mask(cell) != 0
+        return present
 
     def add(self, cell: IntArray) -> None:
         """Put cells into the set."""
@@ -183,10 +188,10 @@ class Holders:
     def has(self, cell: IntArray) -> NDArray[np.bool_]:
         """Which of the cells are in the set."""
         node, block = np.divmod(cell, self.blocks)
-        found: NDArray[np.bool_] = self.lists[0][block] == node
-        for one in self.lists[1:]:
-            found |= one[block] == node
-        return found
+        present: NDArray[np.bool_] = self.lists[0][block] == node
+        for holder in self.lists[1:]:
+            present |= holder[block] == node
+        return present
 
     def add(self, cell: IntArray) -> None:
         """Put cells into the set."""
@@ -197,10 +202,10 @@ class Holders:
                 if place * self.blocks >= MOST_IDS:
                     raise ValueError(f"{self.blocks} blocks visit more than {place} nodes each: too large to execute")
                 self.lists.append(np.full(self.blocks, self.nobody))
-            one = self.lists[place]
-            free = np.flatnonzero(one[block] == self.nobody)
-            one[block[free]] = node[free]  # of several for one block the last stays
-            left = one[block] != node
+            holder = self.lists[place]
+            free = np.flatnonzero(holder[block] == self.nobody)
+            holder[block[free]] = node[free]  # of several for one block the last stays
+            left = holder[block] != node
             node, block = node[left], block[left]
             place += 1
 
@@ -217,7 +222,8 @@ class Summed:
 
     def __init__(self, schedule: Schedule, blocks: IntArray) -> None:
         self.schedule = schedule
-        self.blocks, self.column = blocks, _columns(schedule, blocks)
+        self.blocks = blocks
+        self.column = _columns(schedule, blocks)
         size = schedule.nodes * len(blocks)
         if size >= MOST_IDS:
             raise ValueError(
@@ -227,9 +233,9 @@ class Summed:
         self.operands: list[tuple[Ids, Ids]] = []  # of the additions, in the order of the ids they made
         self.next_id = size
         for who in np.unique(schedule.blocks.source[blocks]):
-            held = blocks[schedule.blocks.source[blocks] == who]
+            contributed = blocks[schedule.blocks.source[blocks] == who]
             for rank in schedule.blocks.holders(int(who)):
-                cell = self.cell(rank, held)
+                cell = self.cell(rank, contributed)
                 self.cells[cell] = cell  # a contribution's id is the cell where it starts
 
     def cell(self, node: IntArray | int, block: IntArray) -> IntArray:
@@ -245,71 +251,74 @@ class Summed:
         if value.min() < 0:
             refuse_unheld(self.schedule, step, int(np.flatnonzero(value < 0)[0]), t)
         into = self.cell(step.dst, step.block)
-        held, number = self.cells[into], np.arange(len(into), dtype=np.int32)
+        current, number = self.cells[into], np.arange(len(into), dtype=np.int32)
         self.cells[into] = number
         if (self.cells[into] == number).all():  # no cell receives two messages
             exchanged = bool((self.cells[source] != value).any())  # some cell both sends and receives
-            self._arrive(into, step.add, value, held, exchanged)
+            self._arrive(into, step.add, value, current, exchanged)
             return
-        self.cells[into] = held
+        self.cells[into] = current
         for now in _turns(self.schedule, t, step, into):
             self._arrive(into[now], step.add[now], value[now], self.cells[into[now]])
 
-    def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids, exchanged: bool = True) -> None:
+    def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, current: Ids, exchanged: bool = True) -> None:
+        """Store values in cells, each of which gets one, or add them to the current ones."""
         if not add.all():
             self.cells[into[~add]] = value[~add]
-            into, value, held = into[add], value[add], held[add]
+            into, value, current = into[add], value[add], current[add]
         if not len(into):
             return
-        if held.min() < 0:  # what is added to nothing is stored
-            empty = held < 0
+        if current.min() < 0:  # what is added to nothing is stored
+            empty = current < 0
             self.cells[into[empty]] = value[empty]
-            into, held, value = into[~empty], held[~empty], value[~empty]
+            into, current, value = into[~empty], current[~empty], value[~empty]
         if self.next_id + len(into) >= MOST_IDS:
             raise ValueError("more than 2**31 values: this schedule is too large to execute")
         if len(into):
             new = np.arange(len(into))
             if exchanged:  # two ranks make the same sum: with one number for both, one proof serves both
-                pair = np.minimum(held, value).astype(np.int64) << 32 | np.maximum(held, value)
+                pair = np.minimum(current, value).astype(np.int64) << 32 | np.maximum(current, value)
                 _, first, new = np.unique(pair, return_index=True, return_inverse=True)
-                held, value = held[first], value[first]
-            self.operands.append((held, value))
+                current, value = current[first], value[first]
+            self.operands.append((current, value))
             self.cells[into] = new + self.next_id
-            self.next_id += len(held)
+            self.next_id += len(current)
 
     def prove(self) -> None:
         """Refuse an end state in which a target lacks a contribution or holds one more than once."""
-        where, grid = self.schedule.blocks.target[self.blocks], self.cells.reshape(self.schedule.nodes, -1)
-        for who in np.unique(where[where >= self.schedule.ranks]):
-            members, column = self.schedule.blocks.holders(int(who)), np.flatnonzero(where == who)
+        target = self.schedule.blocks.target[self.blocks]
+        grid = self.cells.reshape(self.schedule.nodes, -1)
+        for who in np.unique(target[target >= self.schedule.ranks]):
+            members = self.schedule.blocks.holders(int(who))
+            column = np.flatnonzero(target == who)
             if all((grid[rank, column] == grid[members[0], column]).all() for rank in members):
-                where[column] = members[0]  # what one of them has, all have
+                target[column] = members[0]  # what one of them has, all have
                 continue
             wide = max(1, LANE_CELLS // self.next_id)
             for start in range(0, len(members), wide):
                 lanes = members[start : start + wide]
                 self._prove_lanes(np.repeat(lanes[:, None], len(column), axis=1), column)
-        alone = np.flatnonzero(where < self.schedule.ranks)
-        if len(alone):  # blocks do not meet: one sweep serves all that are to be looked at in one place each
-            self._prove_lanes(where[alone][None], alone)
+        single = np.flatnonzero(target < self.schedule.ranks)
+        if len(single):  # blocks do not meet: one sweep serves all that are to be looked at on one rank each
+            self._prove_lanes(target[single][None], single)
 
-    def _prove_lanes(self, where: IntArray, column: IntArray) -> None:
-        """In each lane the column's final value stands at the rank that `where`, (lanes, columns), names."""
+    def _prove_lanes(self, target: IntArray, column: IntArray) -> None:
+        """In each lane the column's final value stands at the rank that `target`, (lanes, columns), names."""
         grid = self.cells.reshape(self.schedule.nodes, len(self.blocks))
-        final = grid[where, column]
+        final = grid[target, column]
         if final.min() < 0:
             lane, i = np.argwhere(final < 0)[0]
-            refuse_end(self.schedule, int(where[lane, i]), int(self.blocks[column[i]]))
+            refuse_end(self.schedule, int(target[lane, i]), int(self.blocks[column[i]]))
         counts = _multiplicities(final, self.next_id, grid.size, self.operands)
         source = self.schedule.blocks.source[self.blocks[column]]
-        table = counts.reshape(self.schedule.nodes, len(self.blocks), len(where))
+        table = counts.reshape(self.schedule.nodes, len(self.blocks), len(target))
         for who in np.unique(source):
             of_group = np.flatnonzero(source == who)
             for rank in self.schedule.blocks.holders(int(who)):
                 wrong = table[rank, column[of_group]] != 1
                 if wrong.any():
                     i, lane = np.argwhere(wrong)[0]
-                    refuse_end(self.schedule, int(where[lane, of_group[i]]), int(self.blocks[column[of_group[i]]]))
+                    refuse_end(self.schedule, int(target[lane, of_group[i]]), int(self.blocks[column[of_group[i]]]))
 
 
 def _multiplicities(
@@ -356,8 +365,8 @@ def trace(schedule: Schedule) -> Iterator[dict[tuple[int, int], Counter[int]]]:
         if len(step.src):
             check_step(schedule, None, t, step)
             cells.advance(t, step)
-        made = ((int(a), int(b)) for left, right in cells.operands for a, b in zip(left, right, strict=True))
-        values.update((first + k, values[a] + values[b]) for k, (a, b) in enumerate(made))
+        sums = ((int(a), int(b)) for left, right in cells.operands for a, b in zip(left, right, strict=True))
+        values.update((first + k, values[a] + values[b]) for k, (a, b) in enumerate(sums))
         cells.operands.clear()
 
 
@@ -440,6 +449,8 @@ def refuse_to_itself(schedule: Schedule, step: Step, i: int, t: int) -> NoReturn
 
 
 def _check_switches(schedule: Schedule, topology: Topology, t: int, step: Step) -> None:
+    """Refuse to add in, to replicate by, or to scatter a bundle of blocks from, a switch that cannot."""
+
     def beyond(ability: str, node: IntArray) -> NDArray[np.bool_]:
         return ~topology.able(ability, node - schedule.ranks)
 
@@ -450,10 +461,9 @@ def _check_switches(schedule: Schedule, topology: Topology, t: int, step: Step) 
         _refuse_switch(schedule, topology, t, int(step.dst[adds[0]]), int(step.block[adds[0]]), "add", "combine")
     sends = np.flatnonzero(step.src >= schedule.ranks)
     sends = sends[beyond("replicates", step.src[sends])]
-    key = step.src[sends] * len(schedule.blocks) + step.block[sends]
-    if len(np.unique(key)) < len(key):
-        values, counts = np.unique(key, return_counts=True)
-        node, block = divmod(int(values[counts > 1][0]), len(schedule.blocks))
+    cells, times = np.unique(step.src[sends] * len(schedule.blocks) + step.block[sends], return_counts=True)
+    if (times > 1).any():
+        node, block = divmod(int(cells[times > 1][0]), len(schedule.blocks))
         _refuse_switch(schedule, topology, t, node, block, "send to several nodes", "replicate")
     bundled = np.flatnonzero(to_switch & ~step.add)
     bundled = bundled[beyond("scatters", step.dst[bundled])]
@@ -500,21 +510,21 @@ class _Value(NamedTuple):
 
 def refuse_end(schedule: Schedule, rank: int, block: int) -> NoReturn:
     """Replay one block with exact sets to say what is wrong with its final value at a rank, and since which step."""
-    wanted = {int(r) for r in schedule.blocks.holders(int(schedule.blocks.source[block]))}
-    held = {r: _Value(Counter([r])) for r in wanted}
+    contributors = {int(r) for r in schedule.blocks.holders(int(schedule.blocks.source[block]))}
+    values = {r: _Value(Counter([r])) for r in contributors}
     written: dict[int, int] = {}
     for t, step in enumerate(schedule.steps):
-        mine = np.flatnonzero(step.block == block)
-        sent = [(int(step.dst[i]), bool(step.add[i]), held[int(step.src[i])]) for i in mine]
+        messages = np.flatnonzero(step.block == block)
+        sent = [(int(step.dst[i]), bool(step.add[i]), values[int(step.src[i])]) for i in messages]
         for node, add, value in sent:
-            held[node] = _sum(held[node], value, t, node) if add and node in held else value
+            values[node] = _sum(values[node], value, t, node) if add and node in values else value
             written[node] = t
-    if rank not in held:
+    if rank not in values:
         refuse_never(rank, block)
-    if (twice := held[rank].twice) is not None:
+    if (twice := values[rank].twice) is not None:
         t, node, who = twice
         refuse_twice(schedule, rank, block, who, node, t)
-    refuse_missing(rank, block, min(wanted - set(held[rank].counts)), written.get(rank))
+    refuse_missing(rank, block, min(contributors - set(values[rank].counts)), written.get(rank))
 
 
 def refuse_never(rank: int, block: int) -> NoReturn:
@@ -543,9 +553,9 @@ def refuse_missing(rank: int, block: int, who: int, t: int | None) -> NoReturn:
     )
 
 
-def _sum(mine: _Value, arrived: _Value, t: int, node: int) -> _Value:
-    counts = mine.counts + arrived.counts
-    twice = mine.twice or arrived.twice
+def _sum(current: _Value, arrived: _Value, t: int, node: int) -> _Value:
+    counts = current.counts + arrived.counts
+    twice = current.twice or arrived.twice
     if twice is None and max(counts.values()) > 1:
         twice = (t, node, min(r for r, times in counts.items() if times > 1))
     return _Value(counts, twice)

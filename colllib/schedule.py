@@ -1,8 +1,8 @@
 """Schedules: steps of messages in numpy arrays, and the operations that turn schedules into schedules.
 
 A schedule that is the same seen from every rank is an `Orbit`: what happens to some of the blocks,
-and the moves that take them to all others. The operations that keep such a symmetry work on those
-blocks alone, and give an orbit again.
+and a group whose elements take them to all others. The operations that keep such a symmetry work on
+those blocks alone, and give an orbit again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from colllib.topology.base import Lattice
 from colllib.topology.paths import Paths
 
 BoolArray = NDArray[np.bool_]
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 
 
 class Step(NamedTuple):
@@ -51,15 +51,14 @@ class Step(NamedTuple):
         Step(src=array([0, 1]), dst=array([1, 0]), block=array([0, 0]), add=array([ True,  True]))
         """
         named = (("node", src), ("node", dst), ("block", block))
-        columns = [np.atleast_1d(whole_numbers(name, values)) for name, values in named]
-        adds = np.atleast_1d(np.asarray(add, dtype=np.bool_))
-        length = next((len(column) for column in (*columns, adds) if len(column) != 1), 1)
-        source, target, blocks = (c if len(c) == length else np.broadcast_to(c, length).copy() for c in columns)
-        return cls(source, target, blocks, adds if len(adds) == length else np.broadcast_to(adds, length).copy())
+        columns: list[NDArray[Any]] = [np.atleast_1d(whole_numbers(name, values)) for name, values in named]
+        columns.append(np.atleast_1d(np.asarray(add, dtype=np.bool_)))
+        length = next((len(column) for column in columns if len(column) != 1), 1)
+        return cls(*(column if len(column) == length else np.broadcast_to(column, length).copy() for column in columns))
 
-    def taken(self, which: BoolArray | IntArray | slice) -> Step:
-        """Some of the messages, by a mask or by their places."""
-        return Step(self.src[which], self.dst[which], self.block[which], self.add[which])
+    def taken(self, index: BoolArray | IntArray | slice) -> Step:
+        """Some of the messages, by a mask or by their positions."""
+        return Step(self.src[index], self.dst[index], self.block[index], self.add[index])
 
     def partners(self) -> tuple[int, int]:
         """The most nodes that one node sends to, and that one receives from.
@@ -182,7 +181,7 @@ class Schedule:
         return self.step(t), 1
 
     def pattern(self, t: int) -> bytes:
-        """The same only for steps in which the same shares go from the same nodes to the same."""
+        """Bytes that are the same only for steps in which the same blocks go from the same nodes to the same."""
         return b"".join(column.tobytes() for column in self.step(t)[:3])
 
     def carried(self, t: int, by_one: bool = False) -> tuple[IntArray, IntArray, Fractions]:
@@ -204,6 +203,7 @@ class Schedule:
 
 
 def _carried(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray, Fractions]:
+    """The pairs of nodes between which the messages of a step go, and the share of M that each pair gets."""
     pairs, number = np.unique(step.src * nodes + step.dst, return_inverse=True)
     share = counted(number, gathered(blocks.share.numerators, step.block), len(pairs))
     src, dst = np.divmod(pairs, nodes)
@@ -211,22 +211,22 @@ def _carried(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray
 
 
 class Orbit(Schedule):
-    """A schedule that is the same seen from every rank: what happens to a few blocks, moved on to all others.
+    """A schedule that is the same seen from every rank: what happens to a few blocks, and a group that takes it to all.
 
-    The seed is a schedule for one block of every class. Each move of the lattice takes the messages,
-    sources and targets of that block to those of another block of the class. A move along one of
-    the `still` axes takes every block to itself: there the seed says of one rank what holds for all.
+    The seed is a schedule for one block of every class. Each element of the lattice's group takes the
+    messages, sources and targets of that block to those of another block of the class. The elements
+    along the `still` axes fix every block: there the seed says of one rank what holds for all.
 
     An orbit is a schedule like any other: `execute` runs it in full, its messages and blocks being
     made when they are asked for. `by_symmetry` runs the seed instead, and finds the same.
 
     Args:
         seed: a schedule on the ranks of the lattice, with one block of each class.
-        lattice: what is moved, and with it the seed.
-        still: the axes along which a move takes every block to itself.
+        lattice: whose group takes the seed's messages to all others.
+        still: the axes whose shifts fix every block.
         number: from arrays of classes b and copies a, the number of the a-th block of class b, which
-            is where the seed's block b is moved to by the a-th move along the other axes (default:
-            class by class).
+            is the image of the seed's block b under element a of the transversal (default: class by
+            class).
 
     Raises:
         ValueError: for a lattice of other ranks, switches that take part, or still axes on a mesh.
@@ -245,8 +245,8 @@ class Orbit(Schedule):
     still: tuple[int, ...]
     number: Callable[[IntArray, IntArray], IntArray] | None
     group: LatticeGroup  # of the whole lattice
-    stabilizer: LatticeGroup  # what takes every block to itself
-    transversal: LatticeGroup  # what takes every block to another one
+    stabilizer: LatticeGroup  # along the still axes: its elements fix every block
+    transversal: LatticeGroup  # along all others: each of its elements but the identity takes every block to another
 
     def __new__(cls, *_: Any, **fields: Any) -> Schedule:  # type: ignore[misc]
         """With other blocks (`dataclasses.replace` asks for them) it is no orbit any more, but a plain schedule."""
@@ -265,15 +265,15 @@ class Orbit(Schedule):
             raise ValueError("a schedule that uses switches belongs to its topology and cannot be moved")
         if still and not lattice.wraps:
             raise ValueError(f"still axes {list(still)} of the mesh {lattice}: its mirrors leave no block alone")
-        moving = tuple(axis for axis in range(len(lattice.dims)) if axis not in still)
-        own = {"seed": seed, "lattice": lattice, "still": tuple(still), "number": number}
+        other_axes = tuple(axis for axis in range(len(lattice.dims)) if axis not in still)
+        arguments = {"seed": seed, "lattice": lattice, "still": tuple(still), "number": number}
         groups = {
             "group": LatticeGroup.of(lattice),
             "stabilizer": LatticeGroup(lattice, tuple(still)),
-            "transversal": LatticeGroup(lattice, moving),
+            "transversal": LatticeGroup(lattice, other_axes),
         }
         inherited = {"num_steps": seed.num_steps, "step": self._step, "switches": 0, "flat": None, "paths": None}
-        for name, value in (own | groups | inherited).items():
+        for name, value in (arguments | groups | inherited).items():
             object.__setattr__(self, name, value)
 
     @property
@@ -300,40 +300,38 @@ class Orbit(Schedule):
         True
         """
         blocks = self.seed.blocks
-        sides = (blocks.source, blocks.target)
-        alone = all((side < self.ranks).all() for side in sides)
+        single = all((side < self.ranks).all() for side in (blocks.source, blocks.target))
         # the mirrors of a mesh do not take rank 0 to every other one
-        if self.still or primitive.name != "all-to-all" or not alone or self.group.order < self.ranks:
+        if self.still or primitive.name != "all-to-all" or not single or self.group.order < self.ranks:
             return super().makes(primitive)
-        to = self.group.image(
-            blocks.target, self.group.inverse(self.group.element_to(blocks.source))
-        )  # as if from rank 0
-        return len(np.unique(to)) == self.ranks and blocks.share.total() == 1
+        back = self.group.inverse(self.group.element_to(blocks.source))
+        targets = self.group.image(blocks.target, back)  # of blocks that all start at rank 0
+        return len(np.unique(targets)) == self.ranks and blocks.share.total() == 1
 
     def part(self, t: int) -> tuple[Step, int]:
-        """The messages of the seed, which stand for those that they are moved to."""
+        """The messages of the seed, each of which stands for its images."""
         return self.seed.step(t), self.group.order
 
     def pattern(self, t: int) -> bytes:
         """As of any schedule, for what one rank sends says what all send."""
-        some = slice(self._first[t], self._first[t + 1])
-        return b"".join(column[some].tobytes() for column in self.of_one_rank[0][:3])
+        one_rank = self.of_one_rank[0].taken(self._in_step(t))
+        return b"".join(column.tobytes() for column in one_rank[:3])
 
     def carried(self, t: int, by_one: bool = False) -> tuple[IntArray, IntArray, Fractions]:
         """As of any schedule, counted for one rank."""
-        some = slice(self._first[t], self._first[t + 1])
-        src, dst, share = _carried(self.of_one_rank[0].taken(some), self.seed.blocks, self.ranks)
+        one_rank = self.of_one_rank[0].taken(self._in_step(t))
+        src, dst, share = _carried(one_rank, self.seed.blocks, self.ranks)
         if by_one:
             return src, dst, share
-        everywhere = Fractions(np.tile(share.numerators, self.group.order), share.denominator)
-        return self.everywhere(src), self.everywhere(dst), everywhere
+        shares = Fractions(np.tile(share.numerators, self.group.order), share.denominator)
+        return self.images(src), self.images(dst), shares
 
     def with_seed(self, seed: Schedule) -> Orbit:
-        """Another seed, moved in the same way."""
+        """The orbit of another seed under the same group."""
         number = self.number if len(seed.blocks) == len(self.seed.blocks) else None
         return Orbit(seed, self.lattice, self.still, number)
 
-    def moved_alike(self, other: Schedule) -> bool:
+    def same_group(self, other: Schedule) -> bool:
         """Whether the other is an orbit of the same group, with the same numbers for its blocks."""
         return (
             isinstance(other, Orbit)
@@ -341,8 +339,8 @@ class Orbit(Schedule):
             and self.number is other.number
         )
 
-    def everywhere(self, rank: IntArray) -> IntArray:
-        """Where every element of the group in turn takes some ranks, shape (order * n,)."""
+    def images(self, rank: IntArray) -> IntArray:
+        """The images of some ranks under every element of the group in turn, shape (order * n,)."""
         return self.group.image(rank, np.arange(self.group.order)[:, None]).ravel()
 
     @cached_property
@@ -359,23 +357,26 @@ class Orbit(Schedule):
     def _holders(self, who: IntArray, groups: list[IntArray]) -> IntArray:
         """The sources or targets of all blocks, shape (classes, copies); groups that are new are added."""
         copies = np.arange(self.transversal.order)
-        alone = (who < self.ranks) & (self.stabilizer.order == 1)
-        found = self.transversal.image(who[:, None], copies)
-        for value in np.unique(who[~alone]):
+        single = (who < self.ranks) & (self.stabilizer.order == 1)
+        holders = self.transversal.image(who[:, None], copies)
+        for value in np.unique(who[~single]):
             members = self.seed.blocks.holders(int(value))[:, None]
             ranks = np.unique(self.stabilizer.image(members, np.arange(self.stabilizer.order)))
-            everyone = len(ranks) == self.ranks
-            found[who == value] = self.ranks + len(groups) + (0 if everyone else copies)
-            groups += [self.transversal.image(ranks, copy) for copy in (copies[:1] if everyone else copies)]
-        return found
+            if len(ranks) == self.ranks:  # one group serves all copies
+                holders[who == value] = self.ranks + len(groups)
+                groups.append(ranks)
+            else:
+                holders[who == value] = self.ranks + len(groups) + copies
+                groups += [self.transversal.image(ranks, copy) for copy in copies.tolist()]
+        return holders
 
     def numbered(self, block: IntArray, copy: IntArray) -> IntArray:
-        """The numbers of copies of some of the seed's blocks; copy 0 is the seed's own."""
+        """The numbers of some of the seed's blocks under elements of the transversal; copy 0 is the seed's block."""
         return block * self.transversal.order + copy if self.number is None else self.number(block, copy)
 
     @cached_property
     def of_one_rank(self) -> tuple[Step, IntArray]:
-        """All messages of the seed, taken to where their senders' representatives send them, and by which elements.
+        """All messages of the seed, each taken to where its sender's representative sends it, and by which elements.
 
         >>> from colllib.algorithms import allgather
         >>> messages, _ = allgather.ring(4).of_one_rank
@@ -393,18 +394,25 @@ class Orbit(Schedule):
         first: list[int] = np.searchsorted(self.seed.messages[0], np.arange(self.num_steps + 1)).tolist()
         return first
 
+    def _in_step(self, t: int) -> slice:
+        """Which of the seed's messages are sent in a step."""
+        return slice(self._first[t], self._first[t + 1])
+
     def _step(self, t: int) -> Step:
         messages, back = self.of_one_rank
-        some = slice(self._first[t], self._first[t + 1])
-        seed = messages.taken(some)
-        check_size(f"{self}, step {t}", len(seed.src) * self.group.order, MOST_MESSAGES, "messages")
+        in_step = self._in_step(t)
+        one_rank = messages.taken(in_step)
+        check_size(f"{self}, step {t}", len(one_rank.src) * self.group.order, MOST_MESSAGES, "messages")
         # in a ring all messages go the same way in every step: with the same arrays their routes are found once
-        key, last = (seed.src.tobytes(), seed.dst.tobytes()), self.__dict__.get("_last")
+        key = (one_rank.src.tobytes(), one_rank.dst.tobytes())
+        last = self.__dict__.get("_last")
         if last is None or last[0] != key:
-            last = self.__dict__["_last"] = (key, self.everywhere(seed.src), self.everywhere(seed.dst))
-        element = self.group.product(np.arange(self.group.order)[:, None], back[some])
+            last = self.__dict__["_last"] = (key, self.images(one_rank.src), self.images(one_rank.dst))
+        _, src, dst = last
+        element = self.group.product(np.arange(self.group.order)[:, None], back[in_step])
         copy = self.transversal.element_to(element) if self.still else element
-        return Step(last[1], last[2], self.numbered(seed.block, copy).ravel(), np.tile(seed.add, self.group.order))
+        block = self.numbered(one_rank.block, copy).ravel()
+        return Step(src, dst, block, np.tile(one_rank.add, self.group.order))
 
 
 Transform = TypeVar("Transform", bound=Callable[..., Schedule])
@@ -414,14 +422,15 @@ def _of_seeds(transform: Transform) -> Transform:
     """An operation that does to orbits of the same group what it does to their seeds."""
 
     @wraps(transform)
-    def either(*schedules: Any, **options: Any) -> Schedule:
-        parts = [value for value in (*schedules, *options.values()) if isinstance(value, Schedule)]
-        first = parts[0] if parts else None
-        if not isinstance(first, Orbit) or not all(map(first.moved_alike, parts)):
+    def transformed(*schedules: Any, **options: Any) -> Schedule:
+        operands = [value for value in (*schedules, *options.values()) if isinstance(value, Schedule)]
+        first = operands[0] if operands else None
+        if not isinstance(first, Orbit) or not all(map(first.same_group, operands)):
             return transform(*schedules, **options)
-        return first.with_seed(transform(*map(_seed, schedules), **{name: _seed(v) for name, v in options.items()}))
+        seed_options = {name: _seed(value) for name, value in options.items()}
+        return first.with_seed(transform(*map(_seed, schedules), **seed_options))
 
-    return cast(Transform, either)
+    return cast(Transform, transformed)
 
 
 def _seed(value: object) -> object:
@@ -448,7 +457,8 @@ def in_sequence(first: Schedule, second: Schedule) -> Schedule:
     target = np.where(second.blocks.target < ranks, second.blocks.target, second.blocks.target + offset)
     blocks = replace(first.blocks, target=target, groups=first.blocks.groups + second.blocks.groups)
 
-    num_steps, paths = first.num_steps + second.num_steps, Paths.joined([first.paths, second.paths])
+    num_steps = first.num_steps + second.num_steps
+    paths = Paths.joined([first.paths, second.paths])
     if first.flat is not None and second.flat is not None:
         when = np.concatenate((first.flat[0], second.flat[0] + first.num_steps))
         joined = Schedule.from_messages(blocks, num_steps, when, Step.joined([first.flat[1], second.flat[1]]))
@@ -533,12 +543,12 @@ def reversed_in_time(schedule: Schedule) -> Schedule:
         add = ~forward.add & ~single[forward.block]
         return Step(forward.dst, forward.src, forward.block, add)
 
-    turned = replace(blocks, source=blocks.target, target=blocks.source)
+    swapped = replace(blocks, source=blocks.target, target=blocks.source)
     paths = schedule.paths and schedule.paths.backwards
-    return Schedule(turned, schedule.num_steps, step, schedule.switches, paths=paths)
+    return Schedule(swapped, schedule.num_steps, step, schedule.switches, paths=paths)
 
 
-def backwards(build: Callable[Given, Schedule]) -> Callable[Given, Schedule]:
+def backwards(build: Callable[Params, Schedule]) -> Callable[Params, Schedule]:
     """The builder, with the same arguments, of what another one builds, `reversed_in_time`.
 
     >>> from colllib.algorithms import allgather
@@ -547,11 +557,11 @@ def backwards(build: Callable[Given, Schedule]) -> Callable[Given, Schedule]:
     """
 
     @wraps(build)
-    def turned(*args: Given.args, **options: Given.kwargs) -> Schedule:
+    def build_reversed(*args: Params.args, **options: Params.kwargs) -> Schedule:
         return reversed_in_time(build(*args, **options))
 
-    turned.__doc__ = f"`{build.__name__}` backwards."
-    return turned
+    build_reversed.__doc__ = f"`{build.__name__}` backwards."
+    return build_reversed
 
 
 def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) -> Schedule:
@@ -581,22 +591,21 @@ def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) ->
     place = np.asarray(onto, dtype=np.intp)
     old = schedule.blocks
 
-    def moved(who: IntArray) -> IntArray:
+    def renumbered(who: IntArray) -> IntArray:
         return np.where(who < old.ranks, place[np.minimum(who, old.ranks - 1)], who - old.ranks + ranks)
 
     groups = tuple(place[group] for group in old.groups)
-    blocks = Blocks(ranks, old.share, moved(old.source), moved(old.target), groups)
+    blocks = Blocks(ranks, old.share, renumbered(old.source), renumbered(old.target), groups)
 
-    last = Step.of([], [], [])
-    there = last
+    last = last_placed = Step.of([], [], [])
 
     def step(t: int) -> Step:
-        nonlocal last, there
+        nonlocal last, last_placed
         inner = schedule.step(t)
         if inner.src is not last.src or inner.dst is not last.dst:  # else with the same arrays as before, as in a ring
-            there = inner._replace(src=place[inner.src], dst=place[inner.dst])
+            last_placed = inner._replace(src=place[inner.src], dst=place[inner.dst])
         last = inner
-        return inner._replace(src=there.src, dst=there.dst)
+        return inner._replace(src=last_placed.src, dst=last_placed.dst)
 
     return Schedule(blocks, schedule.num_steps, step)
 
@@ -646,16 +655,18 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
         return Orbit(pipelined(schedule.seed, segments, interval), schedule.lattice, schedule.still, number)
     blocks = _cut(schedule.blocks, segments, "segments")
     steps = list(schedule.steps)
-    messages = np.array([len(step.src) for step in steps])
+    num_messages = np.array([len(step.src) for step in steps])
 
     def step(t: int) -> Step:
-        first, last = max(0, -(-(t - len(steps) + 1) // interval)), min(segments - 1, t // interval)
+        first = max(0, -(-(t - len(steps) + 1) // interval))
+        last = min(segments - 1, t // interval)
         segment = np.arange(first, last + 1)
-        own = t - segment * interval  # the step that each segment is in
-        whole = Step.joined([steps[place] for place in own.tolist()])
-        return whole._replace(block=whole.block * segments + np.repeat(segment, messages[own]))
+        inner = t - segment * interval  # the step that each segment is in
+        messages = Step.joined([steps[k] for k in inner.tolist()])
+        return messages._replace(block=messages.block * segments + np.repeat(segment, num_messages[inner]))
 
-    num_steps, paths = len(steps) + (segments - 1) * interval, schedule.paths and schedule.paths.segmented(segments)
+    num_steps = len(steps) + (segments - 1) * interval
+    paths = schedule.paths and schedule.paths.segmented(segments)
     return Schedule(blocks, num_steps, step, schedule.switches, paths=paths)
 
 
@@ -678,10 +689,10 @@ def split(schedule: Schedule, pieces: int) -> Schedule:
     blocks = _cut(schedule.blocks, pieces, "pieces")
 
     def step(t: int) -> Step:
-        whole = schedule.step(t)
-        block = (whole.block[:, None] * pieces + np.arange(pieces)).ravel()
-        again = np.repeat(np.arange(len(whole.src)), pieces)
-        return whole.taken(again)._replace(block=block)
+        messages = schedule.step(t)
+        block = (messages.block[:, None] * pieces + np.arange(pieces)).ravel()
+        index = np.repeat(np.arange(len(messages.src)), pieces)
+        return messages.taken(index)._replace(block=block)
 
     return Schedule(blocks, schedule.num_steps, step, schedule.switches)
 

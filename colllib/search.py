@@ -6,9 +6,10 @@ of a reduction, as in `execute`: what arrives is added to it or replaces it.
 
 Who sends to whom in one step is a permutation of the ranks in which at most one rank stands idle
 (any other pattern lacks a message that would do no harm). For a sequence of such patterns, each
-byte of the message takes one of finitely many ways; which part of the message takes which way is
-a linear program. Its optimum is a schedule, with blocks of unequal size; its dual, rounded to
-exact fractions and checked, proves that no cut of the message does better on that sequence.
+byte of the message takes one of finitely many routes: a path, a tree, or sums that reach every rank.
+Which part of the message takes which route is a linear program. Its optimum is a schedule, with
+blocks of unequal size; its dual, rounded to exact fractions and checked, proves that no cut of the
+message does better on that sequence.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from colllib.primitives import Blocks, check_counts, check_ranks
 from colllib.schedule import Schedule, Step, reversed_in_time
 
 Pattern = tuple[int, ...]
-Ways = list[tuple["Move", ...]]
-Parts = list[list[tuple[Fraction, tuple["Move", ...]]]]  # of each group: the share of M that takes each way
+Route = tuple["Hop", ...]
+Parts = list[list[tuple[Fraction, Route]]]  # of each group of bytes: the share of M that takes each route
 FINEST = 10_000  # the largest denominator that a part of the message, or of a proof, may have
 
 #: Primitive -> the one whose schedules, run backwards, are its schedules.
@@ -39,8 +40,8 @@ SEARCHED = ("broadcast", "reduce", "all-reduce", "reduce-scatter", "all-gather",
 
 
 @dataclass(frozen=True, order=True)
-class Move:
-    """A byte of the message that travels: in which step, from which rank, added or copied."""
+class Hop:
+    """What a byte of the message does in a step: from which rank it is sent, and whether it is added or copied."""
 
     step: int
     src: int
@@ -97,9 +98,9 @@ def least_bytes(primitive: str, ranks: int, steps: int) -> Best | None:
     floor = lower_bound(primitive, ranks).n_beta
     best: tuple[Fraction, Parts, Sequence[Pattern]] | None = None
     settled = 0
-    for sequence, ways in _possible(primitive, ranks, steps):
+    for sequence, routes in _possible(primitive, ranks, steps):
         settled += 1
-        n_beta, parts = _program(ranks, steps, _share(primitive, ranks), ways, best[0] if best else None)
+        n_beta, parts = _program(ranks, steps, _share(primitive, ranks), routes, best[0] if best else None)
         if parts is not None and (best is None or n_beta < best[0]):
             best = (n_beta, parts, sequence)
         if best and best[0] == floor:
@@ -125,14 +126,13 @@ def _share(primitive: str, ranks: int) -> Fraction:
     return Fraction(1, ranks if primitive in ("all-gather", "all-to-all") else 1)
 
 
-def _possible(primitive: str, ranks: int, steps: int) -> Iterator[tuple[Sequence[Pattern], list[Ways]]]:
-    """The sequences of patterns on which each part of the message has ways, and these."""
-    forward = BACKWARDS.get(primitive, primitive)
-    ends = _ends(forward, ranks)
-    for sequence in _sequences(ranks, steps, rooted=forward == "broadcast"):
-        ways = list(takewhile(len, (_ways(sequence, *pair) for pair in ends)))
-        if len(ways) == len(ends):
-            yield sequence, ways
+def _possible(primitive: str, ranks: int, steps: int) -> Iterator[tuple[Sequence[Pattern], list[list[Route]]]]:
+    """The sequences of patterns on which each part of the message has routes, and these."""
+    ends = _ends(primitive, ranks)
+    for sequence in _sequences(ranks, steps, rooted=primitive == "broadcast"):
+        routes = list(takewhile(len, (_routes(sequence, *pair) for pair in ends)))
+        if len(routes) == len(ends):
+            yield sequence, routes
 
 
 def _useful(ranks: int, rooted: bool) -> tuple[Pattern, ...]:
@@ -147,142 +147,150 @@ def _useful(ranks: int, rooted: bool) -> tuple[Pattern, ...]:
 @cache
 def _sequences(ranks: int, steps: int, rooted: bool) -> tuple[tuple[Pattern, ...], ...]:
     """Every sequence of patterns, one for each class of those that differ by the names of ranks: the smallest."""
-    known = _useful(ranks, rooted)
-    place = {pattern: k for k, pattern in enumerate(known)}
+    useful = _useful(ranks, rooted)
+    number = {pattern: k for k, pattern in enumerate(useful)}
     renamings = [(names, np.argsort(names)) for names in permutations(range(ranks)) if not rooted or names[0] == 0]
-    renamed = [[place[tuple(names[p[src]] for src in back)] for p in known] for names, back in renamings]
+    renamed = [[number[tuple(names[p[src]] for src in back)] for p in useful] for names, back in renamings]
     smallest: list[tuple[int, ...]] = [()]
     for _ in range(steps):  # a prefix of a smallest sequence is smallest itself
-        longer = [(*sequence, k) for sequence in smallest for k in range(len(known))]
+        longer = [(*sequence, k) for sequence in smallest for k in range(len(useful))]
         smallest = [one for one in longer if not any(tuple(row[k] for k in one) < one for row in renamed)]
-    return tuple(tuple(known[k] for k in sequence) for sequence in smallest)
+    return tuple(tuple(useful[k] for k in sequence) for sequence in smallest)
 
 
-def _ways(sequence: Sequence[Pattern], source: int, target: int) -> Ways:
-    """How one byte can go from where it is to where it must be, but for ways that use all that another does."""
+def _routes(sequence: Sequence[Pattern], source: int, target: int) -> list[Route]:
+    """How one byte can get from where it is to where it must be, but for routes that use all that another does."""
     everybody = len(sequence[0])
     if target != everybody:
-        found = _paths(sequence, source, target)
+        candidates = _paths(sequence, source, target)
+    elif source != everybody:
+        candidates = _trees(sequence, source)
     else:
-        found = _sums(sequence) if source == everybody else _trees(sequence, source)
-    kept: list[tuple[frozenset[tuple[int, int]], tuple[Move, ...]]] = []
-    for way in sorted(found, key=len):
-        used = frozenset((move.step, move.src) for move in way)
-        if not any(other <= used for other, _ in kept):
-            kept.append((used, way))
-    return [way for _, way in kept]
+        candidates = _sums(sequence)
+    minimal: list[tuple[frozenset[tuple[int, int]], Route]] = []
+    for route in sorted(candidates, key=len):
+        used = frozenset((hop.step, hop.src) for hop in route)
+        if not any(other <= used for other, _ in minimal):
+            minimal.append((used, route))
+    return [route for _, route in minimal]
 
 
-def _trees(sequence: Sequence[Pattern], root: int) -> Iterable[tuple[Move, ...]]:
+def _trees(sequence: Sequence[Pattern], root: int) -> Iterable[Route]:
     """From the root to everybody: every other rank receives it once."""
     others = [r for r in range(len(sequence[0])) if r != root]
-    chances = [
+    arrivals = [
         [(t, src) for t, pattern in enumerate(sequence) for src, dst in enumerate(pattern) if src != dst == r]
         for r in others
     ]
-    for choice in product(*chances):
+    for choice in product(*arrivals):
         since = {root: -1, **{r: t for r, (t, _) in zip(others, choice, strict=True)}}
         if all(since[src] < t for t, src in choice):
-            yield tuple(sorted(Move(t, src) for t, src in choice))
+            yield tuple(sorted(Hop(t, src) for t, src in choice))
 
 
-def _paths(sequence: Sequence[Pattern], source: int, target: int) -> Iterable[tuple[Move, ...]]:
+def _paths(sequence: Sequence[Pattern], source: int, target: int) -> Iterable[Route]:
     """From one rank to one other."""
-    paths: list[tuple[int, tuple[Move, ...]]] = [(source, ())]
+    paths: list[tuple[int, Route]] = [(source, ())]
     for t, pattern in enumerate(sequence):
-        paths += [(pattern[at], (*way, Move(t, at))) for at, way in paths if pattern[at] != at]
-    return (way for at, way in paths if at == target)
+        paths += [(pattern[at], (*path, Hop(t, at))) for at, path in paths if pattern[at] != at]
+    return (path for at, path in paths if at == target)
 
 
-def _sums(sequence: Sequence[Pattern]) -> Iterable[tuple[Move, ...]]:
+def _sums(sequence: Sequence[Pattern]) -> Iterable[Route]:
     """From a contribution of every rank to their sum on every rank."""
     ranks, last = len(sequence[0]), len(sequence) - 1
     full = (1 << ranks) - 1
-    for state, way in _partial(ranks, tuple(sequence[:-1])):
+    for state, route in _partial(ranks, tuple(sequence[:-1])):
         short = [(src, dst) for src, dst in enumerate(sequence[last]) if state[dst] != full]
         if all(state[src] == full or state[src] ^ state[dst] == full for src, dst in short):
-            yield (*way, *sorted(Move(last, src, add=state[src] != full) for src, _ in short))
+            yield (*route, *sorted(Hop(last, src, add=state[src] != full) for src, _ in short))
 
 
 @cache
-def _partial(ranks: int, sequence: tuple[Pattern, ...]) -> tuple[tuple[tuple[int, ...], tuple[Move, ...]], ...]:
-    """What the ranks can hold of one byte after some steps, with the moves that led there."""
+def _partial(ranks: int, sequence: tuple[Pattern, ...]) -> tuple[tuple[tuple[int, ...], Route], ...]:
+    """What the ranks can hold of one byte after some steps, as sets of contributors, with the hops that lead there."""
     if not sequence:
         return ((tuple(1 << r for r in range(ranks)), ()),)
-    t, found = len(sequence) - 1, {}
-    for state, way in _partial(ranks, sequence[:-1]):
-        options: list[list[tuple[int, Move | None]]] = [[(value, None)] for value in state]
+    t = len(sequence) - 1
+    reached: dict[tuple[tuple[int, ...], frozenset[tuple[int, int]]], tuple[tuple[int, ...], Route]] = {}
+    for state, route in _partial(ranks, sequence[:-1]):
+        options: list[list[tuple[int, Hop | None]]] = [[(value, None)] for value in state]
         for src, dst in enumerate(sequence[-1]):
             if src != dst and state[src] != state[dst]:
-                options[dst].append((state[src], Move(t, src, add=False)))
+                options[dst].append((state[src], Hop(t, src, add=False)))
                 if not state[src] & state[dst]:
-                    options[dst].append((state[src] | state[dst], Move(t, src, add=True)))
+                    options[dst].append((state[src] | state[dst], Hop(t, src, add=True)))
         for choice in product(*options):
             new = tuple(value for value, _ in choice)
             if np.bitwise_or.reduce(new) == (1 << ranks) - 1:  # a lost contribution never returns
-                moves = (*way, *sorted(move for _, move in choice if move))
-                found[new, frozenset((m.step, m.src) for m in moves)] = (new, moves)
-    return tuple(found.values())
+                hops = (*route, *sorted(hop for _, hop in choice if hop))
+                reached[new, frozenset((hop.step, hop.src) for hop in hops)] = (new, hops)
+    return tuple(reached.values())
 
 
 def _program(
-    ranks: int, steps: int, share: Fraction, ways: list[Ways], beat: Fraction | None
+    ranks: int, steps: int, share: Fraction, routes: list[list[Route]], beat: Fraction | None
 ) -> tuple[Fraction, Parts | None]:
     """The least n_beta on one sequence of patterns; without parts if it is proved to be no less than `beat`."""
     from scipy.optimize import linprog
 
-    flat = [way for group in ways for way in group]
-    group = np.repeat(np.arange(len(ways)), [len(group) for group in ways])
+    flat = list(chain.from_iterable(routes))
+    group = np.repeat(np.arange(len(routes)), list(map(len, routes)))
     load = np.zeros((steps * ranks, len(flat)))
-    for k, way in enumerate(flat):
-        load[[move.step * ranks + move.src for move in way], k] = 1
+    for k, route in enumerate(flat):
+        load[[hop.step * ranks + hop.src for hop in route], k] = 1
     result = linprog(
         np.r_[np.zeros(len(flat)), np.ones(steps)],
         A_ub=np.hstack((load, -np.repeat(np.eye(steps), ranks, axis=0))),
         b_ub=np.zeros(len(load)),
-        A_eq=np.hstack((np.arange(len(ways))[:, np.newaxis] == group, np.zeros((len(ways), steps)))),
-        b_eq=np.full(len(ways), float(share)),
+        A_eq=np.hstack((np.arange(len(routes))[:, np.newaxis] == group, np.zeros((len(routes), steps)))),
+        b_eq=np.full(len(routes), float(share)),
         method="highs",
     )
     prices = [Fraction(max(0.0, -y)).limit_denominator(FINEST) for y in result.ineqlin.marginals]
-    bound = share * _dual(ranks, ways, prices)
+    bound = share * _dual(ranks, routes, prices)
     if beat is not None and bound >= beat:
         return bound, None
     sizes = [Fraction(float(size)).limit_denominator(FINEST) for size in np.asarray(result.x)[: len(flat)]]
-    parts = [[(sizes[k], flat[k]) for k in np.flatnonzero(group == one) if sizes[k]] for one in range(len(ways))]
+    parts = [[(sizes[k], flat[k]) for k in np.flatnonzero(group == one) if sizes[k]] for one in range(len(routes))]
     if any(sum(size for size, _ in part) != share for part in parts):
         raise ArithmeticError(f"parts that do not add up to {share}: the program's optimum is too fine")
     sent: Counter[tuple[int, int]] = Counter()
-    for size, way in chain.from_iterable(parts):
-        for move in way:
-            sent[move.step, move.src] += size  # type: ignore[assignment]
+    for size, route in chain.from_iterable(parts):
+        for hop in route:
+            sent[hop.step, hop.src] += size  # type: ignore[assignment]
     n_beta = sum((Fraction(max(sent[t, rank] for rank in range(ranks))) for t in range(steps)), Fraction(0))
     if bound != n_beta:
         raise ArithmeticError(f"the bounds {bound} and {n_beta} on one sequence of patterns should be equal")
     return n_beta, parts
 
 
-def _dual(ranks: int, ways: list[Ways], prices: list[Fraction]) -> Fraction:
-    """A bound that holds exactly: prices on the ports that sum to at most 1 in every step, cheapest way each."""
+def _dual(ranks: int, routes: list[list[Route]], prices: list[Fraction]) -> Fraction:
+    """A bound that holds exactly: prices on the ports that sum to at most 1 in every step, cheapest route each."""
     for t in range(0, len(prices), ranks):
         total = max(sum(prices[t : t + ranks]), Fraction(1))
         prices[t : t + ranks] = [y / total for y in prices[t : t + ranks]]
     scale = lcm(*(y.denominator for y in prices))
-    whole = [int(y * scale) for y in prices]
-    cheapest = (min(sum(whole[m.step * ranks + m.src] for m in way) for way in group) for group in ways)
+    scaled = [int(y * scale) for y in prices]
+    cheapest = (min(sum(scaled[hop.step * ranks + hop.src] for hop in route) for route in group) for group in routes)
     return Fraction(sum(cheapest), scale)
 
 
 def _schedule(primitive: str, ranks: int, sequence: Sequence[Pattern], parts: Parts) -> Schedule:
     ends = _ends(primitive, ranks)
-    rows = [(size, *pair, way) for pair, group in zip(ends, parts, strict=True) for size, way in group]
+    rows = [(size, *pair, route) for pair, group in zip(ends, parts, strict=True) for size, route in group]
     if primitive == "all-to-all":  # what a rank keeps
         rows += [(Fraction(1, ranks), rank, rank, ()) for rank in range(ranks)]
-    share, source, target, ways = zip(*rows, strict=True)
+    share, source, target, routes = zip(*rows, strict=True)
     blocks = Blocks(ranks, Fractions.of(share), np.array(source), np.array(target), (np.arange(ranks),))
     steps = []
     for t, pattern in enumerate(sequence):
-        now = [(m.src, pattern[m.src], block, m.add) for block, way in enumerate(ways) for m in way if m.step == t]
-        src, dst, block, add = zip(*now, strict=True) if now else ([], [], [], [])
+        messages = [
+            (hop.src, pattern[hop.src], block, hop.add)
+            for block, route in enumerate(routes)
+            for hop in route
+            if hop.step == t
+        ]
+        src, dst, block, add = zip(*messages, strict=True) if messages else ([], [], [], [])
         steps.append(Step.of(src, dst, block, add))
     return Schedule.from_steps(blocks, steps)

@@ -50,14 +50,15 @@ class Traffic:
         for part in parts:
             both = column * (part.column.max(initial=0) + 1) + part.column
             _, first, column = np.unique(both, return_index=True, return_inverse=True)
-        found, steps = [], 0
+        busy, steps = [], 0
         for part in parts:
             count = np.bincount(part.of, minlength=part.column.max(initial=0) + 1)
-            own = part.column[first]
-            place = _ranges((count.cumsum() - count)[own], count[own])
-            found.append((np.repeat(np.arange(len(own)), count[own]), part.step[place] + steps, part.lasting[place]))
+            columns = part.column[first]
+            place = _ranges((count.cumsum() - count)[columns], count[columns])
+            of = np.repeat(np.arange(len(columns)), count[columns])
+            busy.append((of, part.step[place] + steps, part.lasting[place]))
             steps += len(part.waits)
-        of, step, lasting = (np.concatenate(each) for each in zip(*found, strict=True))
+        of, step, lasting = (np.concatenate(arrays) for arrays in zip(*busy, strict=True))
         order = np.argsort(of, kind="stable")
         return cls(np.concatenate([part.waits for part in parts]), column, of[order], step[order], lasting[order])
 
@@ -82,8 +83,9 @@ class Traffic:
             longest = (so_far[last] - so_far[first]).max(axis=1, initial=0)
             longest = np.maximum(longest, others(at_once, len(last))) / segments
             waiting = np.maximum.reduceat(waits, np.stack((first, last), axis=1).ravel())[::2]
+            # with more segments than steps, the one in which all steps are at once comes again
             wait, busy = (
-                each.sum() + (segments - at_once) * each[steps - 1 : steps].sum() for each in (waiting, longest)
+                times.sum() + (segments - at_once) * times[steps - 1 : steps].sum() for times in (waiting, longest)
             )
             return float(wait), float(busy)
 
@@ -92,8 +94,8 @@ class Traffic:
 
 def _ranges(start: IntArray, count: IntArray) -> IntArray:
     """So many whole numbers from each start on, one after the other."""
-    whole: IntArray = np.arange(count.sum()) + np.repeat(start - (count.cumsum() - count), count)
-    return whole
+    numbers: IntArray = np.arange(count.sum()) + np.repeat(start - (count.cumsum() - count), count)
+    return numbers
 
 
 def _seldom(of: IntArray, step: IntArray, lasting: FloatArray) -> Callable[[int, int], FloatArray]:
@@ -115,8 +117,8 @@ def _seldom(of: IntArray, step: IntArray, lasting: FloatArray) -> Callable[[int,
         last = np.concatenate((step, step + at_once))
         first = np.searchsorted(when, apart + last - at_once, side="right")
         end = np.searchsorted(when, apart + last, side="right")
-        some = first < end
-        first, end, last = first[some], end[some], last[some]
+        nonempty = first < end
+        first, end, last = first[nonempty], end[nonempty], last[nonempty]
         return _highest(last, step[first] + at_once, after[end - 1] - before[first], windows)
 
     return longest
@@ -128,13 +130,13 @@ def _highest(start: IntArray, end: IntArray, value: FloatArray, size: int) -> Fl
     Two ranges of the same power of two cover any; halves of these, and so on, cover the same.
     """
     power = np.log2(end - start).astype(np.intp)
-    found = np.zeros((int(power.max(initial=0)) + 1, size))
+    table = np.zeros((int(power.max(initial=0)) + 1, size))  # by the power, and by where a range of it starts
     for place in (start, end - (1 << power)):
-        np.maximum.at(found, (power, place), value)
-    for half in reversed(range(len(found) - 1)):
-        np.maximum(found[half], found[half + 1], out=found[half])
-        np.maximum(found[half, 1 << half :], found[half + 1, : -(1 << half)], out=found[half, 1 << half :])
-    highest: FloatArray = found[0]
+        np.maximum.at(table, (power, place), value)
+    for half in reversed(range(len(table) - 1)):
+        np.maximum(table[half], table[half + 1], out=table[half])
+        np.maximum(table[half, 1 << half :], table[half + 1, : -(1 << half)], out=table[half, 1 << half :])
+    highest: FloatArray = table[0]
     return highest
 
 
@@ -144,7 +146,8 @@ class Pricing:
     def __init__(self, topology: Topology, **price: Unpack[Terms]) -> None:
         alphas, speeds = values_per_level(topology.levels, **price)
         speed = np.array([float(tier.bandwidth) * speeds[tier.level] for tier in topology.tiers])[topology.tier]
-        self.topology, self.seconds = topology, price["message"] / speed  # that each link takes for M
+        self.topology = topology
+        self.seconds = price["message"] / speed  # that each link takes for M
         self.alpha = np.array(alphas) / topology.alpha.denominator
         #: of each link, all in one where the topology tells none
         self.classes = np.zeros(topology.num_links, np.intp) if topology.link_class is None else topology.link_class
@@ -178,10 +181,10 @@ class Pricing:
                 columns += len(used)
         _, first, column = np.unique(column, return_index=True, return_inverse=True)
         shown = np.isin(np.arange(len(column)), first)  # one link for each column
-        seen = [(used[shown[used]], lasting[shown[used]]) for used, lasting in busy]
-        of = column[np.concatenate([np.zeros(0, dtype=np.intp), *(seen[k][0] for k in kind)])]
-        lasting = np.concatenate([np.zeros(0), *(seen[k][1] for k in kind)])
-        when = np.arange(len(kind)).repeat(np.array([len(seen[k][0]) for k in kind], dtype=np.intp))
+        columns_of_kind = [(column[used[shown[used]]], lasting[shown[used]]) for used, lasting in busy]
+        of = np.concatenate([np.zeros(0, dtype=np.intp), *(columns_of_kind[k][0] for k in kind)])
+        lasting = np.concatenate([np.zeros(0), *(columns_of_kind[k][1] for k in kind)])
+        when = np.arange(len(kind)).repeat(np.array([len(columns_of_kind[k][0]) for k in kind], dtype=np.intp))
         order = np.argsort(of, kind="stable")
         if last is not None and last.alike:
             column = column[self.classes]
@@ -240,8 +243,8 @@ def in_every_way(
     """
     lattice, pricing = topology.lattice, Pricing(topology, **price)
     assert lattice is not None
-    defaults = {name: choice.default for name, choice in signature(algorithm.build).parameters.items()}
-    usual, usually = defaults["tiers"], defaults["order"]
+    defaults = {name: parameter.default for name, parameter in signature(algorithm.build).parameters.items()}
+    usual, usual_order = defaults["tiers"], defaults["order"]
     for order in hierarchical.ORDERS:
         known: list[dict[str, dict[int, Traffic]]] = []
         for axis in range(len(lattice.dims)):
@@ -258,7 +261,7 @@ def in_every_way(
                     }
         for names in product(*known):
             options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
-            chosen = {name: value for name, value in options.items() if value not in (usual, usually)}
+            chosen = {name: value for name, value in options.items() if value not in (usual, usual_order)}
             parts = {place: part for axis, name in enumerate(names) for place, part in known[axis][name].items()}
             yield algorithm.configured(chosen), Traffic.joined([parts[place] for place in sorted(parts)])
 

@@ -1,8 +1,8 @@
 """The executor of orbits: runs what happens to one block of every class, and finds what a full run finds.
 
-Blocks do not meet one another, and a move takes one block's messages to another one's: what is
-proved of one block is proved of its class. What crosses the links is counted for all ranks, so that
-the topology need not be symmetric; but steps with the same traffic are routed once.
+Blocks do not meet one another, and an element of the group takes one block's messages to another
+one's: what is proved of one block is proved of its class. What crosses the links is counted for all
+ranks, so that the topology need not be symmetric; but steps with the same traffic are routed once.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from colllib.provenance import (
 from colllib.schedule import BoolArray, Orbit, Schedule, Step
 from colllib.topology import Topology, star
 
-FEW = 3  # moves that are tried besides the steps along the axes
-COMPARED = 1.5e-6  # seconds for a crossing of a link, under all moves that are tried
+FEW = 3  # elements that are tried besides the shifts by one along the axes
+COMPARED = 1.5e-6  # seconds for a crossing of a link, under all elements that are tried
 
 
 def by_symmetry(orbit: Schedule, topology: Topology | None = None) -> Execution:
@@ -124,14 +124,14 @@ def _ledger(orbit: Orbit, topology: Topology) -> Ledger:
     ledger = Ledger(topology, len(kinds.times), orbit.seed.blocks.share.denominator)
     if has_classes(orbit, topology):
         _check_classes(orbit, topology, kinds.src, kinds.dst)
-        each = [np.arange(part.start, part.stop) for part in kinds.flows]
-        rows = np.repeat(np.arange(len(each)), [len(part) for part in each])
-        which = np.concatenate([np.zeros(0, dtype=np.intp), *each])
-        src, dst = (end[kinds.pair[which]] for end in (kinds.src, kinds.dst))
-        _record_classes(ledger, rows, src, dst, gathered(kinds.size, which), kinds.times)
+        by_kind = [np.arange(part.start, part.stop) for part in kinds.flows]
+        rows = np.repeat(np.arange(len(by_kind)), [len(flows) for flows in by_kind])
+        flows = np.concatenate([np.zeros(0, dtype=np.intp), *by_kind])
+        src, dst = (end[kinds.pair[flows]] for end in (kinds.src, kinds.dst))
+        _record_classes(ledger, rows, src, dst, gathered(kinds.size, flows), kinds.times)
     else:
         for row, (part, times) in enumerate(zip(kinds.flows, kinds.times.tolist(), strict=True)):
-            src, dst = (orbit.everywhere(end[kinds.pair[part]]) for end in (kinds.src, kinds.dst))
+            src, dst = (orbit.images(end[kinds.pair[part]]) for end in (kinds.src, kinds.dst))
             ledger.record(row, src, dst, np.tile(kinds.size[part], orbit.group.order), times)
     ledger.hops, ledger.loads = ledger.hops[kinds.of], ledger.loads[kinds.of]
     return ledger
@@ -144,7 +144,7 @@ def _portions(topology: Topology, src: IntArray, dst: IntArray) -> list[slice]:
 
 
 def has_classes(orbit: Orbit, topology: Topology) -> bool:
-    """Whether the topology says which links the orbit's moves take to one another, and these reach every rank.
+    """Whether the topology says which links the orbit's group takes to one another, and it takes rank 0 to every rank.
 
     >>> from colllib.algorithms import alltoall
     >>> from colllib.topology import torus
@@ -160,25 +160,26 @@ def _check_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArra
     """Every rank's messages cross links of the same classes as rank 0's, from `src` to `dst`.
 
     Raises:
-        ValueError: where a step along an axis, or one of a few moves drawn at random, shows that it is not so.
+        ValueError: where a shift by one along an axis, or one of a few random elements, shows that it is not so.
     """
     of_link, ranks = topology.link_class, orbit.ranks
     assert of_link is not None
     links, example = np.bincount(of_link), np.zeros(topology.num_links, dtype=np.intp)
     example[of_link] = np.arange(topology.num_links)
-    kept = (topology.alpha.numerators == topology.alpha.numerators[example[of_link]]).all()
-    moves = np.append(orbit.lattice.strides, np.random.default_rng(0).integers(ranks, size=FEW)) % ranks
+    symmetric = (topology.alpha.numerators == topology.alpha.numerators[example[of_link]]).all()
+    elements = np.append(orbit.lattice.strides, np.random.default_rng(0).integers(ranks, size=FEW)) % ranks
     for part in _portions(topology, src, dst):
         crossed = []
-        for move in (0, *moves.tolist()):  # what moved messages cross, moved back as far as ranks say where it is
-            message, link = topology.router(*(orbit.group.image(end[part], move) for end in (src, dst)))
+        for element in (0, *elements.tolist()):
+            message, link = topology.router(*(orbit.group.image(end[part], element) for end in (src, dst)))
             ends = (topology.link_src[link], topology.link_dst[link])
-            back = orbit.group.inverse(move)
-            where = (np.where(end < ranks, orbit.group.image(end % ranks, back), ranks) for end in ends)
-            what = np.stack((message, of_link[link], *where))
-            crossed.append(what[:, np.lexsort(what)])
-        kept = kept and all(np.array_equal(found, crossed[0]) for found in crossed)
-    if not kept or (ranks % links[links > 0]).any():
+            # the links taken back to where rank 0's messages cross them, as far as these end at ranks
+            back = orbit.group.inverse(element)
+            preimages = (np.where(end < ranks, orbit.group.image(end % ranks, back), ranks) for end in ends)
+            crossings = np.stack((message, of_link[link], *preimages))
+            crossed.append(crossings[:, np.lexsort(crossings)])
+        symmetric = symmetric and all(np.array_equal(crossings, crossed[0]) for crossings in crossed)
+    if not symmetric or (ranks % links[links > 0]).any():
         raise ValueError(f"{topology.name}: links of one class differ, or routes leave their classes: give it none")
 
 
@@ -216,12 +217,13 @@ def _record_classes(
 class _Values:
     """All values that the cells of the seed's blocks ever hold: those at the start, then one for every message.
 
-    A cell is a rank's copy of a block. Where an orbit has still axes, the ranks that these move one
-    to have one cell together; a value is what the first of them holds in the end, and another one
-    holds the same with its contributors moved. So a message moves the value that it carries.
+    A cell is a rank's copy of a block. The ranks that the stabilizer takes to one another have one
+    cell together: a value is what the lowest of them, their representative, holds, and another one
+    holds an image of it, whose contributors are the images of its contributors. So a message takes
+    the value that it carries to an image.
 
-    Every value is an earlier one, moved, or the sum of two: `of` and `by` say which one and how
-    far, and the sums stand in the order in which they were made.
+    Every value is the image of an earlier one, or the sum of two: `of` and `by` say of which one and
+    under which element, and the sums stand in the order in which they were made.
     """
 
     def __init__(self, orbit: Orbit) -> None:
@@ -234,15 +236,17 @@ class _Values:
         self.start = self._cells(orbit.seed.blocks.source)
         when, messages = self.when, self.messages
         self._refuse_any(refuse_to_itself, messages.src == messages.dst)
-        source, target = (self._first(end) * self.blocks + messages.block for end in (messages.src, messages.dst))
+        source, target = (
+            self._representative(end) * self.blocks + messages.block for end in (messages.src, messages.dst)
+        )
         #: when each cell takes which value; messages of one step in order
         written = np.concatenate((self.start * self.steps, target * self.steps + when + 1))
         self.order = np.argsort(written, kind="stable")
         self.written = written[self.order]
         read = self._last(source, when)
         self._refuse_any(refuse_unheld, read < 0)
-        meet = np.flatnonzero(self.written[1:] == self.written[:-1])
-        meet = np.concatenate((self.order[meet], self.order[meet + 1])) - len(self.start)
+        same = np.flatnonzero(self.written[1:] == self.written[:-1])
+        meet = np.concatenate((self.order[same], self.order[same + 1])) - len(self.start)
         self._refuse_any(refuse_meeting, ~messages.add & (np.bincount(meet, minlength=len(when)) > 0))
         place = np.empty_like(self.order)
         place[self.order] = np.arange(len(place))
@@ -250,12 +254,19 @@ class _Values:
         adds = messages.add & (before >= 0) & (self.written[before] >= target * self.steps)
         self._link(read, self.order[before], np.flatnonzero(adds))
 
-    def _link(self, read: IntArray, held: IntArray, adds: IntArray) -> None:
-        """Follow what is only moved back to where it comes from, and number the sums."""
+    def _link(self, read: IntArray, before: IntArray, adds: IntArray) -> None:
+        """Follow images back to the starting values and sums that they are images of, and number the sums.
+
+        Args:
+            read: the value that each message carries.
+            before: the value that its cell holds before it arrives, if it adds.
+            adds: the messages that add.
+        """
         stabilizer, initial = self.orbit.stabilizer, len(self.start)
         out, into = (stabilizer.element_to(end) for end in (self.messages.src, self.messages.dst))
         shift = stabilizer.product(out, stabilizer.inverse(into))
-        of, by = np.concatenate((np.arange(initial), read)), np.concatenate((np.zeros_like(self.start), shift))
+        of = np.concatenate((np.arange(initial), read))
+        by = np.concatenate((np.zeros_like(self.start), shift))
         of[initial + adds], by[initial + adds] = initial + adds, 0
         while (of != (further := of[of])).any():
             if stabilizer.order > 1:
@@ -264,23 +275,23 @@ class _Values:
         number = np.arange(len(of))
         number[initial + adds] = initial + np.arange(len(adds))
         self.of, self.by, self.adds = number[of], by, adds
-        #: the two operands of every sum, and how far each is moved
-        self.operands = [self.of[held[adds]].tolist(), self.of[read[adds]].tolist()]
-        self.shifts = [by[held[adds]].tolist(), stabilizer.product(shift[adds], by[read[adds]]).tolist()]
+        #: the two operands of every sum, and the elements under which their images are added
+        self.operands = [self.of[before[adds]].tolist(), self.of[read[adds]].tolist()]
+        self.shifts = [by[before[adds]].tolist(), stabilizer.product(shift[adds], by[read[adds]]).tolist()]
 
-    def _first(self, rank: Numbers) -> IntArray:
-        """The first of the ranks that share a cell."""
+    def _representative(self, rank: Numbers) -> IntArray:
+        """The lowest of the ranks that share a cell."""
         stabilizer = self.orbit.stabilizer
         return stabilizer.image(rank, stabilizer.inverse(stabilizer.element_to(rank)))
 
     def _cells(self, who: IntArray) -> IntArray:
         """The cells of the sources or the targets of all blocks."""
-        alone = np.flatnonzero(who < self.orbit.ranks)
-        found = [self._first(who[alone]) * self.blocks + alone]
+        single = np.flatnonzero(who < self.orbit.ranks)
+        cells = [self._representative(who[single]) * self.blocks + single]
         for value in np.unique(who[who >= self.orbit.ranks]):
-            ranks = self._first(self.orbit.seed.blocks.holders(int(value)))
-            found.append((ranks[:, None] * self.blocks + np.flatnonzero(who == value)).ravel())
-        return np.unique(np.concatenate(found))
+            ranks = self._representative(self.orbit.seed.blocks.holders(int(value)))
+            cells.append((ranks[:, None] * self.blocks + np.flatnonzero(who == value)).ravel())
+        return np.unique(np.concatenate(cells))
 
     def _last(self, cell: IntArray, time: IntArray | int) -> IntArray:
         """The values that cells hold before step `time`, -1 for none."""
@@ -299,20 +310,20 @@ class _Values:
         block, root = np.divmod(final, len(self.of))
         lane = np.arange(len(block)) - np.searchsorted(block, block)
         for k in range(int(lane.max(initial=-1)) + 1):
-            here = lane == k
-            counts = self._counted(root[here])
-            of_lane = np.flatnonzero(np.isin(self.start % self.blocks, block[here]))
-            wrong = np.array(counts[: len(self.start)]).reshape(len(self.start), -1)[of_lane] != 1
+            in_lane = lane == k
+            counts = self._counted(root[in_lane])
+            starts = np.flatnonzero(np.isin(self.start % self.blocks, block[in_lane]))
+            wrong = np.array(counts[: len(self.start)]).reshape(len(self.start), -1)[starts] != 1
             if wrong.any():
-                i, move = np.argwhere(wrong)[0].tolist()
-                start = int(of_lane[i])
-                which = example[here][block[here] == self.start[start] % self.blocks][0]
-                self._refuse_end(int(target[which]), int(value[which]), start, move, counts)
+                i, element = np.argwhere(wrong)[0].tolist()
+                start = int(starts[i])
+                refused = example[in_lane][block[in_lane] == self.start[start] % self.blocks][0]
+                self._refuse_end(int(target[refused]), int(value[refused]), start, element, counts)
 
     def _counted(self, roots: IntArray) -> list[Any]:
         """How often each value stands in the roots, 2 and more meaning too often.
 
-        Where there are still axes these are arrays: how often it stands there moved by how much.
+        Where the stabilizer is not trivial these are arrays: how often its image under each element stands there.
         """
         single, initial = self.orbit.stabilizer.order == 1, len(self.start)
         one: Any = 1 if single else self._one()
@@ -328,15 +339,16 @@ class _Values:
                 counts[b] += times
             else:
                 times = np.minimum(times, 2)
-                counts[a] = counts[a] + self._moved(times, self.shifts[0][k])
-                counts[b] = counts[b] + self._moved(times, self.shifts[1][k])
+                counts[a] = counts[a] + self._shifted(times, self.shifts[0][k])
+                counts[b] = counts[b] + self._shifted(times, self.shifts[1][k])
         return counts
 
     def _one(self) -> IntArray:
+        """The counts of a value that stands there once, under the identity."""
         return np.repeat([1, 0], [1, self.orbit.stabilizer.order - 1])
 
-    def _moved(self, times: IntArray, by: int) -> IntArray:
-        """Counts of values that are all moved on."""
+    def _shifted(self, times: IntArray, by: int) -> IntArray:
+        """The counts of a value's images, of those of its image under another element."""
         stabilizer = self.orbit.stabilizer
         return times[stabilizer.product(np.arange(stabilizer.order), stabilizer.inverse(by))]
 
@@ -350,20 +362,24 @@ class _Values:
             named = self.messages._replace(block=self.orbit.numbered(self.messages.block, np.array(0)))
             refuse(self.orbit.seed, named, i, int(self.when[i]))
 
-    def _refuse_end(self, cell: int, value: int, start: int, move: int, counts: list[Any]) -> NoReturn:
+    def _refuse_end(self, cell: int, value: int, start: int, element: int, counts: list[Any]) -> NoReturn:
         """Refuse a cell's final value for what it has of a starting value: none of it, or too much."""
-        (rank, block), initial = divmod(cell, self.blocks), len(self.start)
-        source, stabilizer = int(self.start[start]) // self.blocks, self.orbit.stabilizer
-        if np.reshape(counts[start], -1)[move] == 0:
+        rank, block = divmod(cell, self.blocks)
+        initial, stabilizer = len(self.start), self.orbit.stabilizer
+        source = int(self.start[start]) // self.blocks
+        if np.reshape(counts[start], -1)[element] == 0:
             last = None if value < initial else int(self.when[value - initial])
-            lacked = stabilizer.image(stabilizer.image(source, move), int(self.by[value]))
+            lacked = stabilizer.image(stabilizer.image(source, element), int(self.by[value]))
             refuse_missing(rank, self._name(block), int(lacked), last)
-        held = [0 * self._one()] * len(counts)
-        held[start] = self._one()
+        contributed = [0 * self._one()] * len(counts)  # by the starting value to every other one
+        contributed[start] = self._one()
         for k in range(len(self.adds)):
-            left, right = (self._moved(held[of[k]], by[k]) for of, by in zip(self.operands, self.shifts, strict=True))
-            held[initial + k] = left + right
-        k = next(k for k in range(len(self.adds)) if held[initial + k].max() > 1 and np.any(counts[initial + k]))
-        who = int(stabilizer.image(source, int(held[initial + k].argmax())))
-        node = int(self._first(int(self.messages.dst[self.adds[k]])))
+            left, right = (
+                self._shifted(contributed[of[k]], by[k]) for of, by in zip(self.operands, self.shifts, strict=True)
+            )
+            contributed[initial + k] = left + right
+        twice = (k for k in range(len(self.adds)) if contributed[initial + k].max() > 1 and np.any(counts[initial + k]))
+        k = next(twice)
+        who = int(stabilizer.image(source, int(contributed[initial + k].argmax())))
+        node = int(self._representative(int(self.messages.dst[self.adds[k]])))
         refuse_twice(self.orbit.seed, rank, self._name(block), who, node, int(self.when[self.adds[k]]))

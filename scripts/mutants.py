@@ -145,19 +145,19 @@ EQUIVALENT = {
     "if values.strides == (0,) and len(values) == 1:": "a copy has the same values",
     "climb = 2 * np.append(child, -2)": "the root has no way up",
     "last = 3 * len(parent)": "routes end before",
-    "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",
-    "elif size == 2 and found and (found[-1].kind == 'xor') and (found[-1].stride + found[-1].size == stride):": (
-        "then fewer axes of two are turned at once"
+    "if np.reshape(counts[start], -2)[element] == 0:": "numpy takes any negative length for what is left",
+    "elif size == 2 and last and (last.kind == 'xor') and (last.rank_stride + last.size == stride):": (
+        "then fewer axes of two are one factor"
     ),
     "if len(key) + 64 < self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
-    "def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids, "
+    "def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, current: Ids, "
     "exchanged: bool=False) -> None:": "equal sums with a number each are proved as well",
     "if (self.cells[into] != number).all():": "messages that do not meet are found to be so once more",
     "times = np.minimum(counts[end - len(left) * lanes:end], 3)": "three times is more than once as well",
     "if levels >= 1:": "the exact way takes longer, and gives the same time",
     "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
-    "if held.min() <= 0:": "then nothing is empty",
-    "if held.min() < 1:": "then nothing is empty",
+    "if current.min() <= 0:": "then nothing is empty",
+    "if current.min() < 1:": "then nothing is empty",
     "slot = pair[waiting] + odd >> 31 & size - 1": "what meets in a table goes on to the next hash",
     "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",
     "self.bits = np.zeros(size // 8 + 2, dtype=np.uint8)": "a byte more than there are cells for",
@@ -175,21 +175,18 @@ EQUIVALENT = {
     ),
     "wide = max(1, LANE_CELLS * self.next_id)": "so many lanes at once prove the same",
     "wide = max(2, LANE_CELLS // self.next_id)": "so many lanes at once prove the same",
-    "together = max(2, CHUNK // len(wanted))": "so many ranks at once prove the same",
-    "together = max(1, CHUNK * len(wanted))": "so many ranks at once prove the same",
-    "moves = np.append(orbit.lattice.strides, np.random.default_rng(1).integers(ranks, size=FEW)) % ranks": (
+    "together = max(2, CHUNK // len(columns))": "so many ranks at once prove the same",
+    "together = max(1, CHUNK * len(columns))": "so many ranks at once prove the same",
+    "elements = np.append(orbit.lattice.strides, np.random.default_rng(1).integers(ranks, size=FEW)) % ranks": (
         "those are as much at random"
     ),
-    "self.held: Bits | Holders = Bits(size) if size <= MOST_BITS else Holders(schedule.nodes, self.source)": (
+    "self.present: Bits | Holders = Bits(size) if size <= MOST_BITS else Holders(schedule.nodes, self.source)": (
         "bits find what lists find"
     ),
     "for k in range(int(lane.max(initial=-1)) + 2):": "no value is in that lane",
     "first = min(FEW + 2, limit)": "one more that is tried",
     "FEW = 5": "one more that is tried",
     "FEW = 4": "one more that is tried",
-    "groups += [self.apart.moved(ranks, copy) for copy in (copies[:2] if everyone else copies)]": (
-        "nobody names the second group"
-    ),
     "times = min(times, 3)": "three times is more than once as well",
     "times = np.minimum(times, 3)": "three times is more than once as well",
     "radix = max(len(pairs), 2)": "that many numbers are apart as well",
@@ -204,12 +201,14 @@ EQUIVALENT = {
         "1 fits"
     ),
     "depth = ranks.bit_length() - 1 if ranks % 2 else (ranks - 2).bit_length()": "an odd number is as long",
-    "wrong = np.array(counts[:len(self.start)]).reshape(len(self.start), -2)[of_lane] != 1": (
+    "wrong = np.array(counts[:len(self.start)]).reshape(len(self.start), -2)[starts] != 1": (
         "numpy takes any negative length for what is left"
     ),
     "if len(key) * 64 <= self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
     "for k in range(int(turn.max()) + 2):": "in the last turn nothing arrives",
-    "kept = kept and all((np.array_equal(found, crossed[1]) for found in crossed))": "what all are like is like all",
+    "symmetric = symmetric and all((np.array_equal(crossings, crossed[1]) for crossings in crossed))": (
+        "what all are like is like all"
+    ),
     "size = 1 << (2 + len(left)).bit_length()": "what meets in a table goes on to the next hash",
     "size = 1 << (3 * len(left)).bit_length()": "what meets in a table goes on to the next hash",
     "size = 2 << (2 * len(left)).bit_length()": "what meets in a table goes on to the next hash",
@@ -219,7 +218,9 @@ EQUIVALENT = {
     ),
     "largest = max(int(array.max(initial=1)), -int(array.min(initial=0)))": "numbers that fit are objects too",
     "largest = max(int(array.max(initial=0)), -int(array.min(initial=1)))": "numbers that fit are objects too",
-    "return total.astype(object) if total.max(initial=1) >= LARGEST_INT else total": "numbers that fit are objects too",
+    "return total.astype(object) if total[index].max(initial=1) >= LARGEST_INT else total": (
+        "numbers that fit are objects too"
+    ),
     "fits = max(map(abs, exact), default=1) < LARGEST_INT": "nothing fits all the same",
     "if max(self.denominator, self.numerators.max(initial=0), -self.numerators.min(initial=0)) > LARGEST_FLOAT:": (
         "2^53 itself is exact as well"
@@ -266,7 +267,7 @@ EQUIVALENT = {
     "top_k: int = 1": "a model without experts has no layer that asks",
     "_in_base: dict[int, Entry] = field(default_factory=dict, repr=True)": "only its repr is longer",
     "again = _lines(size, (constant + slope * size) * np.maximum(1 - drawn, 0.05))": "noise is as wide the other way",
-    "found = np.zeros((int(power.max(initial=1)) + 1, size))": "no range is in the further row",
+    "table = np.zeros((int(power.max(initial=1)) + 1, size))": "no range is in the further row",
 }
 LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault
 STARTING = 20  # seconds more than thrice their time: a mutant that takes longer does not end, and is found

@@ -1,4 +1,4 @@
-"""The group of a lattice, held against coordinates moved one rank at a time."""
+"""The group of a lattice, held against images computed by hand, coordinate by coordinate."""
 
 from itertools import combinations, product
 from math import prod
@@ -10,7 +10,7 @@ from colllib.lattice_group import LatticeGroup
 from colllib.topology import Lattice
 
 
-def moved_by_hand(lattice, axes, rank, choice):
+def image_by_hand(lattice, axes, rank, choice):
     """A rank whose coordinate on each of the axes is shifted by the choice, or mirrored if that is 1."""
     at = list(lattice.coordinates(rank))
     for axis, by in zip(axes, choice, strict=True):
@@ -44,7 +44,7 @@ def test_elements_do_to_ranks_what_they_do_to_coordinates():
         lattice, every = group.lattice, choices(group.lattice, group.axes)
         assert group.order == len(every)
         found = group.image(np.arange(lattice.ranks), np.arange(group.order)[:, None])
-        expected = [[moved_by_hand(lattice, group.axes, r, choice) for r in range(lattice.ranks)] for choice in every]
+        expected = [[image_by_hand(lattice, group.axes, r, choice) for r in range(lattice.ranks)] for choice in every]
         assert found.tolist() == expected
 
 

@@ -1,4 +1,4 @@
-"""Orbits: what is moved is what moving it by hand gives, and a run by symmetry finds what a full run finds."""
+"""Orbits: their blocks are the images by hand of the seed's, and a run by symmetry finds what a full run finds."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_schedules import WILD, compositions, copied, lattices, orbits, seeds, spoiled, wirings
-from test_lattice_group import choices, moved_by_hand
+from test_lattice_group import choices, image_by_hand
 
 from colllib import limits, symmetry, units
 from colllib.algorithms import (
@@ -52,21 +52,21 @@ def journeys(schedule):
     return Counter(zip(blocks.share, *ends, (tuple(sorted(trip)) for trip in trips), strict=True))
 
 
-def moved_one_by_one(orbit):
-    """`journeys` of an orbit, every block's moved by hand."""
+def images_one_by_one(orbit):
+    """`journeys` of an orbit, the image of every block's by hand."""
     axes, shape, seed = range(len(orbit.lattice.dims)), orbit.lattice, orbit.seed
     found = Counter()
     for (share, source, target, trip), times in journeys(seed).items():
         blocks = Counter()
         for choice in choices(shape, axes):
-            moving = tuple(0 if axis in orbit.still else by for axis, by in zip(axes, choice, strict=True))
+            element = tuple(0 if axis in orbit.still else by for axis, by in zip(axes, choice, strict=True))
             ends = []
             for side in (source, target):
-                ends.append(frozenset(moved_by_hand(shape, axes, r, choice) for r in side))
-            to = [(t, *(moved_by_hand(shape, axes, r, choice) for r in (a, b)), add) for t, a, b, add in trip]
-            blocks[moving, *ends, tuple(to)] += 1
-        # what the moves along the still axes make is one block together
-        for one in {moving for moving, *_ in blocks}:
+                ends.append(frozenset(image_by_hand(shape, axes, r, choice) for r in side))
+            to = [(t, *(image_by_hand(shape, axes, r, choice) for r in (a, b)), add) for t, a, b, add in trip]
+            blocks[element, *ends, tuple(to)] += 1
+        # the images under the stabilizer are one block together
+        for one in {element for element, *_ in blocks}:
             parts = [part for part in blocks if part[0] == one]
             ends = [tuple(sorted(frozenset().union(*(part[side] for part in parts)))) for side in (1, 2)]
             whole = sorted(message for part in parts for message in part[3])
@@ -76,9 +76,9 @@ def moved_one_by_one(orbit):
 
 @given(orbits())
 @settings(max_examples=60)
-def test_an_orbit_is_its_seed_moved_message_by_message(orbit):
+def test_an_orbit_is_the_images_of_its_seed_message_by_message(orbit):
     assert isinstance(orbit, Orbit)
-    assert journeys(orbit) == moved_one_by_one(orbit)
+    assert journeys(orbit) == images_one_by_one(orbit)
     assert repr(orbit) == repr(copied(orbit))
     assert orbit.num_messages == orbit.seed.num_messages * orbit.group.order
     whole = copied(orbit)

@@ -189,7 +189,7 @@ def _common_lattice(by_axis: list[list[Schedule]]) -> tuple[Lattice, list[int]] 
     dims: list[int] = []
     still: list[int] = []
     for first, *others in by_axis:
-        if not isinstance(first, Orbit) or not first.lattice.wraps or not all(map(first.moved_alike, others)):
+        if not isinstance(first, Orbit) or not first.lattice.wraps or not all(map(first.same_group, others)):
             return None
         still += [len(dims) + axis for axis in first.still]
         dims += first.lattice.dims
