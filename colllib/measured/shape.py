@@ -1,7 +1,5 @@
 """What the form of a sweep says by itself: steps back, noise, saturation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import log2
 
