@@ -300,15 +300,20 @@ def _launched(line: str) -> dict[str, str]:
     command = _LAUNCH.search(line)
     if not command:
         return {}
-    ranks, per_box, nodes, gpus = (
-        next((int(group) for group in match.groups() if group), 0) if (match := pattern.search(words)) else 0
-        for words, pattern in zip(command.group(2, 2, 2, 3), (_RANKS, _PER_BOX, _NODES, _GPUS), strict=True)
-    )
-    if command[1] != "srun":
+    launcher, words, program_words = command.groups()
+    ranks, per_box, nodes = (_count(pattern, words) for pattern in (_RANKS, _PER_BOX, _NODES))
+    gpus = _count(_GPUS, program_words) or 1
+    if launcher != "srun":
         per_box, nodes = per_box or nodes, 0
     per_box = min(per_box, ranks or per_box)
     counts = {"nranks": ranks or nodes * per_box, "ranks of a box": per_box}
-    return {name: str(count * (gpus or 1)) for name, count in counts.items() if count}
+    return {name: str(count * gpus) for name, count in counts.items() if count}
+
+
+def _count(pattern: re.Pattern[str], text: str) -> int:
+    """The number that a pattern takes from a text, or 0."""
+    match = pattern.search(text)
+    return next((int(group) for group in match.groups() if group), 0) if match else 0
 
 
 def _row(table: _Table, line: str) -> bool:
@@ -382,8 +387,9 @@ def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, par
         return table.refuse("no size")
     if "time" in cells and (micros or 0.0) <= 0 < message:
         return table.refuse("its time is no number above 0")
-    if any(name in cells and (-1.0 if x is None else x) < 0 for name, x in (("algbw", rate), ("busbw", bus))):
-        return table.refuse("a bandwidth that is no number from 0 on")
+    for name, bandwidth in (("algbw", rate), ("busbw", bus)):
+        if name in cells and (bandwidth is None or bandwidth < 0):
+            return table.refuse("a bandwidth that is no number from 0 on")
     if micros and rate and message:
         rounded = 0.02 + _last_digit(cells["time"]) * unit / micros + _last_digit(cells["algbw"]) / rate
         times = message / (micros * 1000) / rate
@@ -452,7 +458,7 @@ def _quantity(cell: str, size: bool) -> float | None:
 
 def _runs(table: _Table) -> Iterator[Run]:
     """The run or, for a table with a column for each number of nodes or with several types, the runs."""
-    devices = {rank: line for line in table.devices for rank in line[:1]}
+    devices = {device[0]: device for device in table.devices}
     hosts = Counter(host for _, host, _, _ in devices.values())
     jobs = {host for rank, host, _, _ in table.devices if rank == 0}
     printed = table.ranks or max(devices, default=-1) + 1 or int(table.facts.get("nranks", 0)) or None
@@ -510,9 +516,9 @@ def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
     if ranks == 1 and ratio:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
-    unchecked = any(row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place) and any(
-        row.wrong not in ("N/A", "1e+00") for row in table.rows if not row.in_place
-    )
+    in_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place]
+    out_of_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if not row.in_place]
+    unchecked = any(in_place) and not all(out_of_place)  # in place alone
     if collective is None and divided > 1:
         collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
     elif collective is None and ratio is not None:
