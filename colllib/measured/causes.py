@@ -62,14 +62,15 @@ def _of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evid
         yield Evidence("no-gdr", CERTAIN, "channels go via the network without GDRDMA")
     for key, certainty in (("cards", CERTAIN), ("named cards", 1.5)):
         if (used := int(facts.get(key, usual_cards))) < usual_cards:
-            text = f"the library uses {used} cards of {usual_cards}"
-            yield Evidence("single-nic", certainty, text) if used == 1 else Evidence("misconfiguration", 1.0, text)
+            cause, weight = ("single-nic", certainty) if used == 1 else ("misconfiguration", 1.0)
+            yield Evidence(cause, weight, f"the library uses {used} cards of {usual_cards}")
 
 
 def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
     """What the numbers say of a slow run."""
     if machine.boxes == 1:
-        yield from _inside_a_box(machine, form) if form.largest >= LARGE else ()
+        if form.largest >= LARGE:
+            yield from _inside_a_box(machine, form)
         return
     if form.erratic and form.fastest >= expected(machine, collective).low:
         text = f"large messages reach {max(form.best, form.fastest) / 1e9:.3g} GB/s: what slows others comes and goes"
@@ -84,7 +85,10 @@ def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[E
     if machine.far:
         text = f"no GPU reaches {machine.far} of {machine.cards} cards without crossing the processor"
         yield Evidence("no-gdr", (CERTAIN - 0.5) * min(1.0, machine.far / machine.cards), text)
-    yield from (_of_pairs if collective in PAIRS else _of_a_ring)(machine, form, collective)
+    if collective in PAIRS:
+        yield from _of_pairs(machine, form, collective)
+    else:
+        yield from _of_a_ring(machine, form, collective)
 
 
 def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:

@@ -221,8 +221,11 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     if slower:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
-    binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
-    sure = min(sure, 0.5) if unsure else sure
+    binding = model.binding if faster else bound.binding
+    if cause == "latency-bound":
+        binding = "latency"
+    if unsure:
+        sure = min(sure, 0.5)
     return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound)
 
 
@@ -304,8 +307,12 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
 def _test(cause: str | None, run: Run) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
     _, words, settings = CAUSES[cause or "other"]
-    program, alone = f"./build/{PROGRAMS[run.collective or 'all-reduce'][0]}", run.boxes == 1 and run.ranks is not None
-    start = ["mpirun", f"-np {run.ranks or 'N'}", *(f"-x {setting}" for setting in settings), program]
-    launch, gpus = (" ".join([*settings, program]), run.ranks) if alone else (" ".join(start), 1)
+    program = f"./build/{PROGRAMS[run.collective or 'all-reduce'][0]}"
+    alone = run.boxes == 1 and run.ranks is not None
+    if alone:
+        launch, gpus = " ".join([*settings, program]), run.ranks
+    else:
+        exports = (f"-x {setting}" for setting in settings)
+        launch, gpus = " ".join(["mpirun", f"-np {run.ranks or 'N'}", *exports, program]), 1
     large, sweep = (f"{launch} {sizes} -g {gpus}" for sizes in ("-b 1G -e 8G -f 2", "-b 8 -e 16G -f 2 -n 100"))
     return words.format(run=large, sweep=sweep, alone="" if alone else ", then one box alone")

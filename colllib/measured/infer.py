@@ -73,7 +73,9 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     """
     speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
-    others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
+    others = UNKNOWN.pcie if one else UNKNOWN.network
+    if run.collective == "sendrecv":
+        others = WIDEST_SLOT
     few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
     if form.largest >= LARGE and few and speed < form.best / 2:
         return SLOW, f"less than half of the {form.best / 1e9:.3g} GB/s that a smaller message got on the same wires"

@@ -129,7 +129,7 @@ class Run:
         repeated = sum(a == b for a, b in pairs)  # of one size alone they are repetitions of one job
         if repeated >= 2 and repeated >= len(sizes) / 5 and len(set(sizes)) > 1:
             return "the same size stands in row after row: several jobs wrote into one file"
-        blocks = sizes.count(sizes[0]) == 1 and len(sizes) - len(set(sizes)) > 2 if sizes else False
+        blocks = bool(sizes) and sizes.count(sizes[0]) == 1 and len(sizes) - len(set(sizes)) > 2
         if blocks or sum(b < a and b != sizes[0] for a, b in pairs) >= 2:
             return "sizes go up and down: several jobs wrote into one file"
         return ""
