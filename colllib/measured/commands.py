@@ -136,8 +136,8 @@ def predict_command(
         raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [message]
     predictions = [predict(machine, primitive, size) for size in sizes]
-    changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if)}
-    changes["sensitivity"] = helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
+    helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
+    changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if), "sensitivity": helps}
     rung = _best(machine, primitive, sizes[0]) if best else None
     result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
     result["rows"] = [_row(p) for p in predictions]
