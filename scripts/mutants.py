@@ -258,7 +258,7 @@ EQUIVALENT = {
         "none is just that"
     ),
     "if run.gpus_per_box != 1 and speed >= others:": "none is just that",
-    "if 1 < only <= UNKNOWN.card:": "no card has a byte per second",
+    "if 1 < one_card <= UNKNOWN.card:": "no card has a byte per second",
     "price = [count * np.log(b[-1] / count + FLOOR ** 2) + 6 * k * np.log(count) for k, b in enumerate(best, 2)]": (
         "the cheapest stays so where each costs as much more"
     ),

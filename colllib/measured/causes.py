@@ -1,7 +1,6 @@
 """What may slow a run down, and the evidence for each: weights add up, the heaviest is named first."""
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from csv import DictReader
 from dataclasses import dataclass, replace
@@ -30,25 +29,25 @@ class Evidence:
     text: str
 
 
-def said(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Evidence]:
+def of_the_log(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Evidence]:
     """What the text around the table says, of the network only between boxes; `usual_cards` are those of a box."""
     facts = run.facts
     if boxes != 1:
-        yield from _said_of_the_network(facts, usual_cards)
+        yield from _of_the_network(facts, usual_cards)
     if facts.get("NCCL_P2P_DISABLE") == "1" or facts.get("NCCL_P2P_LEVEL") in ("LOC", "0"):
         yield Evidence("p2p-disabled", CERTAIN + 1, "the settings switch peer-to-peer copies off")
     elif "no p2p" in facts:
         yield Evidence("p2p-disabled", CERTAIN, "the library says that peer-to-peer is disabled between GPUs")
     elif "via SHM" in facts:
-        weight, which = (1.0, "some channels") if "via P2P" in facts else (CERTAIN, "channels")
-        yield Evidence("p2p-disabled", weight, f"{which} go via shared memory, not peer to peer")
+        weight, channels = (1.0, "some channels") if "via P2P" in facts else (CERTAIN, "channels")
+        yield Evidence("p2p-disabled", weight, f"{channels} go via shared memory, not peer to peer")
     if "iommu" in facts:
         yield Evidence("p2p-disabled", 1.5, "the library misses iommu=pt, which peer-to-peer copies need")
     if any(name in facts for name in ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS")):
         yield Evidence("misconfiguration", 0.7, "algorithm, protocol or channels are forced by settings")
 
 
-def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evidence]:
+def _of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evidence]:
     sockets = (facts.get(key, "").lower().startswith("socket") for key in ("network", "NCCL_NET", "via NET"))
     if any(sockets) or facts.get("provider") in ("tcp", "sockets"):
         yield Evidence("misconfiguration", CERTAIN, "the log says that NCCL uses sockets")
@@ -63,14 +62,15 @@ def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator
         yield Evidence("no-gdr", CERTAIN, "channels go via the network without GDRDMA")
     for key, certainty in (("cards", CERTAIN), ("named cards", 1.5)):
         if (used := int(facts.get(key, usual_cards))) < usual_cards:
-            text = f"the library uses {used} cards of {usual_cards}"
-            yield Evidence("single-nic", certainty, text) if used == 1 else Evidence("misconfiguration", 1.0, text)
+            cause, weight = ("single-nic", certainty) if used == 1 else ("misconfiguration", 1.0)
+            yield Evidence(cause, weight, f"the library uses {used} cards of {usual_cards}")
 
 
 def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
     """What the numbers say of a slow run."""
     if machine.boxes == 1:
-        yield from _inside_a_box(machine, form) if form.largest >= LARGE else ()
+        if form.largest >= LARGE:
+            yield from _inside_a_box(machine, form)
         return
     if form.erratic and form.fastest >= expected(machine, collective).low:
         text = f"large messages reach {max(form.best, form.fastest) / 1e9:.3g} GB/s: what slows others comes and goes"
@@ -85,7 +85,10 @@ def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[E
     if machine.far:
         text = f"no GPU reaches {machine.far} of {machine.cards} cards without crossing the processor"
         yield Evidence("no-gdr", (CERTAIN - 0.5) * min(1.0, machine.far / machine.cards), text)
-    yield from (_of_pairs if collective in PAIRS else _of_a_ring)(machine, form, collective)
+    if collective in PAIRS:
+        yield from _of_pairs(machine, form, collective)
+    else:
+        yield from _of_a_ring(machine, form, collective)
 
 
 def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
@@ -110,9 +113,9 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
         yield Evidence("latency-bound", min(2.5, 8 * waiting) if explained else 0.7, text)
     if form.erratic:
         return
-    only = 0.0 if machine.cards_known else filled(form.measured)
-    if 0 < only <= UNKNOWN.card:
-        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {only * 8 / 1e9:g} Gb/s")
+    one_card = 0.0 if machine.cards_known else filled(form.measured)
+    if 0 < one_card <= UNKNOWN.card:
+        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {one_card * 8 / 1e9:g} Gb/s")
     elif machine.cards > 1 and waiting <= 0.15:
         alone = predict(replace(machine, cards=1), collective, form.largest).busbw  # over two boxes of a tree, too
         if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
@@ -154,9 +157,9 @@ def _inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
 def noted(form: Shape) -> Iterator[Evidence]:
     """What is worth a note whatever the speed."""
     if form.step_back and not form.erratic:
-        where = binary_size(form.step_back)
+        size = binary_size(form.step_back)
         weight = 0.7 if form.largest >= LARGE else 2.5  # small messages show little but the choice of protocol
-        yield Evidence("protocol-switch", weight, f"a message larger than {where} takes less time than it")
+        yield Evidence("protocol-switch", weight, f"a message larger than {size} takes less time than it")
 
 
 def weighed(evidence: list[Evidence]) -> list[tuple[str, float]]:
@@ -165,7 +168,7 @@ def weighed(evidence: list[Evidence]) -> list[tuple[str, float]]:
     >>> weighed([Evidence("no-gdr", 1.0, ""), Evidence("other", 1.5, ""), Evidence("no-gdr", 1.0, "")])
     [('no-gdr', 2.0), ('other', 1.5)]
     """
-    total: dict[str, float] = {}
+    total: defaultdict[str, float] = defaultdict(float)
     for mark in evidence:
-        total[mark.cause] = total.get(mark.cause, 0.0) + mark.weight
+        total[mark.cause] += mark.weight
     return sorted(total.items(), key=lambda pair: (-pair[1], list(CAUSES).index(pair[0])))

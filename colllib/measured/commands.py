@@ -1,7 +1,5 @@
 """The command line over measurements: `colllib diagnose` and `colllib predict`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, log2
@@ -60,28 +58,35 @@ _CARDS = Read("cards", lambda _, text: machines.cards(text))
 @click.option("--cards", type=_CARDS, help="network cards of a box, such as 8x400Gb/s")
 @click.option("--primitive", "collective", type=_COLLECTIVE, help="what was run, if not in the log")
 @answered
-def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
+def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
 
     The verdict comes with its evidence and the next test to run. LOG is a file, or a pipe such as /dev/stdin.
     """
     runs = read_file(log)
-    seen = [run.gpu for run in runs if run.gpu]
-    named = told["gpu"] or next(filter(machines.by_gpu, seen), "")  # by a run or by one beside it
-    machine, kind = None if on is None else machine_on(on, named), machines.by_gpu(told["gpu"])
+    printed = [run.gpu for run in runs if run.gpu]
+    gpu = options["gpu"] or next(filter(machines.by_gpu, printed), "")  # by a run or by one beside it
+    machine, kind = None if on is None else machine_on(on, gpu), machines.by_gpu(options["gpu"])
     if machine and kind and machine.name.split()[0] not in (kind.name.split()[0], machines.UNKNOWN.name):
-        raise ValueError(f"--gpu {told['gpu']}: --on {on} has {machine.name}")
+        raise ValueError(f"--gpu {options['gpu']}: --on {on} has {machine.name}")
     if machine:
-        machine = replace(machine, boxes=told["boxes"] or machine.boxes, gpus=told["gpus_per_box"] or machine.gpus)
-        if told["cards"]:
-            machine = replace(machine, cards=told["cards"][0], card=told["cards"][1], cards_known=True)
-    hints = Hints(**told | {"gpu": named or "".join(seen[:1]), "machine": machine})
+        boxes, gpus = options["boxes"] or machine.boxes, options["gpus_per_box"] or machine.gpus
+        machine = replace(machine, boxes=boxes, gpus=gpus)
+        if options["cards"]:
+            cards, rate = options["cards"]
+            machine = replace(machine, cards=cards, card=rate, cards_known=True)
+    hints = Hints(**options | {"gpu": gpu or "".join(printed[:1]), "machine": machine})
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
-    found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
-    first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))
+    first, _ = min(((diagnose(run, hints), run.boxes or 0) for run in chosen), key=_urgency)
     unread = [mark for run in runs for mark in run.unread]
     yield first.as_json() | {"runs": len(runs), "unread_lines": [mark.line for mark in unread]}
     yield _sentences(first, unread)
+
+
+def _urgency(diagnosed: tuple[Diagnosis, int]) -> tuple[int, int, float]:
+    """The order in which runs are named: the worst state first, then the most boxes, then the surest verdict."""
+    diagnosis, boxes = diagnosed
+    return _STATES.index(diagnosis.state), -boxes, -diagnosis.confidence
 
 
 def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:
@@ -130,12 +135,12 @@ def predict_command(
     if message is None and (what_if or sensitivity or best):
         raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [message]
-    found = [predict(machine, primitive, size) for size in sizes]
-    changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if)}
-    changes["sensitivity"] = helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
+    predictions = [predict(machine, primitive, size) for size in sizes]
+    helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
+    changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if), "sensitivity": helps}
     rung = _best(machine, primitive, sizes[0]) if best else None
     result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
-    result["rows"] = [_row(p) for p in found]
+    result["rows"] = [_row(p) for p in predictions]
     for key, group in changes.items():
         if group:
             result[key] = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group]
@@ -146,20 +151,20 @@ def predict_command(
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n"
     rows = [
         (units.message(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
-        for p in found
+        for p in predictions
     ]
     yield table(("size", "time", "busbw", "picked", "binding", "latency", "wire", "efficiency"), rows)
     yield "\nefficiency: what algorithm and protocol leave of the wires, times what published runs reach of that"
     for group in filter(None, changes.values()):
         title = "with, what helps most first" if group is helps else "with"
-        changed = [(each.what, f"{-each.saved:+z.1%}", *_cells(each.prediction)) for each in group]
+        changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]
         yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
-    if any(each.saved == 0 for each in helps):
+    if any(change.saved == 0 for change in helps):
         yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model, such as that of NVLS"
     if rung:
-        took = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
-        yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {took}."
-    yield f"\nThe wires allow a busbw of {units.rate(found[0].bound)}. Source of the machine: {machine.source}"
+        speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
+        yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {speed}."
+    yield f"\nThe wires allow a busbw of {units.rate(predictions[0].bound)}. Source of the machine: {machine.source}"
     if machine.vendor == "amd":
         yield "RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links."
 
@@ -199,21 +204,21 @@ def sweeps_command() -> Answer:
 
     The machine of each is left out of the fit that predicts it.
     """
-    made: list[dict[str, Any]] = []
-    for each in compared():
-        sweep, (size, time, found) = each.sweep, each.rows[-1]
-        measured = found.busbw * found.seconds / time / 1e9
-        made.append(
+    sweeps: list[dict[str, Any]] = []
+    for comparison in compared():
+        sweep, (size, time, largest) = comparison.sweep, comparison.rows[-1]
+        measured = largest.busbw * largest.seconds / time / 1e9
+        sweeps.append(
             {"name": sweep.name, "source": sweep.source, "judged_by": sweep.judged_by}
             | {"primitive": sweep.run.collective, "ranks": sweep.run.ranks, "largest_bytes": size}
-            | {"measured_busbw_GBps": measured, "picked": found.picked, "predicted_busbw_GBps": found.busbw / 1e9}
-            | {"error_large": each.large_error, "error_sweep": each.error}
+            | {"measured_busbw_GBps": measured, "picked": largest.picked, "predicted_busbw_GBps": largest.busbw / 1e9}
+            | {"error_large": comparison.large_error, "error_sweep": comparison.error}
         )
-    large = [each["error_large"] for each in made if each["error_large"] is not None]
-    errors = {"large": median(large), "sweep": median(each["error_sweep"] for each in made)}
-    yield {"sweeps": made, "median_error": errors}
+    large = [sweep["error_large"] for sweep in sweeps if sweep["error_large"] is not None]
+    errors = {"large": median(large), "sweep": median(sweep["error_sweep"] for sweep in sweeps)}
+    yield {"sweeps": sweeps, "median_error": errors}
     columns = ("name", "primitive", "ranks", "measured_busbw_GBps", "predicted_busbw_GBps", "picked")
-    rows = [[each[key] for key in (*columns, "error_large", "error_sweep")] for each in made]
+    rows = [[sweep[key] for key in (*columns, "error_large", "error_sweep")] for sweep in sweeps]
     headers = ("sweep", "primitive", "ranks", "GB/s", "predicted", "picked", ">= 1 GiB", "all sizes")
     yield tabulate(rows, headers=headers, floatfmt=("", "", "", ".0f", ".0f", "", ".0%", ".0%"))
     yield f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times"
@@ -247,11 +252,11 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: float, most:
     timed, blocks = schedule if algorithm else None, schedule.blocks
     rows: list[Row] = []
     doubled = [least * 2**k for k in range(int(log2(most / least)) + 1)]
-    for elements in dict.fromkeys(mpi.fitting(blocks, int(each) // 4) for each in doubled):  # small ones may be alike
-        took, wrong = mpi.bench(primitive, timed, world, blocks=blocks, elements=elements, repeats=repeats)
-        rate = 4 * elements / took
+    for elements in dict.fromkeys(mpi.fitting(blocks, int(size) // 4) for size in doubled):  # small ones may be alike
+        seconds, wrong = mpi.bench(primitive, timed, world, blocks=blocks, elements=elements, repeats=repeats)
+        rate = 4 * elements / seconds
         mark = str(wrong) if timed else "N/A"
-        rows.append(Row(len(rows), 4.0 * elements, took, rate, rate * factor(primitive, ranks), False, mark))
+        rows.append(Row(len(rows), 4.0 * elements, seconds, rate, rate * factor(primitive, ranks), False, mark))
     if world.Get_rank() == 0:
         what = f"{algorithm} by Python" if algorithm else mpi.mpi_function(primitive, blocks)
         click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {repeats} runs a size")

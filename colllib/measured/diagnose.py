@@ -1,7 +1,5 @@
 """Is a run healthy, and if not, why? A verdict with its evidence, its confidence and the next test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil, isfinite, log
@@ -85,18 +83,19 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
 
     >>> from colllib.measured.read import read
     >>> (run,) = read("# size time algbw busbw\\n 1073741824 4568.9 235.01 440.65\\n")
-    >>> found = diagnose(run, Hints(gpu="H100", gpus_per_box=8, boxes=2))
-    >>> found.state, found.binding  # of NVLSTree, which is faster than a ring over the cards
+    >>> diagnosis = diagnose(run, Hints(gpu="H100", gpus_per_box=8, boxes=2))
+    >>> diagnosis.state, diagnosis.binding  # of NVLSTree, which is faster than a ring over the cards
     ('healthy', 'NVLink')
     """
-    told = ranks_of(run, hints)
+    known_ranks = ranks_of(run, hints)
     one_rank = "every job has 1 rank, so that busbw is 0 by its formula"
-    if why := one_rank if (run.ranks or told) == 1 else run.mixed:
+    why = one_rank if (run.ranks or known_ranks) == 1 else run.mixed
+    if why:
         text, sure = f"This is no measurement: {why}.", MOST_SURE if run.mixed else 0.9
         fix = "build nccl-tests with MPI=1 and start one job over all ranks, with its output in a file of its own"
         return Diagnosis("not-a-measurement", "misconfiguration", (), sure, "unknown", text, (why,), fix)
     machine, assumed = machine_of(run, hints)
-    ranks = machine.ranks if machine else told
+    ranks = machine.ranks if machine else known_ranks
     collective = hints.collective or run.collective
     if collective is None:
         if max(run.factors, default=1.0) < 0.995:
@@ -112,30 +111,36 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         form = shape(known)
     except ValueError as error:
         return _undecided(str(error), "a table with times")
-    if told is None:
+    if known_ranks is None:
         at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
         printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
         form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
     if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
-        test, known_of = "the same run with -c 1 and NCCL_PROTO=Simple", ("misconfiguration", "protocol-switch")
-        return Diagnosis("undecided", "other", known_of, 0.5, "unknown", text, (text,), test, form)
+        test, alternatives = "the same run with -c 1 and NCCL_PROTO=Simple", ("misconfiguration", "protocol-switch")
+        return Diagnosis("undecided", "other", alternatives, 0.5, "unknown", text, (text,), test, form)
     if machine is None:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
         return _unknown_machine(known, form, hints.cards, assumed)
-    if machine.boxes == 1 and (hosts := run.boxes or 1) > 1:  # NVLink joins them, or else only their cards do
-        cards = min(machine.cards, gpus := machine.gpus // hosts)
-        common = machine.common_network * cards / machine.cards
-        apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
-        slow = form.measured < UNSURE * expected(apart, collective).low  # even for cards
-        if slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
-            machine = apart
-            assumed.append("cards, not NVLink, join the hosts")
-        elif form.measured < UNSURE * expected(machine, collective).low:
-            why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
-            return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
+    if machine.boxes == 1 and run.boxes and run.boxes > 1:
+        return _of_hosts(known, form, machine, collective, run.boxes, assumed)
     return _judged(known, form, machine, collective, assumed)
+
+
+def _of_hosts(run: Run, form: Shape, machine: Machine, collective: str, hosts: int, assumed: list[str]) -> Diagnosis:
+    """Of one box that spans hosts: NVLink joins them, or else only their cards do."""
+    gpus = machine.gpus // hosts
+    cards = min(machine.cards, gpus)
+    common = machine.common_network * cards / machine.cards
+    apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
+    slow = form.measured < UNSURE * expected(apart, collective).low  # even for cards
+    if slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
+        return _judged(run, form, apart, collective, [*assumed, "cards, not NVLink, join the hosts"])
+    if form.measured < UNSURE * expected(machine, collective).low:
+        why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
+        return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
+    return _judged(run, form, machine, collective, assumed)
 
 
 def _undecided(why: str, needed: str) -> Diagnosis:
@@ -144,17 +149,18 @@ def _undecided(why: str, needed: str) -> Diagnosis:
 
 def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, assumed: list[str]) -> Diagnosis:
     """Without a GPU the speed may still decide, or the log say why it is low."""
-    marks = [*causes.said(run, run.boxes, cards[0] if cards else 0), *causes.noted(form)]
-    speed, said, (state, why) = f"{form.measured / 1e9:.3g} GB/s", _certain(marks), decided(run, form)
-    if state == "healthy" and (not said or form.measured > UNKNOWN.pcie):
+    marks = [*causes.of_the_log(run, run.boxes, cards[0] if cards else 0), *causes.noted(form)]
+    speed, certain = f"{form.measured / 1e9:.3g} GB/s", _certain(marks)
+    state, why = decided(run, form)
+    if state == "healthy" and (not certain or form.measured > UNKNOWN.pcie):
         text = f"{speed} is {why}; say --gpu to be sure."
         faster = ("nvls",) if form.measured > UNKNOWN.pcie and run.collective == "all-reduce" else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run), form)
-    if not said:
+    if not certain:
         marks += _if_slow(run, form)
-    found = [cause for cause, _ in weighed(marks)]
-    cause, likely = (found[0], f"most likely {CAUSES[found[0]][0]}.") if found else (None, "")
-    if said:
+    ranked = [cause for cause, _ in weighed(marks)]
+    cause, likely = (ranked[0], f"most likely {CAUSES[ranked[0]][0]}.") if ranked else (None, "")
+    if certain:
         why = max((mark for mark in marks if mark.cause == cause), key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
     elif state:
@@ -163,8 +169,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         guess = f" If it should be faster, {likely}" if cause and form.largest >= LARGE else ""
         text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}"
         state, sure = "undecided", 0.3
-    seen = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
-    return Diagnosis(state, cause, tuple(found[1:3]), sure, "unknown", text, seen, _test(cause, run), form)
+    evidence = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
+    return Diagnosis(state, cause, tuple(ranked[1:3]), sure, "unknown", text, evidence, _test(cause, run), form)
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
@@ -186,31 +192,28 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and form.measured > machine.pcie:
         assumed.append(f"faster than PCIe, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
         machine = replace(machine, link=machine.bridge)
-    bound, model, usual = (
-        expected(machine, collective),
-        predict(machine, collective, form.largest),
-        by_gpu(machine.name),
-    )
-    said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
-    certain, scatters = _certain(said), form.erratic and machine.boxes > 1
+    bound, model = expected(machine, collective), predict(machine, collective, form.largest)
+    usual = machine if machine.cards_known else by_gpu(machine.name) or machine
+    log_evidence = list(causes.of_the_log(run, machine.boxes, usual.cards))
+    certain, scatters = _certain(log_evidence), form.erratic and machine.boxes > 1
     state, distance = _state(form, bound, machine, collective, scatters or certain)
     slower = state == "healthy" and form.measured < SLOWER * model.busbw
     if state == "healthy" and (scatters or (slower and certain)):
         state, distance, slower = "below-expectation", 0.0, False  # no healthy fabric scatters so, or the log says why
     healthy = state == "healthy"
-    marks = [mark for mark in said if not healthy or mark.weight >= CERTAIN] + list(causes.noted(form))
+    marks = [mark for mark in log_evidence if not healthy or mark.weight >= CERTAIN] + list(causes.noted(form))
     if healthy:
         marks += _normal(form, machine, collective, model)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
         marks += causes.of_the_numbers(machine, form, collective)
-    found = weighed(marks)
-    cause = next((name for name, weight in found if not healthy or (name in NORMAL and weight >= 1)), None)
-    rest = tuple(name for name, _ in found if name != cause)[:2]
+    ranked = weighed(marks)
+    cause = next((name for name, weight in ranked if not healthy or (name in NORMAL and weight >= 1)), None)
+    rest = tuple(name for name, _ in ranked if name != cause)[:2]
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
-    sure = _confidence(state, distance, found, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
+    sure = _confidence(state, distance, ranked, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
     unsure = healthy and (certain or (slower and machine.boxes > 1))
     test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks))
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
@@ -218,17 +221,21 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     if slower:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
-    binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
-    sure = min(sure, 0.5) if unsure else sure
+    binding = model.binding if faster else bound.binding
+    if cause == "latency-bound":
+        binding = "latency"
+    if unsure:
+        sure = min(sure, 0.5)
     return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound)
 
 
-def _state(form: Shape, bound: Expected, machine: Machine, collective: str, said: bool) -> tuple[str, float]:
+def _state(form: Shape, bound: Expected, machine: Machine, collective: str, certain: bool) -> tuple[str, float]:
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
     halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= UNKNOWN.pcie)
-    border = (1.0 if said else UNSURE / 2 if halved or (machine.boxes > 1 and form.unsettled) else UNSURE) * bound.low
+    share = UNSURE / 2 if halved or (machine.boxes > 1 and form.unsettled) else UNSURE
+    border = bound.low if certain else share * bound.low
     if (
         speed > FASTER_THAN_THE_WIRE * bound.high
         or bound.gap[0] < speed < bound.gap[1]
@@ -262,14 +269,14 @@ def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -
 
 
 def _confidence(
-    state: str, distance: float, found: list[tuple[str, float]], run: Run, assumed: list[str], said: bool
+    state: str, distance: float, ranked: list[tuple[str, float]], run: Run, assumed: list[str], certain: bool
 ) -> float:
     if state == "undecided":
         return 0.3
     sure, most = 0.55 + 0.25 * min(1.0, distance), MOST_SURE
     if state == "below-expectation":
-        sure = min(sure, 0.35 + 0.5 * found[0][1] / sum(weight for _, weight in found) if found else 0.3)
-        if said:
+        sure = min(sure, 0.35 + 0.5 * ranked[0][1] / sum(weight for _, weight in ranked) if ranked else 0.3)
+        if certain:
             sure, most = sure if assumed else 0.85, 0.85
     sure -= 0.05 * len(assumed) + (0.2 if len(run.unread) > len(run.rows) / 10 else 0.0)
     return max(0.2, min(most, sure))
@@ -279,8 +286,8 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     low, high, reached = (
         f"{rate / 1e9:{'.3g' if rate < 1e12 else ',.0f'}}" for rate in (bound.low, bound.high, form.measured)
     )
-    where = f"{f'{boxes} x ' if machine.boxes > 1 else ''}{machine.gpus} {machine.name}"
-    speed, span = f"{where} at {reached} GB/s busbw", f"{low} to {high} GB/s"
+    several = f"{boxes} x " if machine.boxes > 1 else ""
+    speed, span = f"{several}{machine.gpus} {machine.name} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
         return f"{speed}: normal for {wires} ({span}){f'; {CAUSES[cause][0]}' if cause else ''}."
@@ -300,8 +307,12 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
 def _test(cause: str | None, run: Run) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
     _, words, settings = CAUSES[cause or "other"]
-    program, alone = f"./build/{PROGRAMS[run.collective or 'all-reduce'][0]}", run.boxes == 1 and run.ranks is not None
-    start = ["mpirun", f"-np {run.ranks or 'N'}", *(f"-x {setting}" for setting in settings), program]
-    launch, gpus = (" ".join([*settings, program]), run.ranks) if alone else (" ".join(start), 1)
+    program = f"./build/{PROGRAMS[run.collective or 'all-reduce'][0]}"
+    alone = run.boxes == 1 and run.ranks is not None
+    if alone:
+        launch, gpus = " ".join([*settings, program]), run.ranks
+    else:
+        exports = (f"-x {setting}" for setting in settings)
+        launch, gpus = " ".join(["mpirun", f"-np {run.ranks or 'N'}", *exports, program]), 1
     large, sweep = (f"{launch} {sizes} -g {gpus}" for sizes in ("-b 1G -e 8G -f 2", "-b 8 -e 16G -f 2 -n 100"))
     return words.format(run=large, sweep=sweep, alone="" if alone else ", then one box alone")

@@ -1,7 +1,5 @@
 """What the wires of a machine allow a collective, and what of it usually arrives: the range of a healthy run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -25,7 +23,7 @@ class Expected:
     high: float  # what the wires allow
     binding: str  # network card, NVLink, Infinity Fabric or PCIe
     why: str  # the arithmetic, in words
-    gap: tuple[float, float] = (inf, inf)  # between what two usual sets of cards give, where nobody told which
+    gap: tuple[float, float] = (inf, inf)  # between what two usual sets of cards give, where nobody says which
 
 
 def filled(busbw: float) -> float:
@@ -45,8 +43,8 @@ def expected(machine: Machine, collective: str) -> Expected:
         collective: the book's name, or sendrecv.
 
     >>> from colllib.topology.machines import find
-    >>> found = expected(find("dgx-h100:2"), "all-reduce")
-    >>> found.binding, round(found.low / 1e9), round(found.high / 1e9)
+    >>> bound = expected(find("dgx-h100:2"), "all-reduce")
+    >>> bound.binding, round(bound.low / 1e9), round(bound.high / 1e9)
     ('network card', 272, 504)
     """
     inside = _inside(machine, collective)
@@ -78,8 +76,8 @@ def _outside(machine: Machine, collective: str) -> tuple[float, float, float, st
         pair = min(machine.rate, machine.slot)
         return pair, pair, SEND_SHARE, ", one of them for a pair"
     if collective == "all-to-all":
-        each = network / gpus * (n - 1) / (n - gpus)
-        return each, each, PAIR_SHARE, f", shared by {gpus} GPUs"
+        gpu = network / gpus * (n - 1) / (n - gpus)
+        return gpu, gpu, PAIR_SHARE, f", shared by {gpus} GPUs"
     if collective in ("broadcast", "reduce"):  # all of the message enters or leaves a box
         return network, network, CARD_SHARE, ""
     return network, network * (n - 1) / n * boxes / (boxes - 1), CARD_SHARE, ""

@@ -1,6 +1,4 @@
-"""Which machine a log is of: what is told, then what the log says, then what its numbers leave possible."""
-
-from __future__ import annotations
+"""Which machine a log is of: by the options, then by what the log says, then by what its numbers leave possible."""
 
 from dataclasses import dataclass, replace
 from math import isinf
@@ -30,7 +28,7 @@ Assumed = list[str]
 
 @dataclass(frozen=True)
 class Hints:
-    """What is told beside the log; it overrides what the log says, but not how many ranks ran on how many hosts.
+    """What the options say beside the log; they override it, but not how many ranks ran on how many hosts.
 
     Args:
         gpus_per_box: ranks on a host.
@@ -50,7 +48,7 @@ class Hints:
 
 
 def ranks_of(run: Run, hints: Hints) -> int | None:
-    """Ranks that are told, or that the log shows; null where nobody knows."""
+    """Ranks by the options, or as the log shows them; null where nobody knows."""
     if hints.machine is not None:
         return hints.machine.ranks
     if hints.boxes and hints.gpus_per_box:
@@ -75,7 +73,9 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     """
     speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
-    others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
+    others = UNKNOWN.pcie if one else UNKNOWN.network
+    if run.collective == "sendrecv":
+        others = WIDEST_SLOT
     few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
     if form.largest >= LARGE and few and speed < form.best / 2:
         return SLOW, f"less than half of the {form.best / 1e9:.3g} GB/s that a smaller message got on the same wires"
@@ -87,7 +87,8 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
         return FAST, "more than PCIe or cards carry: the GPUs' own links are in use"
     boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
     rich = replace(UNKNOWN, boxes=max(2, boxes), gpus=gpus, cards=min(gpus, UNKNOWN.cards), cards_known=True)
-    low, least = (expected(each, str(run.collective)).low for each in (rich, replace(rich, cards=1, card=POOREST_CARD)))
+    poor = replace(rich, cards=1, card=POOREST_CARD)
+    low, least = (expected(machine, str(run.collective)).low for machine in (rich, poor))
     nearly = UNSURE if boxes == 2 else 1.0  # there a tree over half the cards gives as much
     if nearly * low <= speed <= 2 * rich.network and not one:  # and it carries at most twice its cards
         return FAST, f"enough{', or nearly,' if speed < low else ''} even for boxes with {rich.cards} x 400 Gb/s cards"
@@ -102,8 +103,9 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     more = 2 * CARD_SHARE if boxes > 2 else LEAST_OF_A_TREE
     ring = run.collective == "all-reduce" or any(row.in_place for row in run.rows)  # half a table may be all-to-all's
     between = any(total < speed < more * total for total in CARD_TOTALS if total < UNKNOWN.network / 2)
-    slow = between and ring and not form.unsettled
-    return (SLOW, "more than one usual total of a box's cards, and too little for the next") if slow else ("", "")
+    if between and ring and not form.unsettled:
+        return SLOW, "more than one usual total of a box's cards, and too little for the next"
+    return "", ""
 
 
 def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
@@ -114,8 +116,9 @@ def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
             return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
     elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
         return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
-    slow = speed < UNSURE * SLOT_SHARE * OLDER_SLOT
-    return (SLOW, "less than GPUs get in slots of PCIe 4.0 or of a card of 100 Gb/s") if slow else ("", "")
+    if speed < UNSURE * SLOT_SHARE * OLDER_SLOT:
+        return SLOW, "less than GPUs get in slots of PCIe 4.0 or of a card of 100 Gb/s"
+    return "", ""
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
@@ -124,8 +127,8 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     Raises:
         ValueError: if the hints contradict each other or the log's ranks.
 
-    >>> found, assumed = machine_of(Run("columns", (), "all-reduce", 16, 2, 8, "NVIDIA H100 80GB HBM3"), Hints())
-    >>> found.name, found.boxes, assumed
+    >>> machine, assumed = machine_of(Run("columns", (), "all-reduce", 16, 2, 8, "NVIDIA H100 80GB HBM3"), Hints())
+    >>> machine.name, machine.boxes, assumed
     ('H100', 2, ['assumed: 8 x 400 Gb/s cards a box'])
     """
     assumed: Assumed = []
@@ -140,8 +143,8 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
     kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "0")
-    spoken = " ".join((*run.facts, *(run.facts.get(key, "") for key in ("network", "provider")))).lower()
-    number = max((number or int(counted) for name, number in TRANSPORTS.items() if name in spoken), default=0)
+    names = " ".join((*run.facts, *(run.facts.get(key, "") for key in ("network", "provider")))).lower()
+    number = max((number or int(counted) for name, number in TRANSPORTS.items() if name in names), default=0)
     if number and not hints.cards:
         hints = replace(hints, cards=(number, TRANSPORT_CARD))
         assumed.append(f"from the log: {number} cards of 200 Gb/s, by its transport")
@@ -158,8 +161,8 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
         return None, [f"{ranks} ranks do not fill boxes of {gpus} GPUs"]
     if hints.boxes and hints.boxes * gpus != ranks and not fewer:
         raise ValueError(f"{hints.boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
-    made = _with_cards(replace(kind, gpus=gpus, boxes=ranks // gpus), run, hints, kind, assumed)
-    return (_part_of(made, run) if fewer else made), assumed
+    machine = _with_cards(replace(kind, gpus=gpus, boxes=ranks // gpus), run, hints, kind, assumed)
+    return (_part_of(machine, run) if fewer else machine), assumed
 
 
 def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[int, int]:
@@ -182,26 +185,26 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[in
     return gpus, ranks
 
 
-def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> Machine:
-    """The cards as told, or as the log counts them, or the usual ones."""
+def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> Machine:
+    """The cards by the options, or as the log counts them, or the usual ones."""
     if hints.cards:
-        return replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
-    if made.boxes == 1:
-        return made
-    if made.gpus < kind.gpus and kind.cards > 1:
-        part = made.gpus / kind.gpus
+        return replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
+    if machine.boxes == 1:
+        return machine
+    if machine.gpus < kind.gpus and kind.cards > 1:
+        part = machine.gpus / kind.gpus
         common = part * kind.common_network
         if kind.gpus <= LARGEST_HOST:  # larger ones have cards for each GPU; on other boards nobody knows
-            common = made.card if isinf(common) else max(made.card, common)
-        made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common)
+            common = machine.card if isinf(common) else max(machine.card, common)
+        machine = replace(machine, cards=max(1, int(kind.cards * part)), common_network=common)
     counted, named = (int(run.facts.get(key, "0")) for key in ("cards", "named cards"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:
-        made = replace(made, cards=counted or (4 if kind.name == "A100" else 1), card=EFA_CARD)
-    elif 0 < (fewer := counted if counted > 1 else named) < made.cards:
-        made = replace(made, cards=fewer)  # one that the log counts is a finding; those that are named may be one
-    whence = "from the log" if made.cards in (counted, named) else "assumed"
-    assumed.append(f"{whence}: {made.cards} x {made.card * 8 / 1e9:g} Gb/s cards a box")
-    return made
+        machine = replace(machine, cards=counted or (4 if kind.name == "A100" else 1), card=EFA_CARD)
+    elif 0 < (fewer := counted if counted > 1 else named) < machine.cards:
+        machine = replace(machine, cards=fewer)  # one that the log counts is a finding; those that are named may be one
+    whence = "from the log" if machine.cards in (counted, named) else "assumed"
+    assumed.append(f"{whence}: {machine.cards} x {machine.card * 8 / 1e9:g} Gb/s cards a box")
+    return machine
 
 
 def _part_of(machine: Machine, run: Run) -> Machine:

@@ -1,8 +1,7 @@
 """Measurements as they were posted: rows, the run that they belong to, and what the log says of its machine."""
 
-from __future__ import annotations
-
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -130,7 +129,7 @@ class Run:
         repeated = sum(a == b for a, b in pairs)  # of one size alone they are repetitions of one job
         if repeated >= 2 and repeated >= len(sizes) / 5 and len(set(sizes)) > 1:
             return "the same size stands in row after row: several jobs wrote into one file"
-        blocks = sizes.count(sizes[0]) == 1 and len(sizes) - len(set(sizes)) > 2 if sizes else False
+        blocks = bool(sizes) and sizes.count(sizes[0]) == 1 and len(sizes) - len(set(sizes)) > 2
         if blocks or sum(b < a and b != sizes[0] for a, b in pairs) >= 2:
             return "sizes go up and down: several jobs wrote into one file"
         return ""
@@ -147,16 +146,16 @@ class Run:
         >>> run.series()
         (array([4000000., 8000000.]), array([0.0005, 0.001 ]))
         """
-        found = self.times()
-        return np.array(list(found)), np.array([median(times) for times in found.values()])
+        times = self.times()
+        return np.array(list(times)), np.array([median(repeats) for repeats in times.values()])
 
     def times(self) -> dict[float, list[float]]:
         """All times in seconds of each message size in bytes, both ascending."""
-        found: dict[float, list[float]] = {}
+        times: defaultdict[float, list[float]] = defaultdict(list)
         for row in self.rows:
-            if row.message > 0 and (taken := self.seconds(row)) is not None:
-                found.setdefault(row.message, []).append(taken)
-        return {size: sorted(found[size]) for size in sorted(found)}
+            if row.message > 0 and (seconds := self.seconds(row)) is not None:
+                times[row.message].append(seconds)
+        return {size: sorted(repeats) for size, repeats in sorted(times.items())}
 
     def seconds(self, row: Row) -> float | None:
         """The time of a row, from its bandwidth where no time is printed; null where that says nothing."""

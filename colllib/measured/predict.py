@@ -1,7 +1,5 @@
 """What a collective should take on a machine: NCCL's model, scaled to published measurements."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -48,14 +46,15 @@ def predict(
         ValueError: for fewer than 2 ranks, or a message that is not above 0.
 
     >>> from colllib.topology.machines import find
-    >>> found = predict(find("dgx-h100:1"), "all-reduce", 2**33)
-    >>> found.picked, found.binding, 450e9 < found.busbw < 490e9
+    >>> large = predict(find("dgx-h100:1"), "all-reduce", 2**33)
+    >>> large.picked, large.binding, 450e9 < large.busbw < 490e9
     ('NVLS/Simple', 'NVLink', True)
     """
     if not message > 0:
         raise ValueError(f"message {message!r}: must be above 0")
-    found = [replace(each, latency=latency * each.latency) for each in estimates(machine, collective)]
-    chosen, (rates, waits) = pick(found, message), _measured_over_modeled(frozenset(without))
+    options = [replace(option, latency=latency * option.latency) for option in estimates(machine, collective)]
+    chosen = pick(options, message)
+    rates, waits = _measured_over_modeled(frozenset(without))
     of_its_kind = [rate for (_, direct), rate in rates.items() if direct == (chosen.algorithm == "direct")]
     rate = rates.get(_kind(chosen)) or median(of_its_kind or [1.0])
     wait = chosen.waiting(message) * waits.get(machine.boxes > 1, 1.0)
@@ -82,11 +81,11 @@ def _measured_over_modeled(
     for sweep in healthy():
         if sweep.group in without or (machine := sweep.machine) is None:
             continue
-        found = estimates(machine, str(sweep.run.collective))
+        options = estimates(machine, str(sweep.run.collective))
         large: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
         small = []
         for size, time in sweep.points:
-            chosen = pick(found, size)
+            chosen = pick(options, size)
             wait, wire = chosen.waiting(size), chosen.wire(size)
             if size >= LARGE:
                 large[_kind(chosen)].append(wire / max(time - wait, time / 2))
@@ -114,21 +113,21 @@ class Compared:
     @property
     def error(self) -> float:
         """Median of |predicted over measured - 1| over the sweep's sizes."""
-        return median(abs(found.seconds / time - 1) for _, time, found in self.rows)
+        return median(abs(prediction.seconds / time - 1) for _, time, prediction in self.rows)
 
     @property
     def large_error(self) -> float | None:
         """The same of busbw at 1 GiB and more, or null where the sweep ends below."""
-        large = [abs(time / found.seconds - 1) for size, time, found in self.rows if size >= 2**30]
+        large = [abs(time / prediction.seconds - 1) for size, time, prediction in self.rows if size >= 2**30]
         return median(large) if large else None
 
 
 def compared() -> list[Compared]:
     """Every healthy published sweep beside what is predicted without it."""
-    found = []
+    comparisons = []
     for sweep in healthy():
         if machine := sweep.machine:
             collective, without = str(sweep.run.collective), (sweep.group,)
             rows = ((size, time, predict(machine, collective, size, without)) for size, time in sweep.points)
-            found.append(Compared(sweep, tuple(rows)))
-    return found
+            comparisons.append(Compared(sweep, tuple(rows)))
+    return comparisons

@@ -1,7 +1,5 @@
 """Reading benchmark logs in the forms that people post. What is no row is named by its line; nothing is guessed."""
 
-from __future__ import annotations
-
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
@@ -174,17 +172,18 @@ def read(text: str) -> tuple[Run, ...]:
     tables = [_Table(_Line(0, "", ""))]
     for line in _lines(text):
         _take(tables, line)
-    whole = [table for table in tables if table.rows and not table.other]
-    alone = [mark for table in tables if table.other or not table.rows for mark in table.unread]
-    if not whole:
-        why = f"; line {alone[0].line}: {alone[0].why}" if alone else ""
+    filled = [table for table in tables if table.rows and not table.other]
+    unread = [mark for table in tables if table.other or not table.rows for mark in table.unread]
+    if not filled:
+        why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
-    whole[-1].unread += alone
-    whole[-1].collective = whole[-1].collective or COLLECTIVES.get(whole[-1].named)
-    for before, table in pairwise(whole):  # it speaks for the next one where that says nothing itself
+    last = filled[-1]
+    last.unread += unread
+    last.collective = last.collective or COLLECTIVES.get(last.named)
+    for before, table in pairwise(filled):  # it speaks for the next one where that says nothing itself
         table.facts = table.facts or before.facts
         table.devices = table.devices or before.devices
-    return tuple(run for table in whole for run in _runs(table))
+    return tuple(run for table in filled for run in _runs(table))
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -286,8 +285,8 @@ def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
     for name, pattern in _FACTS.items():
         if match := pattern.search(line):
             facts[name] = next(group for group in match.groups() if group)
-    if "NET/IB : Using" in line and (found := len(_CARD.findall(line))):
-        facts["cards"] = str(found)
+    if "NET/IB : Using" in line and (cards := len(_CARD.findall(line))):
+        facts["cards"] = str(cards)
     table.command = (f"{table.command[:-1]} {line}" if table.command.endswith("\\") else line)[:MOST_LINE]
     facts.update(_launched(table.command))
     facts.update((name, value.replace("\\", "").strip("\"'")) for name, value in _SETTING.findall(line))
@@ -301,15 +300,20 @@ def _launched(line: str) -> dict[str, str]:
     command = _LAUNCH.search(line)
     if not command:
         return {}
-    ranks, per_box, nodes, gpus = (
-        next((int(group) for group in match.groups() if group), 0) if (match := pattern.search(words)) else 0
-        for words, pattern in zip(command.group(2, 2, 2, 3), (_RANKS, _PER_BOX, _NODES, _GPUS), strict=True)
-    )
-    if command[1] != "srun":
+    launcher, words, program_words = command.groups()
+    ranks, per_box, nodes = (_count(pattern, words) for pattern in (_RANKS, _PER_BOX, _NODES))
+    gpus = _count(_GPUS, program_words) or 1
+    if launcher != "srun":
         per_box, nodes = per_box or nodes, 0
     per_box = min(per_box, ranks or per_box)
     counts = {"nranks": ranks or nodes * per_box, "ranks of a box": per_box}
-    return {name: str(count * (gpus or 1)) for name, count in counts.items() if count}
+    return {name: str(count * gpus) for name, count in counts.items() if count}
+
+
+def _count(pattern: re.Pattern[str], text: str) -> int:
+    """The number that a pattern takes from a text, or 0."""
+    match = pattern.search(text)
+    return next((int(group) for group in match.groups() if group), 0) if match else 0
 
 
 def _row(table: _Table, line: str) -> bool:
@@ -338,16 +342,16 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behin
     if "algo" in names:  # rccl-tests with -M: what was chosen, or N/A
         names = names[: names.index("algo")]
         rest = rest[: len(names)]
-    headed = table.dialect == "nccl-tests" and "time" in names
-    rooted = "root" in names if headed else len(rest) % 4 == 1
-    half = (
-        names[rooted:][: (len(names) - rooted) // names.count("time")]
-        if headed
-        else ("time", "algbw", "busbw", "wrong")
-    )
+    if table.dialect == "nccl-tests" and "time" in names:
+        rooted = "root" in names
+        half = names[rooted:][: (len(names) - rooted) // names.count("time")]
+        place = f"where the header has {len(names)}"
+    else:
+        rooted = len(rest) % 4 == 1
+        half = ("time", "algbw", "busbw", "wrong")
+        place = "after the type"
     if len(rest) not in (rooted + len(half), rooted + 2 * len(half)):
-        where = f"where the header has {len(names)}" if headed else "after the type"
-        return table.refuse(f"{len(rest)} numbers {where}")
+        return table.refuse(f"{len(rest)} numbers {place}")
     if rooted:
         table.root = rest.pop(0)
     elements, total, table.kind = _float(count), _float(size), kind + redop
@@ -383,8 +387,9 @@ def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, par
         return table.refuse("no size")
     if "time" in cells and (micros or 0.0) <= 0 < message:
         return table.refuse("its time is no number above 0")
-    if any(name in cells and (-1.0 if x is None else x) < 0 for name, x in (("algbw", rate), ("busbw", bus))):
-        return table.refuse("a bandwidth that is no number from 0 on")
+    for name, bandwidth in (("algbw", rate), ("busbw", bus)):
+        if name in cells and (bandwidth is None or bandwidth < 0):
+            return table.refuse("a bandwidth that is no number from 0 on")
     if micros and rate and message:
         rounded = 0.02 + _last_digit(cells["time"]) * unit / micros + _last_digit(cells["algbw"]) / rate
         times = message / (micros * 1000) / rate
@@ -433,9 +438,8 @@ def _markdown(table: _Table, line: str) -> None:
 def _markdown_column(name: str, columns: tuple[str, ...]) -> str:
     """What stands in a column; rates without a name are bus bandwidths, which is what people tabulate."""
     kinds = ("busbw", "algbw", "time")
-    found = next((kind for kind in kinds if kind in name), "")
-    if found or any(kind in column for kind in kinds for column in columns):
-        return found
+    if any(kind in column for kind in kinds for column in columns):
+        return next((kind for kind in kinds if kind in name), "")
     return "busbw" if re.search(r"nodes?$|gb/s|gbps", name) else ""
 
 
@@ -454,7 +458,7 @@ def _quantity(cell: str, size: bool) -> float | None:
 
 def _runs(table: _Table) -> Iterator[Run]:
     """The run or, for a table with a column for each number of nodes or with several types, the runs."""
-    devices = {rank: line for line in table.devices for rank in line[:1]}
+    devices = {device[0]: device for device in table.devices}
     hosts = Counter(host for _, host, _, _ in devices.values())
     jobs = {host for rank, host, _, _ in table.devices if rank == 0}
     printed = table.ranks or max(devices, default=-1) + 1 or int(table.facts.get("nranks", 0)) or None
@@ -473,27 +477,30 @@ def _runs(table: _Table) -> Iterator[Run]:
     most = len(table.rows) / 10  # a process that printed a row or two of many was mislabeled
     streams = max(sum(count >= max(1, most) for count in table.streams.values()), len(jobs))
     known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, streams)
-    made, places = Run(*known, table.facts, tuple(table.unread)), dict.fromkeys(table.places)
+    run = Run(*known, table.facts, tuple(table.unread))
+    places = dict.fromkeys(table.places)
     if len(places) == 1:
-        yield made
+        yield run
         return
     for place in places:
         rows = tuple(row for row, at in zip(table.rows, table.places, strict=True) if at == place)
         nodes = re.fullmatch(r"(\d{1,5}) nodes?", place)
-        other = int(nodes[1]) if nodes else None if table.dialect == "markdown" else boxes
-        yield replace(made, rows=rows, boxes=other)
+        if nodes:
+            yield replace(run, rows=rows, boxes=int(nodes[1]))
+        else:
+            yield replace(run, rows=rows, boxes=None if table.dialect == "markdown" else boxes)
 
 
 def _ranks_of_an_all_reduce(rates: list[tuple[float, float]]) -> int | None:
     """The N of busbw = 2 (N - 1) / N algbw, if the printed digits of all rows together leave one."""
-    whole = (d for d in (0, 1) if all(abs(round(rate / 1e9, d) * 1e9 - rate) < 1 for pair in rates for rate in pair))
-    half = 5e8 / 10 ** next(whole, 2)  # of the last digit that is printed
+    fit = (d for d in (0, 1) if all(abs(round(rate / 1e9, d) * 1e9 - rate) < 1 for pair in rates for rate in pair))
+    half = 5e8 / 10 ** next(fit, 2)  # of the last digit that is printed
     least = max(((busbw - half) / (algbw + half) for algbw, busbw in rates), default=2.0)
     most = min(((busbw + half) / (algbw - half) for algbw, busbw in rates), default=2.0)
     if not least <= most < 2:
         return None
-    found = {round(2 / (2 - ratio)) for ratio in (least, most)}
-    return found.pop() if len(found) == 1 else None
+    fewest_ranks, most_ranks = (round(2 / (2 - ratio)) for ratio in (least, most))
+    return fewest_ranks if fewest_ranks == most_ranks else None
 
 
 def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
@@ -509,9 +516,9 @@ def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
     if ranks == 1 and ratio:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
-    unchecked = any(row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place) and any(
-        row.wrong not in ("N/A", "1e+00") for row in table.rows if not row.in_place
-    )
+    in_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place]
+    out_of_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if not row.in_place]
+    unchecked = any(in_place) and not all(out_of_place)  # in place alone
     if collective is None and divided > 1:
         collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
     elif collective is None and ratio is not None:

@@ -4,8 +4,6 @@ The times are stored in `replays.json`, so that the book is built without SimGri
 installed the tests replay all of them. `python -m colllib.measured.replays` stores them anew.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace

@@ -5,8 +5,6 @@ sweep books the constants of small messages as a slope of large ones. Here each 
 constant, deviations are relative, and outliers weigh less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -67,8 +65,8 @@ def segments(
         raise ValueError("a time that is not above 0, or a size below 0: leave the row out")
     weight = np.ones(len(size)) if repeats is None else np.asarray(repeats) / np.mean(repeats)
     if len(size) > MOST_POINTS:
-        kept = np.unique(np.linspace(0, len(size) - 1, MOST_POINTS).astype(int))
-        size, time, weight = size[kept], time[kept], weight[kept]
+        places = np.unique(np.linspace(0, len(size) - 1, MOST_POINTS).astype(int))
+        size, time, weight = size[places], time[places], weight[places]
     draws = np.random.default_rng(seed)
     return [_segment(size[a:b], time[a:b], weight[a:b], draws) for a, b in _cuts(size, time, weight)]
 

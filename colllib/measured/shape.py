@@ -1,7 +1,5 @@
 """What the form of a sweep says by itself: steps back, noise, saturation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import log2
 
@@ -39,16 +37,18 @@ def shape(run: Run) -> Shape:
         raise ValueError("no row has a time, or a bandwidth that gives one")
     all_times = list(run.times().values())
     bus = size / time * factor(str(run.collective), run.ranks or 1)
-    large, step, best = size[1:] >= LARGE, bus[1:] / bus[:-1], float(bus[size >= LARGE].max(initial=bus[-1]))
+    best = float(bus[size >= LARGE].max(initial=bus[-1]))
+    large, step = size[1:] >= LARGE, bus[1:] / bus[:-1]
     # whether times of a size, in place and out of place or repeated, differ by a third but for an eighth at an end
     rough = (size >= LARGE) & [times[-1 - len(times) // 8] > 4 / 3 * times[len(times) // 8] for times in all_times]
     rough[1:] |= large & (step < 0.8)
+    faster = time[1:] < 0.87 * time[:-1]
     return Shape(
         fitted=tuple(segments(size, time, repeats=[len(times) for times in all_times])) if len(size) > 1 else (),
         measured=float(bus[-1]),
         largest=float(size[-1]),
         fastest=float(bus[-1] * (time[-1] / all_times[-1][0] if len(all_times[-1]) > 3 else 1.0)),
-        step_back=float(size[:-1][(size[:-1] >= 4096) & (time[1:] < 0.87 * time[:-1])].max(initial=0.0)),
+        step_back=float(size[:-1][(size[:-1] >= 4096) & faster].max(initial=0.0)),
         erratic=bool(rough.sum() >= min(3, len(size)) or step[large].min(initial=1.0) < 0.5 or bus[-1] < 0.75 * best),
         best=best,
         unsettled=bool(step[-1] > (size[-1] / size[-2]) ** log2(1.03) if len(size) > 1 else size[0] < 2**27),

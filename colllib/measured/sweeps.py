@@ -1,7 +1,5 @@
 """Published sweeps as figures, each with its address, and what was said of it."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass, replace
 from functools import cache
@@ -21,7 +19,7 @@ class Sweep:
     judged_by: str  # who said what it is: maintainer, vendor or user
     state: str  # what was said, as `colllib diagnose` would
     cause: str  # likewise, or empty
-    machine: Machine | None  # the boxes, or null where the GPU is not told
+    machine: Machine | None  # the boxes, or null where the GPU is not known
     run: Run  # the figures as printed
 
     @property
@@ -39,8 +37,8 @@ class Sweep:
 def sweeps() -> tuple[Sweep, ...]:
     """Every published sweep that the project carries.
 
-    >>> found = {sweep.name: sweep for sweep in sweeps()}
-    >>> found["tog-h100-1n-nvls"].machine.name, found["tog-h100-1n-nvls"].judged_by
+    >>> by_name = {sweep.name: sweep for sweep in sweeps()}
+    >>> by_name["tog-h100-1n-nvls"].machine.name, by_name["tog-h100-1n-nvls"].judged_by
     ('H100', 'user')
     """
     text = (files("colllib") / "measured" / "sweeps.csv").read_text(encoding="utf-8")

@@ -8,8 +8,6 @@ of its own, which are not here: for AMD's machines the model is NCCL's with thei
 Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc, connect.cc and topo.h.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ ROOTED = ("broadcast", "reduce")
 _TABLE = tomllib.loads((files("colllib") / "measured" / "tuning.toml").read_text(encoding="utf-8"))
 #: What differs between architectures, by `Machine.generation`.
 GENERATIONS = _TABLE["generation"]
-LINK_SHARE: tuple[float, ...] = tuple(each["link_usable"] / each["link_sold"] for each in GENERATIONS)
+LINK_SHARE: tuple[float, ...] = tuple(gpu["link_usable"] / gpu["link_sold"] for gpu in GENERATIONS)
 _CORRECTION = {protocol: tuple(factors) for protocol, factors in _TABLE["correction"].items()}
 
 #: Microseconds by algorithm, for LL, LL128 and Simple: of a call, and of a step over a kind of wire.
@@ -89,43 +87,43 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
         ValueError: for fewer than 2 ranks.
 
     >>> from colllib.topology.machines import find
-    >>> found = {(e.algorithm, e.protocol): e for e in estimates(find("dgx-h100:1"), "all-reduce")}
-    >>> round(found["NVLS", "Simple"].algbw * 1.75 / 1e9), round(found["ring", "Simple"].algbw * 1.75 / 1e9)
+    >>> options = {(e.algorithm, e.protocol): e for e in estimates(find("dgx-h100:1"), "all-reduce")}
+    >>> round(options["NVLS", "Simple"].algbw * 1.75 / 1e9), round(options["ring", "Simple"].algbw * 1.75 / 1e9)
     (476, 360)
     """
     if machine.ranks < 2:
         raise ValueError("1 rank sends nothing: take at least 2")
     if collective in ("sendrecv", "all-to-all"):
         return [_sends(machine, collective)]
-    found = [_ring(machine, collective, p) for p in range(3)]
+    options = [_ring(machine, collective, p) for p in range(3)]
     if collective == "all-reduce":
-        found += [_tree(machine, p) for p in range(3)]
+        options += [_tree(machine, p) for p in range(3)]
         adds = machine.collnet and machine.boxes > 1
         if machine.nvls and machine.gpus > 2 and machine.linked and _heads(machine) > 1:
-            found += [_nvls(machine)] if adds or machine.boxes == 1 else []
-            found += [_nvls(machine, tree=True)] if machine.boxes > 1 else []
+            options += [_nvls(machine)] if adds or machine.boxes == 1 else []
+            options += [_nvls(machine, tree=True)] if machine.boxes > 1 else []
         if adds and machine.linked and machine.gpus <= COLLNET_GPUS:
-            found += _collnet(machine)
+            options += _collnet(machine)
     elif machine.gpus == 1 and collective in ("all-gather", "reduce-scatter"):
-        found.append(_pat(machine))
+        options.append(_pat(machine))
     paths = machine.linked or machine.gpus == 1  # short enough for LL128: no PCIe between GPUs (tuning.cc:531)
-    return [each for each in found if each.algbw > 0 and (paths or each.protocol != "LL128")]
+    return [option for option in options if option.algbw > 0 and (paths or option.protocol != "LL128")]
 
 
 def times(machine: Machine, collective: str, message: float) -> dict[tuple[str, str], float]:
     """Seconds that NCCL estimates for a message in bytes, by algorithm and protocol.
 
     >>> from colllib.topology.machines import find
-    >>> found = times(find("dgx-h100:512,gpus=1,cards=1"), "all-reduce", 16e6)
-    >>> min(found, key=found.get), round(found["ring", "Simple"] * 1e3, 1)
+    >>> seconds = times(find("dgx-h100:512,gpus=1,cards=1"), "all-reduce", 16e6)
+    >>> min(seconds, key=seconds.get), round(seconds["ring", "Simple"] * 1e3, 1)
     (('tree', 'LL128'), 20.7)
     """
     return {(e.algorithm, e.protocol): e.seconds(message) for e in estimates(machine, collective)}
 
 
-def pick(found: list[Estimate], message: float) -> Estimate:
+def pick(options: list[Estimate], message: float) -> Estimate:
     """The one that NCCL takes at a size."""
-    return min(found, key=lambda e: e.seconds(message))
+    return min(options, key=lambda option: option.seconds(message))
 
 
 # -- wires: rates in GB/s ---------------------------------------------------------------------
@@ -136,10 +134,11 @@ def _wires(machine: Machine) -> tuple[float, int, str]:
     wire, many, speed = _inside(machine)
     binding = machine.inner
     if machine.boxes > 1:
-        outside, way_out = _outside(machine)
+        outside, outside_binding = _outside(machine)
         speed, _ = _card(machine)
         many = max(1, round(outside / speed))
-        wire, binding = (outside, way_out) if outside <= wire else (wire, binding)
+        if outside <= wire:
+            wire, binding = outside, outside_binding
     # twice as many at half the speed, unless they are slow, or many since Hopper (search.cc:1036)
     enough = speed < 25 or (machine.generation >= 2 and speed < 50 and many > 4)
     return wire, min(32, many if enough else 2 * many), binding
@@ -160,7 +159,7 @@ def _inside(machine: Machine, collective: str = "") -> tuple[float, int, float]:
     if not machine.linked:
         return link, 1, link
     fits = [(s, min(16, int(link // s))) for s in GENERATIONS[machine.generation]["speeds_inside"]]
-    speed, many = max(fits, key=lambda each: each[0] * each[1])
+    speed, many = max(fits, key=lambda fit: fit[0] * fit[1])
     return float(speed * many), many, speed
 
 
@@ -205,7 +204,7 @@ def _ring(machine: Machine, collective: str, p: int) -> Estimate:
     plateau = (inf, 1.0)
     if twice == 2 and p == 2 and boxes > 1:  # once every rank and channel has 64 bytes
         plateau = (64.0 * min(64, 2 * channels) * n, of["plateau"])
-    return _made("ring", latency, bus * n / steps, bus / wire, binding, p=p, plateau=plateau)
+    return _estimate("ring", latency, bus * n / steps, bus / wire, binding, p=p, plateau=plateau)
 
 
 def _tree(machine: Machine, p: int) -> Estimate:
@@ -225,7 +224,7 @@ def _tree(machine: Machine, p: int) -> Estimate:
         bus *= TREE_OF_SINGLE_GPUS
     inside, outside = _step(machine, "tree", p)
     latency = BASE["tree"][p] + 2 * ((machine.gpus - 1) * inside + int(log2(machine.boxes)) * outside)
-    return _made("tree", latency, bus / 2, bus / wire, binding, p=p, correction=_CORRECTION[PROTOCOLS[p]][:23])
+    return _estimate("tree", latency, bus / 2, bus / wire, binding, p=p, correction=_CORRECTION[PROTOCOLS[p]][:23])
 
 
 def _heads(machine: Machine) -> int:
@@ -259,7 +258,7 @@ def _nvls(machine: Machine, tree: bool = False) -> Estimate:
         latency += (2 * int(log2(boxes)) if tree else 1) * across
         if tree and machine.generation > 2 and machine.processor != "arm":
             more["correction"] = _CORRECTION["Simple"]
-    return _made(name, latency, bus * ratio, min(1.0, bus / (heads * speed * 2)), binding, **more)
+    return _estimate(name, latency, bus * ratio, min(1.0, bus / (heads * speed * 2)), binding, **more)
 
 
 def _collnet(machine: Machine) -> Iterator[Estimate]:
@@ -273,10 +272,10 @@ def _collnet(machine: Machine) -> Iterator[Estimate]:
     inside, outside = _step(machine, "CollNetDirect", 2)
     latency = 2 * (min(1, others) * inside + others * COLLNET_FAN) + outside
     wire = min(_outside(machine)[0], _inside(machine)[0])
-    yield _made("CollNetDirect", latency, wire * share / 2, share, _CARD)
+    yield _estimate("CollNetDirect", latency, wire * share / 2, share, _CARD)
     wire, _, binding = _wires(machine)
     inside, outside = _step(machine, "CollNetChain", 2)
-    yield _made("CollNetChain", 2 * others * inside + outside, wire / 2, 1.0, binding)
+    yield _estimate("CollNetChain", 2 * others * inside + outside, wire / 2, 1.0, binding)
 
 
 def _pat(machine: Machine) -> Estimate:
@@ -284,7 +283,7 @@ def _pat(machine: Machine) -> Estimate:
     wire, _, binding = _wires(machine)
     _, outside = _step(machine, "PAT", 2)
     latency = BASE["PAT"][2] + int(log2(machine.boxes)) * outside * PAT_LOG + machine.ranks * PAT_EACH
-    return _made("PAT", latency, PAT * wire, PAT, binding)
+    return _estimate("PAT", latency, PAT * wire, PAT, binding)
 
 
 def _sends(machine: Machine, collective: str) -> Estimate:
@@ -296,7 +295,7 @@ def _sends(machine: Machine, collective: str) -> Estimate:
         card, slot = speed * many * (1 if pair else machine.cards / gpus), machine.slot / 1e9 * PCIE
         bus = min(bus, min(card, slot) / (1.0 if pair else (n - gpus) / (n - 1)))
         step, binding = NETWORK_STEP, "PCIe" if slot < card else _CARD
-    return _made("direct", BASE["ring"][2] + step["ring"][2], bus * (1.0 if pair else n / (n - 1)), 1.0, binding)
+    return _estimate("direct", BASE["ring"][2] + step["ring"][2], bus * (1.0 if pair else n / (n - 1)), 1.0, binding)
 
 
 def _step(machine: Machine, algorithm: str, p: int) -> tuple[float, float]:
@@ -306,8 +305,8 @@ def _step(machine: Machine, algorithm: str, p: int) -> tuple[float, float]:
 
 
 def _processor(machine: Machine) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = _TABLE["processor"]["amd" if machine.processor == "amd" else "other"]
-    return found
+    constants: dict[str, list[float]] = _TABLE["processor"]["amd" if machine.processor == "amd" else "other"]
+    return constants
 
 
 def _most_ll(machine: Machine) -> float:
@@ -317,5 +316,7 @@ def _most_ll(machine: Machine) -> float:
     return _processor(machine)["ll_between"][min(machine.boxes, 3) - 2]
 
 
-def _made(name: str, latency: float, algbw: float, share: float, binding: str, *, p: int = 2, **more: Any) -> Estimate:
+def _estimate(
+    name: str, latency: float, algbw: float, share: float, binding: str, *, p: int = 2, **more: Any
+) -> Estimate:
     return Estimate(name, PROTOCOLS[p], latency * 1e-6, algbw * 1e9, share, binding, **more)

@@ -1,7 +1,5 @@
 """What would change: the same prediction on machines that differ in something, and what helps most."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -37,9 +35,12 @@ def what_if(machine: Machine, collective: str, message: float, options: Sequence
     -1.0
     """
     base = predict(machine, collective, message).seconds
-    others = ((option, changed(machine, option)) for option in options)
-    made = ((option, other.ranks, predict(other, collective, message)) for option, other in others)
-    return [Change(option, ranks, each, 1 - each.seconds / base) for option, ranks, each in made]
+    changes = []
+    for option in options:
+        other = changed(machine, option)
+        prediction = predict(other, collective, message)
+        changes.append(Change(option, other.ranks, prediction, 1 - prediction.seconds / base))
+    return changes
 
 
 def sensitivity(machine: Machine, collective: str, message: float) -> list[Change]:
@@ -61,7 +62,7 @@ def sensitivity(machine: Machine, collective: str, message: float) -> list[Chang
     if machine.oversubscription > 1:
         better["a spine twice as wide"] = replace(machine, oversubscription=max(1.0, machine.oversubscription / 2))
     base = predict(machine, collective, message).seconds
-    made = {what: predict(other, collective, message) for what, other in better.items()}
-    made["half the latency"] = predict(machine, collective, message, latency=0.5)
-    found = [Change(what, machine.ranks, each, 1 - each.seconds / base) for what, each in made.items()]
-    return sorted(found, key=lambda change: -change.saved)
+    predictions = {what: predict(other, collective, message) for what, other in better.items()}
+    predictions["half the latency"] = predict(machine, collective, message, latency=0.5)
+    changes = [Change(what, machine.ranks, p, 1 - p.seconds / base) for what, p in predictions.items()]
+    return sorted(changes, key=lambda change: -change.saved)

@@ -1,7 +1,5 @@
 """Writing the table of nccl-tests: what this machine has measured, and what is predicted."""
 
-from __future__ import annotations
-
 from colllib.busbw import count
 from colllib.measured.log import PROGRAMS, Row, Run
 
@@ -23,17 +21,19 @@ def write(run: Run) -> str:
     if run.collective not in PROGRAMS or run.ranks is None:
         raise ValueError("a table needs its collective and its ranks")
     program, redop, root, _, _ = PROGRAMS[run.collective]
-    made = [] if run.gpu else [f"# Collective test starting: {program}"]
+    lines = [] if run.gpu else [f"# Collective test starting: {program}"]
     if run.gpu:
         sizes = [int(row.message) for row in run.rows] or [0]
         ends = f"minBytes {min(sizes)} maxBytes {max(sizes)} step: 2(factor)"
-        made += [f"# nThread 1 nGpus 1 {ends} warmup iters: 5 iters: 20", "#", "# Using devices"]
+        lines += [f"# nThread 1 nGpus 1 {ends} warmup iters: 5 iters: 20", "#", "# Using devices"]
         for rank in range(run.ranks):
             box, device = divmod(rank, run.gpus_per_box or run.ranks)
-            where = f"on node{box + 1:02d} device {device:2d} [0x{device:02x}]"
-            made.append(f"#  Rank {rank:2d} Group  0 Pid {1000 + rank:6d} {where} {run.gpu}")
-    made += ["#", "#       size         count      type   redop    root" + 2 * "     time   algbw   busbw #wrong"]
-    made.append("#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)")
+            place = f"on node{box + 1:02d} device {device:2d} [0x{device:02x}]"
+            lines.append(f"#  Rank {rank:2d} Group  0 Pid {1000 + rank:6d} {place} {run.gpu}")
+    lines += ["#", "#       size         count      type   redop    root" + 2 * "     time   algbw   busbw #wrong"]
+    lines.append(
+        "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)"
+    )
     inside = {row.message: row for row in run.rows if row.in_place}
     for out in (row for row in run.rows if not row.in_place):
         elements = count(run.collective, run.ranks, out.message)
@@ -41,11 +41,11 @@ def write(run: Run) -> str:
         for row in filter(None, (out, inside.get(out.message))):
             unchecked = row is not out and run.collective in ("all-to-all", "sendrecv")
             line += _half(row, "N/A" if unchecked else "0")
-        made.append(line)
+        lines.append(line)
     bus = [row.busbw / 1e9 for row in run.rows if row.busbw is not None]
     bad = sum(int(row.wrong) for row in run.rows if row.wrong.isdigit())
-    made.append(f"# Out of bounds values : {bad} {'FAILED' if bad else 'OK'}")
-    return "\n".join([*made, f"# Avg bus bandwidth    : {sum(bus) / max(len(bus), 1):g}"])
+    lines.append(f"# Out of bounds values : {bad} {'FAILED' if bad else 'OK'}")
+    return "\n".join([*lines, f"# Avg bus bandwidth    : {sum(bus) / max(len(bus), 1):g}"])
 
 
 def _half(row: Row, mark: str) -> str:

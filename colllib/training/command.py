@@ -32,15 +32,16 @@ def read_plan(text: str) -> Plan:
     >>> read_plan("tp=8,pp=2,dp=8").gpus
     128
     """
-    found, named = dict[str, Any](), units.shortened(text)
+    axes: dict[str, Any] = {}
+    named = units.shortened(text)
     for part in text.split(","):
         name, _, value = part.partition("=")
         if name not in AXES:
             raise ValueError(f"plan {named!r}: write axes among {', '.join(AXES)}, as in tp=8,pp=2,dp=8")
-        if name in found:
+        if name in axes:
             raise ValueError(f"plan {named!r}: {name} is given twice")
-        found[name] = units.whole(f"plan: {name}", value, f"{name}=2")
-    return Plan(**found)
+        axes[name] = units.whole(f"plan: {name}", value, f"{name}=2")
+    return Plan(**axes)
 
 
 @click.command("step")
@@ -69,8 +70,9 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
     step, stages = simulate(training), []
     for stream in map(compute, range(training.plan.pp)):
         ops = [step.ops[i] for i in step.on(stream)]
-        computing, inside = (fsum(op.seconds for op in ops if (op.kind in "FBW") == works) for works in (True, False))
-        stages.append({"computing_s": computing, "collectives_in_layers_s": inside, "idle_s": step.idle(stream)})
+        computing = fsum(op.seconds for op in ops if op.kind in "FBW")
+        collectives = fsum(op.seconds for op in ops if op.kind not in "FBW")
+        stages.append({"computing_s": computing, "collectives_in_layers_s": collectives, "idle_s": step.idle(stream)})
     layers, preset = training.model.layers, PRESETS.get(on.partition(":")[0])
     memory = preset.memory if preset else None
     yield {
@@ -86,18 +88,18 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
     }
     yield f"{model}, {layers} layers, on {on} at {teraflops} TFLOP/s: {units.seconds(step.seconds, 4)} a step"
     yield _room(training.state, memory) + "\n"
-    rows = [(stage, *map(units.seconds, spent.values())) for stage, spent in enumerate(stages)]
+    rows = [(stage, *map(units.seconds, times.values())) for stage, times in enumerate(stages)]
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
 
 
 def _room(state: float, memory: float | None) -> str:
     """What is left of a GPU's memory."""
-    held = f"parameters, gradients and optimizer states take at most {units.size(state)} a GPU"
+    needed = f"parameters, gradients and optimizer states take at most {units.size(state)} a GPU"
     if memory is None:
-        return held
+        return needed
     if state > memory:
-        return f"{held}, which has {units.size(memory)}: they do not fit"
-    return f"{held}, which leaves {units.size(memory - state)} of {units.size(memory)} for activations"
+        return f"{needed}, which has {units.size(memory)}: they do not fit"
+    return f"{needed}, which leaves {units.size(memory - state)} of {units.size(memory)} for activations"
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
@@ -117,23 +119,23 @@ def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: st
 
     How uneven the choice is, and how many tokens are dropped.
     """
-    where = topology(on)
+    fabric = topology(on)
     if gate not in GATES:
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
-    check_size("tokens for every expert", where.ranks, MOST_RANKS, "ranks")
-    place = routing.contiguous(experts, where.ranks)
-    chosen = routing.route(routing.zipf_scores(where.ranks, tokens, experts, GATES[gate]), top_k)
+    check_size("tokens for every expert", fabric.ranks, MOST_RANKS, "ranks")
+    placement = routing.contiguous(experts, fabric.ranks)
+    chosen = routing.route(routing.zipf_scores(fabric.ranks, tokens, experts, GATES[gate]), top_k)
     if capacity is not None:
         if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", capacity):
             raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
         chosen = routing.with_capacity(chosen, Fraction(capacity))
-    goes = routing.destinations(chosen, place)
+    destinations = routing.destinations(chosen, placement)
     busiest: dict[str, dict[str, float]] = {}
-    for copies in routing.COPIES if where.in_box else routing.COPIES[:2]:
-        loads = crossings(execute(routing.dispatch(where, goes, copies), where))
+    for copies in routing.COPIES if fabric.in_box else routing.COPIES[:2]:
+        loads = crossings(execute(routing.dispatch(fabric, destinations, copies), fabric))
         busiest[copies] = {tier: float(load.most) for tier, load in loads.items()}
     yield {
-        "topology": where.name,
+        "topology": fabric.name,
         "gate": gate,
         "imbalance": chosen.imbalance,
         "dropped": chosen.dropped,

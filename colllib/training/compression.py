@@ -90,17 +90,17 @@ def random_k(share: float, *, unbiased: bool = True) -> Compressor:
 
 
 def _sparse(
-    share: float, order: Callable[[Floats, int], NDArray[np.intp]], each: int, unbiased: bool = False
+    share: float, order: Callable[[Floats, int], NDArray[np.intp]], value_bytes: int, unbiased: bool = False
 ) -> Compressor:
     """The first values of an order of their places; each takes so many bytes."""
     if not 0 < share <= 1:
         raise ValueError(f"share = {share}: must be above 0 and at most 1, the part of the values that is kept")
 
     def compress(vector: Floats, seed: int) -> Packet:
-        kept = order(vector, seed)[: max(1, round(share * len(vector)))]
+        places = order(vector, seed)[: max(1, round(share * len(vector)))]
         values = np.zeros_like(vector)
-        values[kept] = vector[kept] * (len(vector) / len(kept) if unbiased and len(kept) else 1)
-        return Packet(values, each * len(kept))
+        values[places] = vector[places] * (len(vector) / len(places) if unbiased and len(places) else 1)
+        return Packet(values, value_bytes * len(places))
 
     return compress
 
@@ -144,7 +144,7 @@ class Average:
     Source: Tang et al. (2021), section 4 (1-bit Adam), for the feedback of workers and owners.
 
     >>> average = Average(4, top_k(0.1), "merge")
-    >>> found = average([np.roll(np.arange(20.0), 5 * rank) for rank in range(4)], 0)
+    >>> mean = average([np.roll(np.arange(20.0), 5 * rank) for rank in range(4)], 0)
     >>> average.largest, average.bytes  # two places, then four
     ({0: 16, 1: 32}, array([48, 48, 48, 48]))
     """
@@ -208,13 +208,13 @@ class Average:
         """The sum of each worker's own part, of packets that came straight from the others."""
         ranks = range(self.workers)
         packets = [self._packet(parts[src][dst], step, "part", src, dst) for src in ranks for dst in ranks]
-        held = final_values(_built(alltoall.pairwise, self.workers), [packets] * self.workers, wire=self._sent)
-        return [sum(held[own][src * self.workers + own].values for src in ranks) for own in ranks]
+        received = final_values(_built(alltoall.pairwise, self.workers), [packets] * self.workers, wire=self._sent)
+        return [sum(received[dst][src * self.workers + dst].values for src in ranks) for dst in ranks]
 
     def _gathered(self, packets: list[Packet]) -> list[list[Floats]]:
         """What each worker reads of everybody's packet."""
-        held = final_values(_built(allgather.ring, self.workers), [packets] * self.workers, wire=self._sent)
-        return [[packet.values for packet in row] for row in held]
+        received = final_values(_built(allgather.ring, self.workers), [packets] * self.workers, wire=self._sent)
+        return [[packet.values for packet in row] for row in received]
 
     def _merged(self, packets: Sequence[Packet]) -> list[Floats]:
         def add(mine: Packet, other: Packet) -> Packet:
@@ -223,8 +223,8 @@ class Average:
             return Packet(mine.values + other.values, size)
 
         schedule = _built(allreduce.recursive_doubling, self.workers)
-        held = final_values(schedule, [[packet] for packet in packets], add, self._sent)
-        return [row[0].values / self.workers for row in held]
+        merged = final_values(schedule, [[packet] for packet in packets], add, self._sent)
+        return [total.values / self.workers for (total,) in merged]
 
 
 @dataclass(eq=False)
@@ -256,16 +256,16 @@ class LowRank:
         columns = -(-size // rows)
         if self.rank > columns:
             raise ValueError(f"rank {self.rank}: {size} numbers make a matrix of {rows} x {columns}, which has less")
-        whole = [vector + left for vector, left in zip(vectors, self.left, strict=True)]
-        matrices = [np.pad(vector, (0, rows * columns - size)).reshape(rows, columns) for vector in whole]
+        compensated = [vector + left for vector, left in zip(vectors, self.left, strict=True)]
+        matrices = [np.pad(vector, (0, rows * columns - size)).reshape(rows, columns) for vector in compensated]
         if not self.right.size:
             self.right = np.random.default_rng(0).normal(size=(columns, self.rank))
-        left = np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0]
-        right = self._mean([m.T @ left for m in matrices])
-        if right.any():  # from nothing the next step could not begin
-            self.right = right
-        self.left = [(m - left @ (left.T @ m)).ravel()[:size] for m in matrices]
-        return np.asarray((left @ right.T).ravel()[:size])
+        left_factor = np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0]
+        right_factor = self._mean([m.T @ left_factor for m in matrices])
+        if right_factor.any():  # from nothing the next step could not begin
+            self.right = right_factor
+        self.left = [(m - left_factor @ (left_factor.T @ m)).ravel()[:size] for m in matrices]
+        return np.asarray((left_factor @ right_factor.T).ravel()[:size])
 
     def _mean(self, matrices: Sequence[Floats]) -> Floats:
         return self.ring([m.ravel() for m in matrices], 0).reshape(matrices[0].shape)

@@ -35,17 +35,17 @@ def buckets(sizes: Iterable[float], capacity: float) -> list[list[int]]:
     """
     if not capacity > 0:
         raise ValueError(f"bucket {capacity!r}: must hold a number of bytes above 0")
-    found: list[list[int]] = []
-    held = capacity
+    closed: list[list[int]] = []
+    filled = capacity
     for i, size in enumerate(sizes):
         if not size >= 0:
             raise ValueError(f"gradient of {size} bytes: must be at least 0")
-        if held >= capacity:
-            found.append([])
-            held = 0.0
-        found[-1].append(i)
-        held += size
-    return found
+        if filled >= capacity:
+            closed.append([])
+            filled = 0.0
+        closed[-1].append(i)
+        filled += size
+    return closed
 
 
 def bucketed(layers: Sequence[Layer], bucket: float, all_reduce: Time) -> Step:
@@ -60,7 +60,8 @@ def bucketed(layers: Sequence[Layer], bucket: float, all_reduce: Time) -> Step:
     >>> step.seconds, step.idle(COMPUTE)
     (14.0, 2.0)
     """
-    sizes, sums = [layer.size for layer in reversed(layers)], {}
+    sizes = [layer.size for layer in reversed(layers)]
+    sums = {}
     for closed in buckets(sizes, bucket):
         seconds = all_reduce(sum(sizes[i] for i in closed))
         sums[len(layers) + closed[-1]] = [Op("all-reduce", NETWORK, seconds, kind="all-reduce")]
@@ -143,13 +144,13 @@ def place_passes(
     """
     if not is_whole(prefetch) or prefetch < 0:
         raise ValueError(f"prefetch {prefetch}: must be a whole number of layers, at least 0")
-    asks: dict[int, list[int]] = defaultdict(list)  # by the place of a pass, what is asked for when it is done
+    requests: dict[int, list[int]] = defaultdict(list)  # by the place of a pass, what is asked for when it is done
     begun = 0
     for place in range(len(passes)):
         begun = place if place in anew else begun
         if place in gathers:
-            asks[max(begun, place - prefetch) - 1].append(place)
-    came: dict[int, tuple[int, ...]] = {}
+            requests[max(begun, place - prefetch) - 1].append(place)
+    gathered: dict[int, tuple[int, ...]] = {}  # by the place of a pass, the gather that it waits for
     spans: list[tuple[int, int]] = []
     done: tuple[int, ...] = ()
     left: tuple[int, ...] = ()
@@ -157,12 +158,13 @@ def place_passes(
         if place >= 0:
             first, *rest = passes[place]
             spans.append((len(ops), len(ops) + len(rest)))
-            ops += [replace(first, after=came.get(place, ()) + (left if place in anew else ())), *rest]
-            done = left = spans[-1][1:]
+            after = gathered.get(place, ()) + (left if place in anew else ())
+            ops += [replace(first, after=after), *rest]
+            done = left = (len(ops) - 1,)
         for op in leaving.get(place, ()):
             ops.append(replace(op, after=left))
             left = (len(ops) - 1,)
-        for ahead in asks[place]:
-            came[ahead] = (len(ops),)
+        for ahead in requests[place]:
+            gathered[ahead] = (len(ops),)
             ops.append(replace(gathers[ahead], after=done))
     return spans

@@ -154,17 +154,17 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
         raise ValueError(f"boxes = {boxes}: must divide the {experts} experts")
     if np.isnan(scores).any():
         raise ValueError("a score is not a number: a token cannot choose by it")
-    held, most = experts // boxes, boxes if most_boxes is None else most_boxes
-    if not is_whole(most) or not 1 <= most <= boxes or most * held < top_k:
-        least = ceil(top_k / held)
-        raise ValueError(f"most_boxes = {most!r}: must be {least} to {boxes}: a box has {held} experts, k is {top_k}")
+    in_box, most = experts // boxes, boxes if most_boxes is None else most_boxes
+    if not is_whole(most) or not 1 <= most <= boxes or most * in_box < top_k:
+        least = ceil(top_k / in_box)
+        raise ValueError(f"most_boxes = {most!r}: must be {least} to {boxes}: a box has {in_box} experts, k is {top_k}")
     if most < boxes:
         from scipy.special import expit
 
-        affinity = expit(scores).reshape(*scores.shape[:-1], boxes, held)
+        affinity = expit(scores).reshape(*scores.shape[:-1], boxes, in_box)
         best = np.sort(affinity, axis=-1)[..., -max(1, top_k // most) :].sum(axis=-1)
         place = np.argsort(np.argsort(-best, axis=-1, kind="stable"), axis=-1)  # of each box, for a token
-        scores = np.where(np.repeat(place < most, held, axis=-1), scores, -np.inf)
+        scores = np.where(np.repeat(place < most, in_box, axis=-1), scores, -np.inf)
     return Routing(np.argsort(-scores, axis=-1, kind="stable")[..., :top_k], experts)
 
 
@@ -197,8 +197,8 @@ def contiguous(experts: int, ranks: int) -> Placement:
     >>> contiguous(4, 2)
     ((0,), (0,), (1,), (1,))
     """
-    held = _held(experts, ranks)
-    return tuple((expert // held,) for expert in range(experts))
+    per_rank = _per_rank(experts, ranks)
+    return tuple((expert // per_rank,) for expert in range(experts))
 
 
 def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Placement:
@@ -219,26 +219,27 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
     ((0, 1), (0,), (1,))
     """
     load = whole_numbers("load", load)
-    slots = _held(len(load) + copies, ranks)
+    slots = _per_rank(len(load) + copies, ranks)
     if not 0 <= copies <= (most := len(load) * (ranks - 1)):
         raise ValueError(f"copies = {copies}: {len(load)} experts on {ranks} ranks have room for 0 to {most}")
     if min(load) < 0:
         raise ValueError(f"load {min(load)}: an expert cannot have fewer than 0 tokens")
-    times = [1] * len(load)
+    instances = [1] * len(load)  # of each expert
     for _ in range(copies):
-        times[max((e for e in range(len(load)) if times[e] < ranks), key=lambda e: load[e] / times[e])] += 1
+        busiest = max((e for e in range(len(load)) if instances[e] < ranks), key=lambda e: load[e] / instances[e])
+        instances[busiest] += 1
     work, free = [Fraction(0)] * ranks, [slots] * ranks
     hosts: list[set[int]] = [set() for _ in load]
-    for expert in sorted(range(len(load)), key=lambda e: -load[e] / times[e]):
-        for _ in range(times[expert]):
+    for expert in sorted(range(len(load)), key=lambda e: -load[e] / instances[e]):
+        for _ in range(instances[expert]):
             rank = min((r for r in range(ranks) if free[r]), key=lambda r: (r in hosts[expert], work[r]))
             hosts[expert].add(rank)
             free[rank] -= 1
-            work[rank] += Fraction(int(load[expert]), times[expert])
-    return tuple(tuple(sorted(found)) for found in hosts)
+            work[rank] += Fraction(int(load[expert]), instances[expert])
+    return tuple(tuple(sorted(host_ranks)) for host_ranks in hosts)
 
 
-def _held(experts: int, ranks: int) -> int:
+def _per_rank(experts: int, ranks: int) -> int:
     check_counts(experts=experts, ranks=ranks)
     check_size("a placement", experts, MOST_SCORES, "experts")
     if experts % ranks:
@@ -251,8 +252,8 @@ def destinations(routing: Routing, hosts: Placement) -> IntArray:
     """The rank to which each choice goes, shape (ranks, tokens, k); tokens take the copies of an expert in turn."""
     if len(hosts) != routing.experts:
         raise ValueError(f"a placement of {len(hosts)} experts for a routing to {routing.experts}")
-    count = np.array([len(found) for found in hosts])
-    table = np.array([np.resize(found, count.max()) for found in hosts])
+    count = np.array([len(host_ranks) for host_ranks in hosts])
+    table = np.array([np.resize(host_ranks, count.max()) for host_ranks in hosts])
     ranks, tokens, _ = routing.chosen.shape
     turn = (np.arange(ranks)[:, None] + np.arange(tokens))[:, :, None]
     return np.where(routing.chosen == DROPPED, DROPPED, table[routing.chosen, turn % count[routing.chosen]])
@@ -263,11 +264,11 @@ def destinations(routing: Routing, hosts: Placement) -> IntArray:
 COPIES = ("per expert", "per rank", "per box")
 
 
-def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Schedule:
+def dispatch(topology: Topology, target_ranks: IntArray, copies: str = "per rank") -> Schedule:
     """The uneven all-to-all that takes tokens to their experts' ranks; M is all that a rank's tokens chose.
 
     Args:
-        goes: the rank that each choice goes to, -1 for none, shape (ranks, tokens, k).
+        target_ranks: the rank that each choice goes to, -1 for none, shape (ranks, tokens, k).
         copies: of a token. "per expert" or "per rank", everything is sent at once, straight to its rank. "per box", a
             token crosses to the rank with its own number in the other box once, and is copied there: two steps, as in
             DeepSeek-V3.
@@ -276,13 +277,13 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
         ValueError: for other copies, or a topology that does not fit.
 
     >>> from colllib import execute, metrics, topology
-    >>> where = topology.boxes((2, 2))
-    >>> goes = np.array([[[2, 3]]] * 4)  # one token on each rank; both its experts live in the second box
-    >>> [str(metrics.crossings(execute(dispatch(where, goes, way), where))["card"].most) for way in COPIES]
+    >>> two = topology.boxes((2, 2))
+    >>> target_ranks = np.array([[[2, 3]]] * 4)  # one token on each rank; both its experts live in the second box
+    >>> [str(metrics.crossings(execute(dispatch(two, target_ranks, copies), two))["card"].most) for copies in COPIES]
     ['1', '1', '1/2']
     """
-    goes = whole_numbers("destination", goes)
-    ranks, tokens, top_k = goes.shape
+    target_ranks = whole_numbers("destination", target_ranks)
+    ranks, tokens, top_k = target_ranks.shape
     in_box = topology.in_box if copies == "per box" else 1
     if copies not in COPIES:
         raise ValueError(f"copies {copies!r}: must be one of {', '.join(COPIES)}")
@@ -290,30 +291,33 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
         raise ValueError(f"tokens of {ranks} ranks on {topology.name}, which has {topology.ranks}")
     if not in_box:
         raise ValueError(f"{topology.name} has no boxes: copies per box need some")
-    if not goes.size:
+    if not target_ranks.size:
         raise ValueError(f"{tokens} tokens with {top_k} choices: there is nothing to send")
-    if not -1 <= goes.min() <= goes.max() < ranks:
-        raise ValueError(f"a token goes to rank {goes.max()}, or {goes.min()}: ranks are 0 to {ranks - 1}, -1 is none")
+    least, most = target_ranks.min(), target_ranks.max()
+    if not -1 <= least <= most < ranks:
+        raise ValueError(f"a token goes to rank {most}, or {least}: ranks are 0 to {ranks - 1}, -1 is none")
     sent: Counter[tuple[int, tuple[int, ...]]] = Counter()  # from a rank to some ranks of one box
-    for rank, row in enumerate((goes.reshape(ranks, -1, 1) if copies == "per expert" else goes).tolist()):
+    for rank, row in enumerate(
+        (target_ranks.reshape(ranks, -1, 1) if copies == "per expert" else target_ranks).tolist()
+    ):
         for chosen in row:
-            for _, there in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
-                sent[rank, tuple(there)] += 1
+            for _, receivers in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
+                sent[rank, tuple(receivers)] += 1
     source = np.array([rank for rank, _ in sent], dtype=np.intp)
-    groups = [np.array(there) for _, there in sent]
-    first = np.array([there[0] for there in groups], dtype=np.intp)
-    target = np.where([len(there) > 1 for there in groups], ranks + np.arange(len(sent)), first)
+    groups = [np.array(receivers) for _, receivers in sent]
+    first = np.array([group[0] for group in groups], dtype=np.intp)
+    target = np.where([len(group) > 1 for group in groups], ranks + np.arange(len(sent)), first)
     share = Fractions.of([Fraction(count, tokens * top_k) for count in sent.values()])
     relay = first // in_box * in_box + source % in_box
     across = np.flatnonzero(source // in_box != relay // in_box)
-    inside = [(relay[block], r, block) for block, there in enumerate(groups) for r in there if r != relay[block]]
+    inside = [(relay[block], r, block) for block, group in enumerate(groups) for r in group if r != relay[block]]
     steps = [Step.of(source[across], relay[across], across), Step.of(*np.array(inside, dtype=np.intp).reshape(-1, 3).T)]
     blocks = Blocks(ranks, share, source, target, tuple(groups))
     return Schedule.from_steps(blocks, [step for step in steps if len(step.src)])
 
 
-def boxes_visited(goes: IntArray, in_box: int) -> float:
+def boxes_visited(target_ranks: IntArray, in_box: int) -> float:
     """How many boxes a token's experts are in, on average; its own box counts if one of them is there."""
     check_counts(in_box=in_box)
-    boxes = range(goes.max() // in_box + 1)
-    return float(sum((goes // in_box == box).any(axis=-1).mean() for box in boxes))
+    boxes = range(target_ranks.max() // in_box + 1)
+    return float(sum((target_ranks // in_box == box).any(axis=-1).mean() for box in boxes))

@@ -1,10 +1,11 @@
 """Things that go wrong in a collective: flipped bits, calls that do not match, the order of sums.
 
-A schedule knows what every rank does; here each rank goes its own way. `Flip` damages one value on its way, and
+A schedule knows what every rank does; here each rank acts alone. `flip` damages one value in transit, and
 `run_programs` lets every rank run a program of its own, with messages that wait for their receivers, until all are
 done or nobody can move. Late ranks and slow links are the event clock's (`colllib.events.event_clock`).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -28,11 +29,11 @@ def flipped(value: Singles, bit: int) -> Singles:
     >>> flipped(np.array([1.0, 2.0], dtype=np.float32), bit=31)
     array([-1.,  2.], dtype=float32)
     """
-    found = np.array(value, dtype=np.float32)
-    if not is_whole(bit) or not 0 <= bit < 32 or not found.size:
-        raise ValueError(f"bit {bit} of {found.size} numbers: the first FP32 number has the bits 0 to 31")
-    found.view(np.uint32)[0] ^= 1 << bit
-    return found
+    damaged = np.array(value, dtype=np.float32)
+    if not is_whole(bit) or not 0 <= bit < 32 or not damaged.size:
+        raise ValueError(f"bit {bit} of {damaged.size} numbers: the first FP32 number has the bits 0 to 31")
+    damaged.view(np.uint32)[0] ^= 1 << bit
+    return damaged
 
 
 PHASES = {
@@ -76,27 +77,27 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
         lengths = ", ".join(str(len(g)) for g in gradients)  # between two ranks no partial sum travels
         raise ValueError(f"gradients of lengths {lengths}: three or more of one length, a number for each rank or more")
     check_rank("rank", rank, ring.ranks)
-    when = {"all-gather wire": ring.ranks - 1, "last hop": ring.num_steps - 1}.get(phase, 1)
-    given = [np.array(gradient, dtype=np.float32) for gradient in gradients]
-    right = _summed(ring, given)
+    flip_step = {"all-gather wire": ring.ranks - 1, "last hop": ring.num_steps - 1}.get(phase, 1)
+    vectors = [np.array(gradient, dtype=np.float32) for gradient in gradients]
+    right = _summed(ring, vectors)
     if phase == "gradient":
-        given[rank] = flipped(given[rank], bit)
-    checked = sum(float(g.sum(dtype=np.float64)) for g in given)  # a gradient that was wrong before is one of them
+        vectors[rank] = flipped(vectors[rank], bit)
+    checksum = sum(float(g.sum(dtype=np.float64)) for g in vectors)  # a gradient that was wrong before is one of them
 
     def wire(sent: Singles, message: Message) -> Singles:
-        return flipped(sent, bit) if (message.step, message.src) == (when, rank) else sent
+        return flipped(sent, bit) if (message.step, message.src) == (flip_step, rank) else sent
 
-    results = _summed(ring, given, None if phase in ("gradient", "result") else wire)
+    results = _summed(ring, vectors, None if phase in ("gradient", "result") else wire)
     if phase == "result":
         results[rank] = flipped(results[rank], bit)
-    off = np.max([abs(float(found.sum(dtype=np.float64)) - checked) for found in results])  # NaN if one of them is
-    scale = sum(float(np.abs(g).sum(dtype=np.float64)) for g in given)
+    error = np.max([abs(float(result.sum(dtype=np.float64)) - checksum) for result in results])  # NaN if one of them is
+    scale = sum(float(np.abs(g).sum(dtype=np.float64)) for g in vectors)
     return Flip(
         results,
-        wrong=[k for k, found in enumerate(results) if not np.array_equal(found, right[k])],
+        wrong=[k for k, result in enumerate(results) if not np.array_equal(result, right[k])],
         link=phase.endswith(("wire", "hop")),
-        hash=len({found.tobytes() for found in results}) > 1,
-        total=not off <= len(gradients) * float(np.finfo(np.float32).eps) * scale,
+        hash=len({result.tobytes() for result in results}) > 1,
+        total=not error <= len(gradients) * float(np.finfo(np.float32).eps) * scale,
     )
 
 
@@ -130,29 +131,37 @@ def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
     last = schedule.num_steps - 1 - swaps
     if not is_whole(step) or not 0 <= step <= last or rank not in schedule.step(step).src:
         raise ValueError(f"step {step}: must be one from 0 to {last} in which rank {rank} sends")
-    own = [each.taken(each.src == rank) for each in schedule.steps]
+    sends = [messages.taken(messages.src == rank) for messages in schedule.steps]
     if swaps:
-        own[step : step + 2] = own[step + 1], own[step]
+        sends[step], sends[step + 1] = sends[step + 1], sends[step]
     elif fault == FAULTS[1]:
-        own[step] = own[step]._replace(block=(own[step].block + 1) % len(schedule.blocks))
+        sends[step] = sends[step]._replace(block=(sends[step].block + 1) % len(schedule.blocks))
     else:
-        own[step] = Step.of([], [], [])
-    steps = [Step.joined([each.taken(each.src != rank), now]) for each, now in zip(schedule.steps, own, strict=True)]
+        sends[step] = Step.of([], [], [])
+    others = [messages.taken(messages.src != rank) for messages in schedule.steps]
+    steps = [Step.joined(pair) for pair in zip(others, sends, strict=True)]
     return Schedule.from_steps(schedule.blocks, steps, schedule.switches)
 
 
 def first_difference(right: Schedule, other: Schedule) -> str:
     """Where a schedule first leaves another, in one line; steps counted from 1, as a player does; "" if nowhere."""
     for t in range(right.num_steps):
-        due, sent = (set(zip(*(c.tolist() for c in s.step(t)[:3]), strict=True)) for s in (right, other))
+        due, sent = (_messages(schedule.step(t)) for schedule in (right, other))
         if due != sent:
             rank = min(due ^ sent)[0]
-            own = (
-                [f"block {block} to {dst}" for src, dst, block in sorted(some) if src == rank] for some in (due, sent)
-            )
-            wanted, found = (", ".join(some) or "nothing" for some in own)
-            return f"step {t + 1} of {right.num_steps}: rank {rank} should send {wanted}, and sends {found}"
+            should = f"rank {rank} should send {_listed(due, rank)}"
+            return f"step {t + 1} of {right.num_steps}: {should}, and sends {_listed(sent, rank)}"
     return ""
+
+
+def _messages(step: Step) -> set[tuple[int, int, int]]:
+    """Source, destination and block of each message."""
+    return set(zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True))
+
+
+def _listed(messages: set[tuple[int, int, int]], rank: int) -> str:
+    """What a rank sends, in words."""
+    return ", ".join(f"block {block} to {dst}" for src, dst, block in sorted(messages) if src == rank) or "nothing"
 
 
 # -- programs that do not match ------------------------------------------------------------------
@@ -185,7 +194,7 @@ class Outcome(NamedTuple):
 
 
 class _Turn(NamedTuple):
-    """A rank in a step of a call: what it still has to send, how many numbers it still expects, and what has come."""
+    """A rank in a step of a call: what it still has to send, how many numbers it still expects, and what arrived."""
 
     label: str
     sends: dict[int, NDArray[Any]]
@@ -196,28 +205,28 @@ class _Turn(NamedTuple):
 def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> Iterator[_Turn]:
     """The steps of a rank's calls in which it sends or receives, each done once nothing of it is open."""
     for call in program:
-        blocks, own = call.schedule.blocks, call.vector
+        blocks, vector = call.schedule.blocks, call.vector
         before, after = inputs(blocks, rank).tolist(), outputs(blocks, rank).tolist()
-        parts = np.array_split(own, len(before) or len(blocks))  # who has none receives into all of its vector
+        parts = np.array_split(vector, len(before) or len(blocks))  # who has none receives into all of its vector
         sizes = dict(zip(before or range(len(blocks)), map(len, parts), strict=True))
-        held = dict(zip(before, parts, strict=False))
+        values = dict(zip(before, parts, strict=False))  # by block
         for step in call.schedule.steps:
-            sends: dict[int, list[NDArray[Any]]] = {}
-            wanted: dict[int, list[tuple[int, bool, int]]] = {}
+            sends: defaultdict[int, list[NDArray[Any]]] = defaultdict(list)
+            receives: defaultdict[int, list[tuple[int, bool, int]]] = defaultdict(list)  # block, to be added, its size
             for src, dst, block, add in zip(*(column.tolist() for column in step), strict=True):
                 if src == rank:
-                    sends.setdefault(dst, []).append(held[block])
+                    sends[dst].append(values[block])
                 if dst == rank:
-                    wanted.setdefault(src, []).append((block, add, sizes.get(block, len(own) // len(parts))))
-            expects = {src: sum(size for *_, size in found) for src, found in wanted.items()}
-            turn = _Turn(call.label, {dst: np.concatenate(found) for dst, found in sends.items()}, expects, {})
-            if sends or wanted:
+                    receives[src].append((block, add, sizes.get(block, len(vector) // len(parts))))
+            expects = {src: sum(size for *_, size in pieces) for src, pieces in receives.items()}
+            turn = _Turn(call.label, {dst: np.concatenate(pieces) for dst, pieces in sends.items()}, expects, {})
+            if sends or receives:
                 yield turn
-            for src, found in wanted.items():
-                ends = np.cumsum([size for *_, size in found])[:-1]
-                for (block, add, _), part in zip(found, np.split(turn.arrived[src], ends), strict=True):
-                    held[block] = held[block] + part if add and block in held else part
-        results.append(np.concatenate([own[:0], *(held[block] for block in after)]))
+            for src, pieces in receives.items():
+                ends = np.cumsum([size for *_, size in pieces])[:-1]
+                for (block, add, _), part in zip(pieces, np.split(turn.arrived[src], ends), strict=True):
+                    values[block] = values[block] + part if add and block in values else part
+        results.append(np.concatenate([vector[:0], *(values[block] for block in after)]))
 
 
 def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
@@ -240,7 +249,7 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
             raise ValueError(f"{call.label} is for {call.schedule.ranks} ranks: there are {len(programs)} programs")
     results: list[list[NDArray[Any]]] = [[] for _ in programs]
     turns = [_turns(rank, program, results[rank]) for rank, program in enumerate(programs)]
-    now = {rank: turn for rank, own in enumerate(turns) if (turn := next(own, None))}  # of ranks that have not finished
+    now = {rank: turn for rank, program in enumerate(turns) if (turn := next(program, None))}  # of ranks in a call
     while pairs := [(src, dst) for src in now for dst in now[src].sends if dst in now and src in now[dst].expects]:
         for src, dst in pairs:
             sent, expected = now[src].sends.pop(dst), now[dst].expects.pop(src)
@@ -252,9 +261,11 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
         following = {r: turn if turn.sends or turn.expects else next(turns[r], None) for r, turn in now.items()}
         now = {rank: turn for rank, turn in following.items() if turn}
     waits = {rank: sorted({*turn.sends, *turn.expects}) for rank, turn in now.items()}
-    each = [f"{rank} (in {now[rank].label}) waits for {', '.join(map(str, on))}" for rank, on in waits.items()]
-    each += [f"rank {rank} has finished" for rank in range(len(programs)) if rank not in now]
-    return Outcome(results, waits, "no rank can go on: " + "; ".join(each) if waits else "")
+    if not waits:
+        return Outcome(results, waits, "")
+    ranks = [f"{rank} (in {now[rank].label}) waits for {', '.join(map(str, on))}" for rank, on in waits.items()]
+    ranks += [f"rank {rank} has finished" for rank in range(len(programs)) if rank not in now]
+    return Outcome(results, waits, "no rank can go on: " + "; ".join(ranks))
 
 
 # -- sums in some order and precision ------------------------------------------------------------

@@ -62,14 +62,19 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
         chunk = place // stages if kind == "F" else chunks - 1 - place // stages
         return Work(kind, turn * stages + k % stages, chunk * stages + stage)
 
-    passes, after = microbatches * chunks, stages - 1 - stage
-    warm = {"gpipe": passes, "interleaved": 2 * after + (chunks - 1) * stages}.get(schedule, after)
+    passes, later_stages = microbatches * chunks, stages - 1 - stage
+    warm_ups = {"gpipe": passes, "interleaved": 2 * later_stages + (chunks - 1) * stages}
+    warm_up = warm_ups.get(schedule, later_stages)
     forward, backward = ([at(kind, k) for k in range(passes)] for kind in "FB")
     weights = [Work("W", k, stage) for k in range(passes)] if schedule == "zb-h1" else []
-    found = forward[:warm]
+    works = forward[:warm_up]
     for k in range(passes):  # one forward and one backward in turn, then what is left backward
-        found += [*forward[warm + k : warm + k + 1], backward[k], *weights[max(0, k - stage) : max(0, k - stage + 1)]]
-    return found + weights[max(0, passes - stage) :]
+        if warm_up + k < passes:
+            works.append(forward[warm_up + k])
+        works.append(backward[k])
+        if weights and k >= stage:
+            works.append(weights[k - stage])
+    return works + weights[max(0, passes - stage) :]
 
 
 def compute(stage: int) -> str:
@@ -105,11 +110,11 @@ def pipeline(
     (45.0, 0.2)
     """
     check_counts(stages=stages, microbatches=microbatches, chunks=chunks)
-    late = backward / 2 if weights is None else weights
-    if not (isfinite(late) and 0 <= late <= backward):
-        raise ValueError(f"weights {late} s: must be from 0 to the {backward} s of the whole backward")
+    weights = backward / 2 if weights is None else weights
+    if not (isfinite(weights) and 0 <= weights <= backward):
+        raise ValueError(f"weights {weights} s: must be from 0 to the {backward} s of the whole backward")
     split = schedule == "zb-h1"
-    seconds = {"F": forward / chunks, "B": (backward - late if split else backward) / chunks, "W": late / chunks}
+    seconds = {"F": forward / chunks, "B": (backward - weights if split else backward) / chunks, "W": weights / chunks}
     ops: list[Op] = []
     spans: Spans = {}
     for stage in range(stages):

@@ -13,7 +13,7 @@ from colllib.primitives import check_counts
 from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
 
 
-class Way(NamedTuple):
+class Choice(NamedTuple):
     """An algorithm on a topology, in so many segments, and its seconds on the lock-step clock."""
 
     entry: Entry
@@ -43,8 +43,8 @@ def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
 
 
 @cache
-def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Way:
-    """The fastest way of a group of ranks through its machine, all groups of its kind at a time, lock-step clock.
+def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Choice:
+    """The fastest algorithm for a group of ranks on its machine, all groups of its kind at a time, lock-step clock.
 
     In one box, or with one rank in each: the fastest on a star of ports or of cards, by closed forms that tests
     hold to executions. With several in each of several boxes: what heads a ladder there, recursive doubling or a
@@ -59,54 +59,58 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     Raises:
         ValueError: for a machine without boxes or speeds, or too small.
 
-    >>> found = price("all-reduce", "dgx-h100:16", 16, 8, 1e9)  # one rank in each box
-    >>> found.entry.algorithm.label, round(found.seconds * 1e3, 1)
+    >>> fastest = price("all-reduce", "dgx-h100:16", 16, 8, 1e9)  # one rank in each box
+    >>> fastest.entry.algorithm.label, round(fastest.seconds * 1e3, 1)
     ('Rabenseifner', 37.5)
     """
-    where = topology(machine)
+    fabric = topology(machine)
     check_counts(ranks=ranks, apart=apart)
-    if (ranks - 1) * apart >= where.ranks:
-        raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {where.ranks}")
+    if (ranks - 1) * apart >= fabric.ranks:
+        raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {fabric.ranks}")
     boxes, inside = group(ranks, apart, tiers(machine)[0])
     if boxes == 1 or inside == 1:
         return on_tier(primitive, machine, boxes > 1, ranks, message)
-    ways = [
+    candidates = [
         (entry, replace(of_a_byte, lasting=message * of_a_byte.lasting))
         for entry, of_a_byte in _over_tiers(primitive, machine, boxes, inside)
     ]
-    found, least = list[Way](), inf
-    for entry, traffic in sorted(ways, key=lambda way: way[1].least()):
-        if traffic.least() > least:
+    choices: list[Choice] = []
+    fewest = inf
+    for entry, traffic in sorted(candidates, key=lambda candidate: candidate[1].least()):
+        if traffic.least() > fewest:
             break  # no number of segments makes it as fast
         most = MOST_SEGMENTS if entry.algorithm.segmented else 1
-        seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=least)
-        found.append(Way(entry, segments, seconds))
-        least = min(least, seconds)
-    return min(found, key=lambda way: way.seconds)
+        seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=fewest)
+        choices.append(Choice(entry, segments, seconds))
+        fewest = min(fewest, seconds)
+    return min(choices, key=lambda choice: choice.seconds)
 
 
 @cache
 def _over_tiers(primitive: str, machine: str, boxes: int, inside: int) -> list[tuple[Entry, Traffic]]:
     """What can head a ladder over boxes, with what one byte does to the links."""
-    where, (_, alpha, bandwidth) = topology(f"boxes:{boxes}x{inside}"), tiers(machine)
+    fabric = topology(f"boxes:{boxes}x{inside}")
+    _, alpha, bandwidth = tiers(machine)
     unit: dict[str, Any] = {"message": 1.0, "alpha": alpha, "bandwidth": bandwidth}
-    found = list(in_every_way(find(primitive, "hierarchical"), where, **unit))
+    candidates = list(in_every_way(find(primitive, "hierarchical"), fabric, **unit))
     if primitive == "all-reduce":
         flat = find(primitive, "recursive-doubling")
-        found.append((flat, Pricing(where, **unit).traffic(whole_steps(flat.build(where.ranks), where))))
-    return [(Entry(algorithm, where), traffic) for algorithm, traffic in found]
+        traffic = Pricing(fabric, **unit).traffic(whole_steps(flat.build(fabric.ranks), fabric))
+        candidates.append((flat, traffic))
+    return [(Entry(algorithm, fabric), traffic) for algorithm, traffic in candidates]
 
 
 @cache
-def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: float) -> Way:
-    """The fastest way of ranks that each have a port of their own: one in a box, or a card.
+def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: float) -> Choice:
+    """The fastest algorithm for ranks that each have a port of their own: one in a box, or a card.
 
     >>> [round(on_tier("point-to-point", "dgx-h100:2", outside, 2, 45e6).seconds * 1e6) for outside in (False, True)]
     [101, 903]
     """
     _, alpha, bandwidth = tiers(machine)
     rungs = on_stars(primitive, ranks, message=message, alpha=alpha[outside], bandwidth=bandwidth[outside])
-    return min((Way(rung.entry, rung.segments, rung.seconds) for rung in rungs), key=lambda way: way.seconds)
+    fastest = min(rungs, key=lambda rung: rung.seconds)
+    return Choice(fastest.entry, fastest.segments, fastest.seconds)
 
 
 @cache
@@ -117,15 +121,15 @@ def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
         ValueError: for a machine without boxes or speeds, whose ranks share cards, whose boxes have no switch, or
             whose network is oversubscribed.
     """
-    where = topology(machine)
-    if not where.in_box or where.speeds is None:
+    fabric = topology(machine)
+    if not fabric.in_box or fabric.speeds is None:
         raise ValueError(f"{machine}: a step is priced on boxes with speeds, such as dgx-h100:16")
-    leaving = where.link_src < where.ranks
-    links = np.bincount(where.tier)
-    cards, *further = [links[k] * tier.bandwidth for k, tier in enumerate(where.tiers) if tier.level > 0]
-    if (where.link_dst[leaving] < where.ranks).any() or cards > 2 * where.ranks:
+    leaving = fabric.link_src < fabric.ranks
+    links = np.bincount(fabric.tier)
+    cards, *further = [links[k] * tier.bandwidth for k, tier in enumerate(fabric.tiers) if tier.level > 0]
+    if (fabric.link_dst[leaving] < fabric.ranks).any() or cards > 2 * fabric.ranks:
         raise ValueError(f"{machine}: a step is priced where each rank has a port of a switch in its box and a card")
     if any(uplinks < cards for uplinks in further):
         raise ValueError(f"{machine}: a step is priced on networks that are not oversubscribed")
-    (near, *_, far), (narrow, *_, wide) = where.speeds
-    return where.in_box, (near, far), (narrow, wide)
+    (near, *_, far), (narrow, *_, wide) = fabric.speeds
+    return fabric.in_box, (near, far), (narrow, wide)

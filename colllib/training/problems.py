@@ -93,24 +93,26 @@ def terrain(workers: int, *, seed: int = 0) -> Problem:
     def layers(x: Floats) -> list[Floats]:
         return [part.reshape(shape) for part, shape in zip(np.split(x, ends), shapes, strict=True)]
 
-    def forward(x: Floats, rows: Floats) -> list[Floats]:
+    def forward(x: Floats, points: Floats) -> list[Floats]:
         w1, b1, w2, b2, w3, b3 = layers(x)
-        first = np.tanh(rows @ w1 + b1)
+        first = np.tanh(points @ w1 + b1)
         second = np.tanh(first @ w2 + b2)
-        return [rows, first, second, second @ w3 + b3]
+        return [points, first, second, second @ w3 + b3]
 
-    def gradient(x: Floats, which: NDArray[np.intp]) -> Floats:
-        *held, found = forward(x, inputs[which])
-        down, parts = (found - targets[which]) / len(which), list[Floats]()
-        for came, matrix in zip(held[::-1], layers(x)[-2::-2], strict=True):
-            parts += [down.sum(0), came.T @ down]
-            down = down @ matrix.T * (1 - came**2)
+    def gradient(x: Floats, strip: NDArray[np.intp]) -> Floats:
+        *activations, output = forward(x, inputs[strip])
+        matrices = layers(x)[::2]
+        slope = (output - targets[strip]) / len(strip)
+        parts: list[Floats] = []
+        for activation, matrix in zip(reversed(activations), reversed(matrices), strict=True):
+            parts += [slope.sum(0), activation.T @ slope]
+            slope = slope @ matrix.T * (1 - activation**2)
         return np.concatenate([part.ravel() for part in reversed(parts)])
 
     random = np.random.default_rng(seed)
     return Problem(
         start=np.concatenate([random.normal(size=shape).ravel() / np.sqrt(shape[0]) for shape in shapes]),
-        gradients=lambda x, step: [gradient(x, which) for which in strips],
+        gradients=lambda x, step: [gradient(x, strip) for strip in strips],
         loss=lambda x: float(((forward(x, inputs)[-1] - targets) ** 2).mean() / 2),
         rate=0.2,
     )
@@ -121,8 +123,8 @@ def cancelling() -> Problem:
 
     Source: Beznosikov et al. (2020), "On biased compression for distributed learning", example 1.
 
-    >>> here = cancelling()
-    >>> here.gradients(here.start, 0)[0], np.mean(here.gradients(here.start, 0), axis=0).round(3)
+    >>> three = cancelling()
+    >>> three.gradients(three.start, 0)[0], np.mean(three.gradients(three.start, 0), axis=0).round(3)
     (array([-5.5,  4.5,  4.5]), array([1.167, 1.167, 1.167]))
     """
     rows = 2 - 5 * np.eye(3)
@@ -173,9 +175,11 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
     rate = problem.rate if rate is None else rate
     if not 0 < rate < float("inf"):
         raise ValueError(f"rate {rate}: must be above 0 and finite")
-    x, losses, total = problem.start, [problem.loss(problem.start)], [0]
+    x = problem.start
+    losses, sent = [problem.loss(x)], [0]
     while len(losses) <= steps and losses[-1] <= LOST * losses[0]:
-        x = x - rate * average(problem.gradients(x, len(losses) - 1), len(losses) - 1)
+        step = len(losses) - 1
+        x = x - rate * average(problem.gradients(x, step), step)
         losses.append(problem.loss(x))
-        total.append(int(average.bytes.max()))
-    return Run(np.array(losses), np.array(total))
+        sent.append(int(average.bytes.max()))
+    return Run(np.array(losses), np.array(sent))

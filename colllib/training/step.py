@@ -69,11 +69,11 @@ class Training:
     bucket: float | None = None
 
     def __post_init__(self) -> None:
-        plan, where = self.plan, topology(self.machine)
+        plan, ranks = self.plan, topology(self.machine).ranks
         tiers(self.machine)
-        if plan.gpus != where.ranks:
+        if plan.gpus != ranks:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
-            raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {where.ranks}")
+            raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {ranks}")
         check_counts(tokens=self.tokens, microbatches=self.microbatches, chunks=self.chunks)
         if self.tokens % plan.cp:
             raise ValueError(f"cp = {plan.cp}: must divide the {self.tokens} tokens of a microbatch")
@@ -92,9 +92,13 @@ class Training:
     def layers(self, at: int) -> range:
         """Those of the `at`-th part of the model; where they do not divide evenly, those at the ends have one less."""
         parts = self.plan.pp * self.chunks
-        every, more = divmod(self.model.layers, parts)
-        first, end = (k * every + min(max(0, k - (parts - more) // 2), more) for k in (at, at + 1))
-        return range(first, end)
+        each_part, more = divmod(self.model.layers, parts)
+        first_with_more = (parts - more) // 2
+
+        def begin(part: int) -> int:
+            return part * each_part + min(max(0, part - first_with_more), more)
+
+        return range(begin(at), begin(at + 1))
 
     # -- what a layer takes on one rank -------------------------------------------------------
 
@@ -102,7 +106,7 @@ class Training:
         """Whether a layer, from 0, has experts: those at the bottom of a model may be dense."""
         return bool(self.model.experts) and layer >= self.model.dense_layers
 
-    def held(self, layers: Iterable[int]) -> list[Group]:
+    def parameters(self, layers: Iterable[int]) -> list[Group]:
         """Parameters of some layers on a rank, as `held_alike` has them."""
         model, alike = self.model, Counter(map(self.has_experts, layers))
         beside = sum(count * model.beside_experts(experts) for experts, count in alike.items())
@@ -114,17 +118,18 @@ class Training:
         model, stages = self.model, self.plan.pp
         ends = Counter({0: model.vocabulary * model.hidden})
         ends[stages - 1] += model.vocabulary * model.hidden + model.hidden
-        found = []
+        bytes_of_stages = []
         for stage in range(stages):
             layers = chain.from_iterable(self.layers(stage + chunk * stages) for chunk in range(self.chunks))
-            found.append(state(self.plan, [*self.held(layers), *held_alike(self.plan, ends[stage], 0)]))
-        return max(found)
+            groups = [*self.parameters(layers), *held_alike(self.plan, ends[stage], 0)]
+            bytes_of_stages.append(state(self.plan, groups))
+        return max(bytes_of_stages)
 
     def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
         model, experts = self.model, self.has_experts(layer)
-        met = model.beside_experts(experts) + experts * model.top_k * model.expert
-        return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
+        active = model.beside_experts(experts) + experts * model.top_k * model.expert
+        return 2 * active * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
     def collective(self, stage: int, stream: str, primitive: str, groups: Sequence[Group], name: str = "") -> Op:
         """A collective of each of some groups of a stage's ranks."""
@@ -135,8 +140,9 @@ class Training:
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
         plan, (box, *_) = self.plan, tiers(self.machine)
-        low, high, width = *sorted((src, dst)), plan.tp * plan.replicas
-        leaves = low * width // box != ((high + 1) * width - 1) // box  # those that do not leave the box wait
+        ranks = plan.tp * plan.replicas  # of a stage
+        first, last = min(src, dst) * ranks, (max(src, dst) + 1) * ranks - 1
+        leaves = first // box != last // box  # those that do not leave the box wait
         activations = self.tokens // plan.cp * self.model.hidden * BF16
         seconds = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp).seconds
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
@@ -171,14 +177,19 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     """A stage's work in order, layer by layer, its parameters where they are sharded, and its gradients."""
     works = order(training.schedule, training.plan.pp, stage, training.microbatches, training.chunks)
     split = any(work.kind == "W" for work in works)
-    passes = [(work, layer) for work in works for layer in training.layers(work.part)[:: 1 if work.kind == "F" else -1]]
-    layers = [_layer(training, work, layer, stage, split) for work, layer in passes]
+    passes: list[tuple[Work, int]] = []
+    for work in works:
+        layers = training.layers(work.part)
+        passes += [(work, layer) for layer in (layers if work.kind == "F" else reversed(layers))]
     gathers, leaving = _network(training, stage, passes, "W" if split else "B")
-    alone = training.plan.pp == 1 and training.plan.zero > 1
-    anew = {k for k in range(1, len(passes)) if alone and passes[k][0].kind == "F" != passes[k - 1][0].kind}
-    placed = place_passes(ops, layers, gathers, leaving, anew=anew)
-    for (work, _), (first, end) in zip(passes, placed, strict=True):
-        spans[work] = spans.get(work, (first,))[0], end
+    anew = set[int]()
+    if training.plan.pp == 1 and training.plan.zero > 1:  # where a microbatch begins
+        kinds = [work.kind for work, _ in passes]
+        anew = {place for place in range(1, len(kinds)) if kinds[place] == "F" != kinds[place - 1]}
+    layer_ops = [_layer(training, work, layer, stage, split) for work, layer in passes]
+    placed = place_passes(ops, layer_ops, gathers, leaving, anew=anew)
+    for (work, _), (first, last) in zip(passes, placed, strict=True):
+        spans[work] = spans.get(work, (first,))[0], last
 
 
 def _layer(training: Training, work: Work, layer: int, stage: int, split: bool) -> list[Op]:
@@ -188,13 +199,13 @@ def _layer(training: Training, work: Work, layer: int, stage: int, split: bool) 
     issued = chain.from_iterable(part(training.model, plan, tokens, backward=backward) for part in parts)
     calls = [call for call in issued if call.ranks > 1]
     seconds = (2 if backward and not split else 1) * training.forward(layer)
-    own = Op(f"{work.kind}{work.microbatch}", compute(stage), seconds / max(1, len(calls)), kind=work.kind)
+    computing = Op(f"{work.kind}{work.microbatch}", compute(stage), seconds / max(1, len(calls)), kind=work.kind)
     ops = []
     for call in calls:
         group = call.message, call.ranks, 1 if call.axis in ("TP", "SP") else plan.tp
-        name = f"{call.axis} {call.primitive} of {own.name}"
-        ops += [own, training.collective(stage, COMPUTE, call.primitive, [group], name)]
-    return ops or [own]
+        name = f"{call.axis} {call.primitive} of {computing.name}"
+        ops += [computing, training.collective(stage, COMPUTE, call.primitive, [group], name)]
+    return ops or [computing]
 
 
 def _network(
@@ -212,11 +223,11 @@ def _network(
         return {}, {}
 
     def op(primitive: str, width: int, *layers: int) -> Op:
-        groups = [(n * width, ranks, apart) for n, ranks, apart in training.held(layers)]
+        groups = [(n * width, ranks, apart) for n, ranks, apart in training.parameters(layers)]
         return training.collective(stage, "network", primitive, groups)
 
     def between(*layers: int) -> list[Op]:
-        part = sum(n / ranks for n, ranks, _ in training.held(layers)) * FP32
+        part = sum(n / ranks for n, ranks, _ in training.parameters(layers)) * FP32
         groups = [(part, plan.replicate, plan.tp * plan.shards)]
         return [training.collective(stage, "copies", "all-reduce", groups)] if plan.replicate > 1 else []
 
@@ -234,7 +245,7 @@ def _network(
         }
         return gathers, leaving
     places, layers, leaving = list(finals), list(finals.values()), {}
-    gradients = [sum(n for n, *_ in training.held([layer])) * FP32 for layer in layers]
+    gradients = [sum(n for n, *_ in training.parameters([layer])) * FP32 for layer in layers]
     for closed in buckets(gradients, training.bucket or BUCKET):
         together = [layers[k] for k in closed]
         first = op("reduce-scatter" if plan.zero else "all-reduce", FP32, *together)

@@ -51,8 +51,8 @@ class Step:
 
     def busy(self, stream: str) -> float:
         """Seconds for which a stream works."""
-        here = self.on(stream)
-        return float((self.end[here] - self.start[here]).sum())
+        ops = self.on(stream)
+        return float((self.end[ops] - self.start[ops]).sum())
 
     def idle(self, stream: str) -> float:
         """Seconds of the whole step for which a stream does not work: for a compute stream, what is exposed."""
@@ -74,8 +74,10 @@ def run(ops: Sequence[Op]) -> Step:
     """
     waits, readers = _dependencies(ops)
     start, end, due = ([nan] * len(ops) for _ in range(3))
-    left, since, pace = [op.seconds for op in ops], [0.0] * len(ops), [inf] * len(ops)  # how much from when, how fast
-    running: dict[str, set[int]] = {thing: set() for op in ops for thing in op.uses}
+    left = [op.seconds for op in ops]  # seconds alone that are left of each
+    since = [0.0] * len(ops)  # from when on
+    pace = [inf] * len(ops)  # and how many share what it uses then
+    running: dict[str, set[int]] = {resource: set() for op in ops for resource in op.uses}
     queue = [(0.0, i) for i, count in enumerate(waits) if count == 0]
     while queue:
         now, i = heapq.heappop(queue)
@@ -83,20 +85,20 @@ def run(ops: Sequence[Op]) -> Step:
         if isnan(start[i]):
             start[i] = now
             changed.add(i)
-            for thing in ops[i].uses:
-                running[thing].add(i)
+            for resource in ops[i].uses:
+                running[resource].add(i)
         elif due[i] == now and isnan(end[i]):
             end[i] = now
-            for thing in ops[i].uses:
-                running[thing].remove(i)
+            for resource in ops[i].uses:
+                running[resource].remove(i)
             for reader in readers[i]:
                 waits[reader] -= 1
                 if waits[reader] == 0:
                     heapq.heappush(queue, (now, reader))
         else:  # it has met others meanwhile, or was left alone
             continue
-        for j in changed.union(*(running[thing] for thing in ops[i].uses)):
-            crowd = max((len(running[thing]) for thing in ops[j].uses), default=1)
+        for j in changed.union(*(running[resource] for resource in ops[i].uses)):
+            crowd = max((len(running[resource]) for resource in ops[j].uses), default=1)
             if crowd != pace[j]:
                 left[j] = max(0.0, left[j] - (now - since[j]) / pace[j])
                 since[j], pace[j], due[j] = now, crowd, now + left[j] * crowd

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -53,7 +54,7 @@ class Node:
             raise ValueError(f"{self.name} [{self.letters}]: each dimension needs a letter of its own")
 
     @property
-    def given(self) -> bool:
+    def transient_input(self) -> bool:
         """Whether it is an input that does not stay."""
         return self.kind == "input" and not self.keep
 
@@ -102,17 +103,18 @@ class Graph:
         for letter in self.sizes:
             if not (len(letter) == 1 and letter.isascii() and letter.islower()):
                 raise ValueError(f"dimension {letter!r}: must be a small letter")
-        made: dict[str, Node] = {}
+        earlier: dict[str, Node] = {}
         for node in self.nodes:
-            if node.name in made:
+            if node.name in earlier:
                 raise ValueError(f"{node.name} is made twice")
             for name in node.inputs:
-                if name not in made:
+                if name not in earlier:
                     raise ValueError(f"{node.name} needs {name}, which is not made before it")
-            self._check_shape(node, [made[name] for name in node.inputs])
-            made[node.name] = node
-        for name in (name for pair in self.same.items() for name in pair if name not in made):
-            raise ValueError(f"no tensor {name!r} to keep in the state of another")
+            self._check_shape(node, [earlier[name] for name in node.inputs])
+            earlier[node.name] = node
+        for name in chain.from_iterable(self.same.items()):
+            if name not in earlier:
+                raise ValueError(f"no tensor {name!r} to keep in the state of another")
 
     def _check_shape(self, node: Node, inputs: list[Node]) -> None:
         for letter in node.letters:
@@ -120,9 +122,11 @@ class Graph:
                 raise ValueError(f"{node.name} has the dimension {letter!r}, which has no size")
             if node.kind == "einsum" and not any(letter in other.letters for other in inputs):
                 raise ValueError(f"{node.name} [{node.letters}]: no input has the dimension {letter!r}")
-        for other in inputs if node.kind != "einsum" else ():
-            given, wanted = ([self.sizes[letter] for letter in n.letters] for n in (other, node))
-            if given != wanted or (node.kind != "rename" and other.letters != node.letters):
+        if node.kind == "einsum":
+            return
+        for other in inputs:
+            shape, other_shape = ([self.sizes[letter] for letter in n.letters] for n in (node, other))
+            if shape != other_shape or (node.kind != "rename" and node.letters != other.letters):
                 raise ValueError(f"{node.name} [{node.letters}] of {other.name} [{other.letters}]: shapes must agree")
 
     @cached_property
@@ -152,44 +156,48 @@ def training_step(graph: Graph) -> Graph:
     >>> graph.same
     {'new A': 'A', 'new B': 'B', 'y': 'x', 'dy': 'x', 'dx': 'x'}
     """
-    first = next((node for node in graph.nodes if node.given), None)
+    first = next((node for node in graph.nodes if node.transient_input), None)
     if first is None:
         raise ValueError("a training step needs an input that is no parameter")
     last = graph.nodes[-1]
-    made = [Node(f"d{last.name}", last.letters, backward=True)]
-    parts = defaultdict(list, {last.name: [made[0].name]})
+    backward = [Node(f"d{last.name}", last.letters, backward=True)]
+    parts = defaultdict(list, {last.name: [backward[0].name]})
     for node in reversed(graph.nodes):
         if node.name not in parts:
             continue
         gradient, *others = parts[node.name]
-        if not node.keep and (others or node.given):  # whole, as a node of its own
-            kind, gradient = "add" if others else "rename", f"d{node.name}"
-            made.append(Node(gradient, node.letters, tuple(parts[node.name]), kind, backward=True))
+        if not node.keep and (others or node.transient_input):  # whole, as a node of its own
+            gradient = f"d{node.name}"
+            kind = "add" if others else "rename"
+            backward.append(Node(gradient, node.letters, tuple(parts[node.name]), kind, backward=True))
         for place, name in enumerate(node.inputs):
             if node.kind == "add":  # each input's gradient is the sum's
                 parts[name].append(gradient)
                 continue
-            alone = sum(other.inputs.count(name) for other in graph.nodes) == 1 and not graph.by_name[name].given
-            times = f" {place + 1}" if node.inputs.count(name) > 1 else ""
-            made.append(_back(graph, node, place, gradient, f"d{name}" + ("" if alone else f" by {node.name}{times}")))
-            parts[name].append(made[-1].name)
+            uses = sum(other.inputs.count(name) for other in graph.nodes)
+            part = f"d{name}"
+            if uses > 1 or graph.by_name[name].transient_input:
+                part += f" by {node.name}" + (f" {place + 1}" if node.inputs.count(name) > 1 else "")
+            backward.append(_back(graph, node, place, gradient, part))
+            parts[name].append(part)
     same = {f"new {node.name}": node.name for node in graph.nodes if node.keep and node.name in parts}
     for new, old in same.items():
-        made.append(Node(new, graph.by_name[old].letters, (old, *parts[old]), "add", backward=True))
+        backward.append(Node(new, graph.by_name[old].letters, (old, *parts[old]), "add", backward=True))
     same |= dict.fromkeys((last.name, f"d{last.name}", f"d{first.name}"), first.name)
-    return Graph((*graph.nodes, *made), graph.sizes, same)
+    return Graph((*graph.nodes, *backward), graph.sizes, same)
 
 
-def _back(graph: Graph, node: Node, place: int, gradient: str, called: str) -> Node:
+def _back(graph: Graph, node: Node, place: int, gradient: str, name: str) -> Node:
     """The gradient of one input from that of the output."""
-    name, kind = node.inputs[place], node.kind
+    source, kind = node.inputs[place], node.kind
     if kind == "einsum":
         inputs = (gradient, *node.inputs[:place], *node.inputs[place + 1 :])
     elif kind == "rename":
         inputs = (gradient,)
     else:
-        inputs, kind = (name if kind == "norm" else node.name, gradient), f"{kind} back"
-    return Node(called, graph.by_name[name].letters, inputs, kind, node.along, backward=True)
+        inputs = (source if kind == "norm" else node.name, gradient)
+        kind = f"{kind} back"
+    return Node(name, graph.by_name[source].letters, inputs, kind, node.along, backward=True)
 
 
 # -- examples ------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Plans: a way for every operation, what a machine takes for them, and the cheapest by an integer program."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -80,9 +81,9 @@ class Machine:
         """Seconds of an operation: what is not cut every rank does; what is not kept it does twice."""
         if node.kind in ("input", "rename"):
             return 0.0
-        whole = zip(*way.inputs, way.output, strict=True)  # the states of all its tensors on each axis
-        cut = prod(size for size, here in zip(self.mesh, whole, strict=True) if any(map(str.islower, here)))
-        share = (1 + (way.later == AGAIN)) / cut
+        axes = zip(*way.inputs, way.output, strict=True)  # the placements of all its tensors on each axis
+        cuts = prod(size for size, placed in zip(self.mesh, axes, strict=True) if any(map(str.islower, placed)))
+        share = (1 + (way.later == AGAIN)) / cuts
         if node.kind == "einsum":
             products = graph.numbers({letter for name in node.inputs for letter in graph.by_name[name].letters})
             return 2 * products * share / self.flops
@@ -93,8 +94,8 @@ class Machine:
 
         Of the latter a pipeline's stage keeps the share of a batch that 1F1B has in flight.
         """
-        cut = prod(size for size, here in zip(self.mesh, way.output, strict=True) if here.islower())
-        numbers = graph.numbers(node.letters) / cut
+        cuts = prod(size for size, placement in zip(self.mesh, way.output, strict=True) if placement.islower())
+        numbers = graph.numbers(node.letters) / cuts
         flight = min(self.microbatches, self.depth - stage(way.output)) / self.microbatches
         return numbers * node.keep, numbers * flight * (way.later == KEPT)
 
@@ -115,16 +116,17 @@ class Plan:
 
     @property
     def _edges(self) -> Iterator[tuple[str, str, State, State, float]]:
-        """Tensor, user ("" for the end), the state it is in, the state that is wanted, and the seconds in between."""
+        """Tensor, user ("" for the end), the state it is in, the state that is needed, and the seconds in between."""
         uses: list[tuple[str, str, Node | None, State]] = []
         for node in self.graph.nodes:
             way = self.ways[node.name]
-            for user in (node.name, f"{node.name} again")[: 1 + (way.later == AGAIN)]:
-                uses += [(name, user, node, wanted) for name, wanted in zip(node.inputs, way.inputs, strict=True)]
-        uses += [(name, "", None, wanted) for name, wanted in self.final.items()]
+            users = [node.name, f"{node.name} again"] if way.later == AGAIN else [node.name]
+            for user in users:
+                uses += [(name, user, node, state) for name, state in zip(node.inputs, way.inputs, strict=True)]
+        uses += [(name, "", None, state) for name, state in self.final.items()]
         for name, user, taker, after in uses:
             before = self.ways[name].output
-            yield name, user, before, after, _moving(self.graph, self.machine, name, taker, before, after)
+            yield name, user, before, after, _transfer(self.graph, self.machine, name, taker, before, after)
 
     @property
     def communication(self) -> list[tuple[str, str, int, str, int]]:
@@ -168,11 +170,11 @@ class Plan:
         return [name for name, way in self.ways.items() if way.later == AGAIN]
 
     def _by_stage(self, number: Callable[[Node, Way], float]) -> list[float]:
-        found = [0.0] * self.machine.depth
+        sums = [0.0] * self.machine.depth
         for node in self.graph.nodes:
             way = self.ways[node.name]
-            found[stage(way.output)] += number(node, way)
-        return found
+            sums[stage(way.output)] += number(node, way)
+        return sums
 
     @property
     def runs(self) -> bool:
@@ -182,7 +184,7 @@ class Plan:
             self.seconds < inf
             and max(self._by_stage(lambda node, way: machine.keeps(self.graph, node, way)[0])) <= machine.memory
             and self.activations <= machine.activations
-            and all(_elsewhere(states[new]) == _elsewhere(states[old]) for new, old in self.graph.same.items())
+            and all(_without_stage(states[new]) == _without_stage(states[old]) for new, old in self.graph.same.items())
             and not any(_dropped(nodes[name], self.ways[name]) for user in self.again for name in nodes[user].inputs)
         )
 
@@ -192,20 +194,22 @@ def _dropped(node: Node, way: Way) -> bool:
     return not (way.later or node.keep)
 
 
-def _elsewhere(state: State) -> State:
-    """A state but for the stage."""
-    return tuple("" if here.isdigit() else here for here in state)
+def _without_stage(state: State) -> State:
+    """A state but for the number of the stage."""
+    return tuple("" if placement.isdigit() else placement for placement in state)
 
 
-def _moving(graph: Graph, machine: Machine, name: str, user: Node | None, before: State, after: State) -> float:
+def _transfer(graph: Graph, machine: Machine, name: str, user: Node | None, before: State, after: State) -> float:
     """Seconds in which a tensor comes to its user, None for the end.
 
     Infinite for what a pipeline does not do: tensors go to later stages forward and to earlier ones backward,
     parameters nowhere.
     """
-    tensor, here, there = graph.by_name[name], stage(before), stage(after)
-    if here != there and (user is None or tensor.keep or not tensor.backward == user.backward == (there < here)):
-        return inf
+    tensor, source, target = graph.by_name[name], stage(before), stage(after)
+    if source != target:
+        backward = target < source
+        if user is None or tensor.keep or not (tensor.backward == user.backward == backward):
+            return inf
     return machine.change(graph, tensor.letters, before, after)[0]
 
 
@@ -239,8 +243,8 @@ def cheapest(
     chosen = (_by_trial if trying_all else _by_program)(graph, machine, offered, final)
     if chosen is None:
         limits = {"": machine.memory, " of activations": machine.activations}
-        kept = (f" with at most {limit:g} numbers{what} on a rank" for what, limit in limits.items() if limit < inf)
-        raise ValueError(f"no plan on the mesh {machine.mesh} has the states that are given{' and'.join(kept)}")
+        fits = (f" with at most {limit:g} numbers{what} on a rank" for what, limit in limits.items() if limit < inf)
+        raise ValueError(f"no plan on the mesh {machine.mesh} has the states that are given{' and'.join(fits)}")
     return Plan(graph, machine, chosen, final)
 
 
@@ -248,15 +252,18 @@ def _offers(graph: Graph, node: Node, machine: Machine, given: State | None) -> 
     """The ways of a node; an input may be in any state unless one is given."""
     fates = [""]
     if machine.activations < inf and not (node.keep or node.backward):
-        needed = any(node.name in user.inputs and user.backward for user in graph.nodes)
-        fates = [KEPT, *([] if node.kind == "input" else [AGAIN]), *([] if needed else [""])]
+        fates = [KEPT]
+        if node.kind != "input":
+            fates.append(AGAIN)
+        if not any(node.name in user.inputs and user.backward for user in graph.nodes):
+            fates.append("")
     offered = ways(graph, node, machine.mesh, machine.stages)
     return [replace(way, later=fate) for way in offered if given in (None, way.output) for fate in fates]
 
 
 def _by_trial(graph: Graph, machine: Machine, offered: Offers, final: States) -> Ways | None:
-    every = (dict(zip(offered, chosen, strict=True)) for chosen in product(*offered.values()))
-    plans = (Plan(graph, machine, chosen, final) for chosen in every)
+    choices = (dict(zip(offered, options, strict=True)) for options in product(*offered.values()))
+    plans = (Plan(graph, machine, chosen, final) for chosen in choices)
     best = min((plan for plan in plans if plan.runs), key=lambda plan: plan.seconds, default=None)
     return None if best is None else best.ways
 
@@ -267,66 +274,70 @@ Cost = tuple[float, set[int]]  # the seconds of a column, and the stages that sp
 
 
 def _by_program(graph: Graph, machine: Machine, offered: Offers, final: States) -> Ways | None:
-    rows, columns, costs = list[Row](), dict[str, list[tuple[int, Way]]](), list[Cost]()
+    rows: list[Row] = []
+    columns: dict[str, list[tuple[int, Way]]] = {}
+    costs: list[Cost] = []
     for node in graph.nodes:
         columns[node.name] = list(enumerate(offered[node.name], len(costs)))
         costs += [(machine.compute(graph, node, way), {stage(way.output)}) for way in offered[node.name]]
-        rows.append(([(k, 1.0) for k, _ in columns[node.name]], 1, 1))
-    whole = len(costs)
-    # a tensor, its user, and the columns of the ways that want it in a state and so often
+        rows.append((_terms((k for k, _ in columns[node.name]), 1.0), 1, 1))
+    binary = len(costs)
+    # a tensor, its user, and the columns of the ways that take it in a state and so often
     edges: list[tuple[str, Node | None, dict[Any, list[int]]]] = [
         (name, node, _grouped(((way.inputs[place], 1 + (way.later == AGAIN)), k) for k, way in columns[node.name]))
         for node in graph.nodes
         for place, name in enumerate(node.inputs)
     ]
     edges += [(name, None, {(state, 1): []}) for name, state in final.items()]
-    for name, user, wanted in edges:
-        start, made = len(costs), _grouped((way.output, k) for k, way in columns[name])
-        for before, (after, times) in product(made, wanted):
-            seconds = times * _moving(graph, machine, name, user, before, after)
+    for name, user, inputs in edges:
+        start, outputs = len(costs), _grouped((way.output, k) for k, way in columns[name])
+        for before, (after, times) in product(outputs, inputs):
+            seconds = times * _transfer(graph, machine, name, user, before, after)
             costs.append((seconds, {stage(before), stage(after)}))
-        pairs = np.arange(start, len(costs)).reshape(len(made), len(wanted))
-        for sums, users in ((pairs, made.values()), (pairs.T, wanted.values())):
-            for added, takers in zip(sums.tolist(), users, strict=True):
-                total = 0 if takers else 1
-                rows.append(([*((k, 1.0) for k in added), *((k, -1.0) for k in takers)], total, total))
+        pairs = np.arange(start, len(costs)).reshape(len(outputs), len(inputs))
+        for sums, groups in ((pairs, outputs.values()), (pairs.T, inputs.values())):
+            for added, ways_of_state in zip(sums.tolist(), groups, strict=True):
+                total = 0 if ways_of_state else 1
+                rows.append((_terms(added, 1.0) + _terms(ways_of_state, -1.0), total, total))
     rows += _alike(graph, columns)
     rows += _limits(graph, machine, columns)
-    found = _solved(rows, costs, whole, machine)
-    if found is None:
+    solution = _solved(rows, costs, binary, machine)
+    if solution is None:
         return None
-    return {name: max(own, key=lambda column: found[column[0]])[1] for name, own in columns.items()}
+    return {name: max(options, key=lambda column: solution[column[0]])[1] for name, options in columns.items()}
 
 
 def _alike(graph: Graph, columns: Columns) -> Iterator[Row]:
     """What is made in the state of another: the old one is made in just one of them."""
     for pair in graph.same.items():
-        new, old = (_grouped((_elsewhere(way.output), k) for k, way in columns[name]) for name in pair)
-        for state, made in old.items():
-            yield [*((k, 1.0) for k in new.get(state, [])), *((k, -1.0) for k in made)], 0, 0
+        new, old = (_grouped((_without_stage(way.output), k) for k, way in columns[name]) for name in pair)
+        for state, old_columns in old.items():
+            yield _terms(new.get(state, []), 1.0) + _terms(old_columns, -1.0), 0, 0
 
 
 def _limits(graph: Graph, machine: Machine, columns: Columns) -> Iterator[Row]:
     """What fits the memory; and what is computed again finds its inputs."""
-    for which, limit in enumerate((machine.memory, machine.activations)):
-        for k in range(machine.depth) if limit < inf else ():
+    for kind, limit in enumerate((machine.memory, machine.activations)):
+        if limit == inf:
+            continue
+        for k in range(machine.depth):
             terms = [
-                (column, machine.keeps(graph, node, way)[which])
+                (column, machine.keeps(graph, node, way)[kind])
                 for node in graph.nodes
                 for column, way in columns[node.name]
                 if stage(way.output) == k
             ]
             yield [term for term in terms if term[1]], -inf, limit
     for node in graph.nodes:
-        again = [(k, 1.0) for k, way in columns[node.name] if way.later == AGAIN]
+        again = [k for k, way in columns[node.name] if way.later == AGAIN]
         for name in node.inputs:
-            gone = [(k, 1.0) for k, way in columns[name] if _dropped(graph.by_name[name], way)]
-            if again and gone:
-                yield [*again, *gone], -inf, 1
+            dropped = [k for k, way in columns[name] if _dropped(graph.by_name[name], way)]
+            if again and dropped:
+                yield _terms(again + dropped, 1.0), -inf, 1
 
 
-def _solved(rows: list[Row], costs: list[Cost], whole: int, machine: Machine) -> np.ndarray | None:
-    """The columns between 0 and 1, the first `whole` of them integers, with the least time; or None.
+def _solved(rows: list[Row], costs: list[Cost], binary: int, machine: Machine) -> np.ndarray | None:
+    """The columns between 0 and 1, the first `binary` of them integers, with the least time; or None.
 
     The time is that of all costs, and of the largest load for each further microbatch.
     """
@@ -337,24 +348,31 @@ def _solved(rows: list[Row], costs: list[Cost], whole: int, machine: Machine) ->
     possible = np.isfinite(price)
     price = np.where(possible, price, 0.0) / (price[possible].max(initial=0) or 1.0)
     most = len(price)  # the column of the largest load
-    for own in range(machine.depth):
-        here = [(k, float(price[k])) for k, (_, where) in enumerate(costs) if own in where and price[k]]
-        rows.append(([*here, (most, -1.0)], -inf, 0))
+    for k in range(machine.depth):
+        load = [
+            (column, float(price[column])) for column, (_, stages) in enumerate(costs) if k in stages and price[column]
+        ]
+        rows.append(([*load, (most, -1.0)], -inf, 0))
     entries = [(row, *term) for row, (terms, _, _) in enumerate(rows) for term in terms]
     row, column, value = map(np.array, zip(*entries, strict=True))
     _, low, high = zip(*rows, strict=True)
-    found = milp(
+    result = milp(
         np.append(price, machine.microbatches - 1),
-        integrality=(np.arange(most + 1) < whole).astype(int),
+        integrality=(np.arange(most + 1) < binary).astype(int),
         bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), inf)),
         constraints=LinearConstraint(coo_array((value, (row, column))).tocsr(), np.array(low), np.array(high)),
         options={"mip_rel_gap": 0},
     )
-    return None if found.x is None else np.asarray(found.x)
+    return None if result.x is None else np.asarray(result.x)
+
+
+def _terms(columns: Iterable[int], factor: float) -> list[tuple[int, float]]:
+    """Columns times a factor."""
+    return [(column, factor) for column in columns]
 
 
 def _grouped(columns: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
-    found: dict[Any, list[int]] = {}
-    for what, k in columns:
-        found.setdefault(what, []).append(k)
-    return found
+    groups: defaultdict[Any, list[int]] = defaultdict(list)
+    for key, k in columns:
+        groups[key].append(k)
+    return groups

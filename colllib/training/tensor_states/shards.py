@@ -23,68 +23,72 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
     Raises:
         ValueError: for an input that is not given, or of another shape.
     """
-    graph, found, shards = plan.graph, dict[str, Floats](), dict[str, Shards]()
+    graph, machine = plan.graph, plan.machine
+    results: dict[str, Floats] = {}
+    shards: dict[str, Shards] = {}
     for place, node in enumerate(graph.nodes):
         if node.backward and not graph.nodes[place - 1].backward:
-            _turn(plan, shards)
+            _begin_backward(plan, shards)
         state, final = plan.states[node.name], plan.final.get(node.name)
         if node.kind == "input":
             _check_value(graph, node, values)
-            whole = _given(values[node.name], plan.machine, state)
-            shards[node.name] = _changed(whole, plan, node.name, _everywhere(state), state)
+            replicas = dict.fromkeys(_ranks_of_stage(machine, state), values[node.name])
+            shards[node.name] = _in_state(replicas, plan, node.name, _replicated(state), state)
         else:
-            shards[node.name] = _made(plan, node, shards)
+            shards[node.name] = _computed(plan, node, shards)
         if final is not None:
-            parts = _changed(shards[node.name], plan, node.name, state, final)
-            found[node.name], *others = _changed(parts, plan, node.name, final, _everywhere(final)).values()
-            assert all(np.array_equal(found[node.name], other) for other in others)
-    return found
+            parts = _in_state(shards[node.name], plan, node.name, state, final)
+            results[node.name], *others = _in_state(parts, plan, node.name, final, _replicated(final)).values()
+            assert all(np.array_equal(results[node.name], other) for other in others)
+    return results
 
 
-def _everywhere(state: State) -> State:
+def _replicated(state: State) -> State:
     """That of the whole tensor on each rank of the stage."""
-    return tuple(here if here.isdigit() else REPLICATED for here in state)
+    return tuple(placement if placement.isdigit() else REPLICATED for placement in state)
 
 
-def _given(value: Floats, machine: Machine, state: State) -> Shards:
-    """The whole tensor on each rank of its stage."""
-    places, axis = enumerate(np.ndindex(*machine.mesh)), machine.stages
-    return {rank: value for rank, place in places if axis is None or place[axis] == stage(state)}
+def _ranks_of_stage(machine: Machine, state: State) -> list[int]:
+    """The ranks of the stage that has a tensor."""
+    ranks = np.arange(prod(machine.mesh)).reshape(machine.mesh)
+    if machine.stages is not None:
+        ranks = ranks.take([stage(state)], axis=machine.stages)
+    return ranks.ravel().tolist()
 
 
 def _check_value(graph: Graph, node: Node, values: Mapping[str, Floats]) -> None:
-    wanted = tuple(graph.sizes[letter] for letter in node.letters)
-    given = np.shape(values[node.name]) if node.name in values else "not given"
-    if given != wanted:
-        raise ValueError(f"{node.name} is {given}: must be an array of shape {wanted}")
+    shape = tuple(graph.sizes[letter] for letter in node.letters)
+    actual = np.shape(values[node.name]) if node.name in values else "not given"
+    if actual != shape:
+        raise ValueError(f"{node.name} is {actual}: must be an array of shape {shape}")
 
 
-def _turn(plan: Plan, shards: dict[str, Shards]) -> None:
-    """What the backward pass begins with, if not all was kept: the rest is dropped, and some of it made again."""
+def _begin_backward(plan: Plan, shards: dict[str, Shards]) -> None:
+    """What the backward pass begins with, if not all was kept: the rest is dropped, and some of it computed again."""
     if plan.machine.activations < inf:
         for node in plan.graph.nodes:
             if not node.keep and plan.ways[node.name].later != KEPT:
                 shards.pop(node.name, None)
         for name in plan.again:
-            shards[name] = _made(plan, plan.graph.by_name[name], shards)
+            shards[name] = _computed(plan, plan.graph.by_name[name], shards)
 
 
-def _made(plan: Plan, node: Node, shards: Mapping[str, Shards]) -> Shards:
+def _computed(plan: Plan, node: Node, shards: Mapping[str, Shards]) -> Shards:
     """A tensor's shards from those of its inputs."""
-    wanted = zip(node.inputs, plan.ways[node.name].inputs, strict=True)
-    inputs = [_changed(shards[name], plan, name, plan.states[name], state) for name, state in wanted]
+    pairs = zip(node.inputs, plan.ways[node.name].inputs, strict=True)
+    inputs = [_in_state(shards[name], plan, name, plan.states[name], state) for name, state in pairs]
     return {rank: _local(plan.graph, node, [parts[rank] for parts in inputs]) for rank in inputs[0]}
 
 
 def unsharded(graph: Graph, values: Mapping[str, Floats]) -> dict[str, Floats]:
     """All tensors, on one device."""
-    found = dict(values)
+    tensors = dict(values)
     for node in graph.nodes:
         if node.kind == "input":
             _check_value(graph, node, values)
         else:
-            found[node.name] = _local(graph, node, [found[name] for name in node.inputs])
-    return found
+            tensors[node.name] = _local(graph, node, [tensors[name] for name in node.inputs])
+    return tensors
 
 
 def _local(graph: Graph, node: Node, parts: list[Floats]) -> Floats:
@@ -100,23 +104,24 @@ def _local(graph: Graph, node: Node, parts: list[Floats]) -> Floats:
     return np.asarray(np.moveaxis(FUNCTIONS[node.kind](*last), -1, axis))
 
 
-def _changed(shards: Shards, plan: Plan, name: str, now: State, after: State) -> Shards:
+def _in_state(shards: Shards, plan: Plan, name: str, now: State, after: State) -> Shards:
     """A tensor's shards in another state, by collectives along the lines of ranks on their axes."""
-    letters, mesh, found = plan.graph.by_name[name].letters, plan.machine.mesh, dict(shards)
+    letters, mesh = plan.graph.by_name[name].letters, plan.machine.mesh
+    shards = dict(shards)
     ranks = np.arange(prod(mesh)).reshape(mesh)
     for axis, primitive, _, reached in plan.machine.change(plan.graph, letters, now, after)[1]:
         for line in np.moveaxis(ranks, axis, -1).reshape(-1, mesh[axis]).tolist():
             if primitive == "point-to-point":
-                found[line[int(reached[axis])]] = found.pop(line[int(now[axis])])
-            elif line[0] in found:  # and so all of them
-                moved = _moved(primitive, [found[rank] for rank in line], letters, now[axis], reached[axis])
-                found.update(zip(line, moved, strict=True))
+                shards[line[int(reached[axis])]] = shards.pop(line[int(now[axis])])
+            elif line[0] in shards:  # and so all of them
+                parts = [shards[rank] for rank in line]
+                shards.update(zip(line, _collective(primitive, parts, letters, now[axis], reached[axis]), strict=True))
         now = reached
-    return found
+    return shards
 
 
-def _moved(primitive: str, parts: list[Floats], letters: str, before: str, after: str) -> list[Floats]:
-    """One collective along one line of ranks."""
+def _collective(primitive: str, parts: list[Floats], letters: str, before: str, after: str) -> list[Floats]:
+    """One collective along one line of ranks, which changes their placement of the tensor."""
     ranks, axis = len(parts), letters.find(after if after.islower() else before)  # -1 for a state that is no dimension
     if primitive == "all-reduce":
         return [rows[0] for rows in run_on(allreduce.binomial_tree(ranks), [part[np.newaxis] for part in parts])]
@@ -127,9 +132,9 @@ def _moved(primitive: str, parts: list[Floats], letters: str, before: str, after
         received = run_on(alltoall.pairwise(ranks), [np.stack(np.split(part, ranks, axis)) for part in parts])
         return [np.concatenate(list(row), axis=letters.index(before)) for row in received]
     if after != PARTIAL:
-        return [np.split(part, ranks, axis)[own] for own, part in enumerate(parts)]
+        return [np.split(part, ranks, axis)[rank] for rank, part in enumerate(parts)]
     nothing = np.zeros_like(parts[0])  # terms of a sum: the tensor itself and zeros, or each shard with zeros around it
     if before == REPLICATED:
         return [parts[0]] + [nothing] * (ranks - 1)
-    around = [[part if other == own else nothing for other in range(ranks)] for own, part in enumerate(parts)]
-    return [np.concatenate(shards, axis=axis) for shards in around]
+    padded = [[part if other == rank else nothing for other in range(ranks)] for rank, part in enumerate(parts)]
+    return [np.concatenate(shards, axis=axis) for shards in padded]

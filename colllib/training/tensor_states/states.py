@@ -9,7 +9,8 @@ from math import inf, prod
 from colllib.bounds import lower_bound
 from colllib.training.tensor_states.graph import Graph, Node
 
-#: On each axis of the mesh "R", "P" or the letter along which the tensor is cut; on one of stages the stage's number.
+#: A placement on each axis of the mesh: "R", "P" or the letter along which the tensor is cut; on one of stages the
+#: stage's number.
 State = tuple[str, ...]
 
 REPLICATED, PARTIAL = "R", "P"
@@ -27,7 +28,7 @@ class Way:
 
 def stage(state: State) -> int:
     """The pipeline's stage that has a tensor: 0 without a pipeline."""
-    return next((int(here) for here in state if here.isdigit()), 0)
+    return next((int(placement) for placement in state if placement.isdigit()), 0)
 
 
 def ways(graph: Graph, node: Node, mesh: Sequence[int], stages: int | None = None) -> list[Way]:
@@ -41,36 +42,37 @@ def ways(graph: Graph, node: Node, mesh: Sequence[int], stages: int | None = Non
     >>> [(*way.inputs[0], *way.inputs[1], *way.output) for way in ways(graph, graph.nodes[2], (2,))]
     [('R', 'R', 'R'), ('a', 'R', 'a'), ('b', 'b', 'P'), ('R', 'c', 'c'), ('P', 'R', 'P'), ('R', 'P', 'P')]
     """
-    each = [
-        [(str(k),) * (len(node.inputs) + 1) for k in range(size)] if axis == stages else _on_axis(graph, node, size)
+    tensors = len(node.inputs) + 1
+    axes = [
+        [(str(k),) * tensors for k in range(size)] if axis == stages else _on_axis(graph, node, size)
         for axis, size in enumerate(mesh)
     ]
-    states = (tuple(zip(*columns, strict=True)) for columns in product(*each))  # of the inputs, and of the output
-    return [Way(found[:-1], found[-1]) for found in states if not any(map(_cut_twice, found))]
+    choices = (tuple(zip(*placements, strict=True)) for placements in product(*axes))  # states of all its tensors
+    return [Way(states[:-1], states[-1]) for states in choices if not any(map(_cut_twice, states))]
 
 
 def _on_axis(graph: Graph, node: Node, size: int) -> list[State]:
-    """The states of a node's inputs and of its output, together, on one axis of the mesh."""
+    """What a node's inputs and its output can be, together, on one axis of the mesh."""
     shapes = [graph.by_name[name].letters for name in node.inputs]
-    found = [(REPLICATED,) * (len(shapes) + 1)]
+    placements = [(REPLICATED,) * (len(shapes) + 1)]
     if node.kind == "rename":
         pairs = (pair for pair in zip(shapes[0], node.letters, strict=True) if graph.sizes[pair[0]] % size == 0)
-        return [*found, (PARTIAL, PARTIAL), *pairs]
+        return [*placements, (PARTIAL, PARTIAL), *pairs]
     for letter in dict.fromkeys("".join([*shapes, node.letters])):
         if letter != node.along and graph.sizes[letter] % size == 0:
             inputs = (letter if letter in shape else REPLICATED for shape in shapes)
-            found.append((*inputs, letter if letter in node.letters else PARTIAL))
+            placements.append((*inputs, letter if letter in node.letters else PARTIAL))
     if node.kind == "add":
-        found.append((PARTIAL,) * (len(shapes) + 1))
+        placements.append((PARTIAL,) * (len(shapes) + 1))
     elif node.kind == "einsum":  # linear in each of its inputs
         for place in range(len(shapes)):
             inputs = (PARTIAL if other == place else REPLICATED for other in range(len(shapes)))
-            found.append((*inputs, PARTIAL))
-    return found
+            placements.append((*inputs, PARTIAL))
+    return placements
 
 
 def _cut_twice(state: State) -> bool:
-    letters = [here for here in state if here.islower()]
+    letters = [placement for placement in state if placement.islower()]
     return len(set(letters)) < len(letters)
 
 
@@ -82,7 +84,7 @@ def _offered(sizes: Mapping[str, int], size: int, staged: bool) -> list[str]:
 
 
 def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int], stages: int | None = None) -> None:
-    """Refuse a state that a tensor cannot be in, naming the tensor, the axis and what it can be there.
+    """Refuse a state that a tensor cannot be in.
 
     Raises:
         ValueError: naming the tensor, the axis and what it can be there.
@@ -92,12 +94,12 @@ def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int], stag
     if len(state) != len(mesh):
         raise ValueError(f"state {state} of {name}: the mesh has {len(mesh)} axes")
     sizes = {letter: graph.sizes[letter] for letter in graph.by_name[name].letters}
-    for axis, (here, size) in enumerate(zip(state, mesh, strict=True)):
-        if here not in (offered := _offered(sizes, size, axis == stages)):
+    for axis, (placement, size) in enumerate(zip(state, mesh, strict=True)):
+        offered = _offered(sizes, size, axis == stages)
+        if placement not in offered:
             tensor = f"{name} ({', '.join(f'{letter} = {length}' for letter, length in sizes.items())})"
-            raise ValueError(
-                f"{tensor} cannot be {here!r} on axis {axis} of {size} ranks: it can be {', '.join(offered)}"
-            )
+            on_axis = f"{placement!r} on axis {axis} of {size} ranks"
+            raise ValueError(f"{tensor} cannot be {on_axis}: it can be {', '.join(offered)}")
     if _cut_twice(state):
         raise ValueError(f"state {state} of {name}: a letter is cut on one axis at most")
 
@@ -143,31 +145,31 @@ def changes(
     >>> [f"{primitive} on axis {axis}" for axis, primitive, *_ in path]
     ['reduce-scatter on axis 1', 'all-reduce on axis 0', 'all-gather on axis 1']
     """
-    found: dict[State, tuple[float, tuple[Change, ...]]] = {before: (0.0, ())}
+    cheapest: dict[State, tuple[float, tuple[Change, ...]]] = {before: (0.0, ())}
     latest = [before]
     while latest:  # what one change more has reached, or reached at a lower cost
-        reached = dict(found)
+        reached = dict(cheapest)
         for now in latest:
-            seconds, path = found[now]
+            seconds, path = cheapest[now]
             for change in _one_change(sizes, now, mesh):
                 axis, name, numbers, after = change
                 sent = 0.0 if name == "slice" else float(lower_bound(name, mesh[axis]).n_beta) * numbers
                 total = seconds + sent / bandwidth[axis]
                 if total < reached.get(after, (inf, ()))[0] * (1 - 1e-9):  # rounding is no reason for another change
                     reached[after] = total, (*path, change)
-        latest = [state for state in reached if reached[state] is not found.get(state)]
-        found = reached
-    return found
+        latest = [state for state in reached if reached[state] is not cheapest.get(state)]
+        cheapest = reached
+    return cheapest
 
 
 def _one_change(sizes: tuple[tuple[str, int], ...], now: State, mesh: tuple[int, ...]) -> Iterator[Change]:
     """The changes on one axis; a letter is free before another axis takes it."""
-    for axis, here in enumerate(now):
+    for axis, placement in enumerate(now):
         others = now[:axis] + now[axis + 1 :]
-        held = prod(n for own, n in enumerate(mesh) if own != axis and now[own].islower())
-        numbers = prod(size for _, size in sizes) // held
-        for goal in _offered(dict(sizes), mesh[axis], here.isdigit()):
-            name = collective(here, goal)
+        cuts = prod(ranks for other, ranks in enumerate(mesh) if other != axis and now[other].islower())
+        numbers = prod(size for _, size in sizes) // cuts
+        for goal in _offered(dict(sizes), mesh[axis], placement.isdigit()):
+            name = collective(placement, goal)
             if name and not (goal.islower() and goal in others):
                 # in an all-to-all M is what one rank has
                 share = numbers // mesh[axis] if name == "all-to-all" else numbers
