@@ -33,7 +33,7 @@ class Lasso:
 
     def _repr_html_(self) -> str:
         known = {name: fabric(find(name)) for name in FABRICS}
-        options = "".join(f'<option value="{name}">{escape(said)}</option>' for name, said in FABRICS.items())
+        options = "".join(f'<option value="{name}">{escape(words)}</option>' for name, words in FABRICS.items())
         pictures = "".join(
             f'<div class="cl-scene" data-on="{name}" role="group" aria-label="The ranks of {escape(FABRICS[name])}"'
             f"{' hidden' if place else ''}>{both_widths(_drawn(on))}</div>"
