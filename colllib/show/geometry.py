@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import dist, hypot, inf
+from math import cos, dist, hypot, inf, pi, sin
 
 Point = tuple[float, float]
 
@@ -58,6 +58,16 @@ def ends(boxes: Sequence[Box]) -> tuple[float, float, float, float]:
     top = min(box.y - box.height / 2 for box in boxes)
     bottom = max(box.y + box.height / 2 for box in boxes)
     return left, right, top, bottom
+
+
+def on_circle(count: int, radius: float, middle: Point = (0.0, 0.0)) -> list[Point]:
+    """Points round a circle, clockwise, the first on top.
+
+    >>> [(round(x), round(y)) for x, y in on_circle(4, 60.0)]
+    [(0, -60), (60, 0), (0, 60), (-60, 0)]
+    """
+    turns = [2 * pi * k / count for k in range(count)]
+    return [(middle[0] + radius * sin(turn), middle[1] - radius * cos(turn)) for turn in turns]
 
 
 @dataclass(frozen=True)

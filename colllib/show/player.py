@@ -231,17 +231,12 @@ def player(
 
     texts = place.values if isinstance(place.values, Mapping) else {key: str(key) for key in places}
     named = {name: entry.text for name, entry in offered.items() if name in fit}
-    basic = {name: named[name] for name in (*few, first) if name in named}
     scene, each_step = ("algorithm", place.name), ("algorithm", place.name, "step")
     controls = [
-        Control("algorithm", "Algorithm", lambda: basic, first, "select"),
+        *_algorithms(named, few, first),
         replace(place, values=lambda algorithm: {key: texts[key] for key in fit[algorithm]}, start=first_place),
         Control("step", "Steps done", lambda **state: counted(shown(**state).film.steps), 0, depends_on=scene),
     ]
-    if len(basic) < len(fit):
-        offers = {"few": "the basic ones" if len(basic) > 1 else "the basic one", "all": f"all {len(fit)}"}
-        controls[0] = replace(controls[0], values=lambda offer: basic if offer == "few" else named)
-        controls.insert(0, Control("offer", "Algorithms", offers, "few", "select"))
 
     def words(step: int, **state: Any) -> str:
         played = shown(**state)
@@ -259,6 +254,20 @@ def player(
         "step",
         picture=lambda step, **state: shown(**state).picture(step),
     )
+
+
+def _algorithms(named: Mapping[str, str], few: Sequence[str], start: str | None) -> list[Control]:
+    """The choice of an algorithm; and before it, if more than a few fit, the choice between the few and all."""
+    basic = {name: named[name] for name in few if name in named}
+    if start is not None and start in named:
+        basic[start] = named[start]
+    if len(basic) == len(named):
+        return [Control("algorithm", "Algorithm", basic, start, "select")]
+    offers = {"few": "the basic ones" if len(basic) > 1 else "the basic one", "all": f"all {len(named)}"}
+    return [
+        Control("offer", "Algorithms", offers, "few", "select"),
+        Control("algorithm", "Algorithm", lambda offer: basic if offer == "few" else named, start, "select"),
+    ]
 
 
 def still(schedule: Schedule, step: int, topology: Topology | None = None, *, title: str) -> Drawing:

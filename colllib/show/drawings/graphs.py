@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import cos, pi, sin
 
 from colllib.graphs.links import arcs
 from colllib.graphs.measures import equal_degree
 from colllib.schedule import Schedule
-from colllib.show.geometry import Box, Point, Track, between, lane, num
+from colllib.show.geometry import Box, Point, Track, between, lane, num, on_circle
 from colllib.show.pen import NARROW, Drawing, Pen, arrows, drawing
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter
@@ -91,16 +90,10 @@ def around(
     their size; below 15 they have no name. By `picks`, "control=place", an explorer's reader picks a link's value.
     """
     picks = picks or {}
-
-    def on_circle(rank: int, radius: float) -> Point:
-        turn = 2 * pi * rank / topology.ranks
-        return middle[0] + radius * sin(turn), middle[1] - radius * cos(turn)
-
-    boxes = [Box(*on_circle(rank, radius), disk, disk, round=True) for rank in range(topology.ranks)]
+    boxes = [Box(x, y, disk, disk, round=True) for x, y in on_circle(topology.ranks, radius, middle)]
     links = sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)))
-    for rank in range(topology.ranks):
+    for rank, (x, y) in enumerate(on_circle(topology.ranks, radius + disk / 2 + 4, middle)):
         if (rank, rank) in links:
-            x, y = on_circle(rank, radius + disk / 2 + 4)
             pen.put(f'<circle class="l" fill="none" cx="{num(x)}" cy="{num(y)}" r="6"/>', Box(x, y, 14, 14))
             _target(pen, Box(x, y, 12, 12), picks.get((rank, rank)))
     links = [(a, b) for a, b in links if a != b]

@@ -4,12 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import cos, pi, sin
 
 from colllib.execution import Execution
 from colllib.show.drawings.wires import in_words, wires_of
 from colllib.show.film import amount
-from colllib.show.geometry import Box, Point, Track, bow, lane, num
+from colllib.show.geometry import Box, Point, Track, bow, lane, num, on_circle
 from colllib.show.pen import NARROW, Drawing, Pen, drawing, extent
 from colllib.show.theme import listed
 from colllib.topology import Topology
@@ -45,8 +44,7 @@ def star(topology: Topology, run: Execution | None = None, step: int = 1, *, tit
     def draw(pen: Pen) -> None:
         radius = max(100.0 if run else 84.0, 13.0 * n)
         switch = Box(0, 0, 66, 30)
-        for rank in range(n):
-            x, y = radius * sin(2 * pi * rank / n), -radius * cos(2 * pi * rank / n)
+        for rank, (x, y) in enumerate(on_circle(n, radius)):
             disk = Box(x, y, *DISK, round=True)
             for link, (a, b) in ((rank, (disk, switch)), (n + rank, (switch, disk))):
                 _loaded(pen, lane(a, b, 4), load.get(link, Fraction(0)), idle=run is not None)

@@ -87,13 +87,7 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
     def draw(pen: Pen) -> None:
         column, row = min(64.0, (pen.width - 96) / n), 40.0 if film.steps <= 8 else 26.0
         x = [column * distance + 60 for distance in range(n)]
-        if pen.wide:
-            pen.text(-30, -20, "distance", "q", "start")
-        for distance in range(n):
-            pen.text(x[distance], -20, distance, "b")
-        for t, size in enumerate(sizes, 1):
-            pen.text(0, row * (t - 0.5), f"step {t}", "", "start")
-            pen.text(x[-1] + 16, row * (t - 0.5), f"× {size}", "q", "start")
+        _heads(pen, x, row, sizes)
         for distance, t in since.items():
             pen.line([(x[distance], row * t), (x[distance], row * film.steps)], "l on")
         for t, step in enumerate(hops, 1):
@@ -117,6 +111,17 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
         alt=alt,
         legend=[("dot on", "rank at this distance has the block"), ("×", "blocks a message")],
     )
+
+
+def _heads(pen: Pen, x: Sequence[float], row: float, sizes: Sequence[int]) -> None:
+    """Distances above; at the left the steps, and at the right how many blocks a message has in them."""
+    if pen.wide:
+        pen.text(-30, -20, "distance", "q", "start")
+    for distance, place in enumerate(x):
+        pen.text(place, -20, distance, "b")
+    for t, size in enumerate(sizes, 1):
+        pen.text(0, row * (t - 0.5), f"step {t}", "", "start")
+        pen.text(x[-1] + 16, row * (t - 0.5), f"× {size}", "q", "start")
 
 
 def _hops(film: Film, block: int, owner: int) -> list[list[tuple[int, int]]]:

@@ -1,10 +1,10 @@
 """Drawings of wires: lattices as grids with stubs where they go round, rings and full meshes as circles."""
 
 from collections.abc import Collection, Mapping
-from math import cos, pi, prod, sin
+from math import prod
 
 from colllib.show import layouts
-from colllib.show.geometry import Box, Point, num
+from colllib.show.geometry import Box, Point, num, on_circle
 from colllib.show.pen import WIDE, Drawing, Pen, drawing
 from colllib.topology import Lattice, Topology
 
@@ -150,8 +150,7 @@ def wiring_layout(topology: Topology, columns: int, width: int) -> tuple[dict[in
     if columns:
         return _grid(topology, (columns, topology.ranks // columns), width)
     radius = min(max(60.0, 8.0 * topology.ranks), width / 2 - 20)
-    turns = [2 * pi * k / topology.ranks for k in range(topology.ranks)]
-    place = {k: (radius * sin(turn), -radius * cos(turn)) for k, turn in enumerate(turns)}
+    place = dict(enumerate(on_circle(topology.ranks, radius)))
     return place | {topology.ranks + k: (0.0, 30.0 * k) for k in range(topology.switches)}, {}
 
 
