@@ -105,7 +105,7 @@ class Film:
         groups: dict[tuple[int, int, int], list[int]] = {}
         for block, ends in enumerate(self._ends):
             groups.setdefault((*ends, block if self.kind == "blocks" else 0), []).append(block)
-        return tuple(Cell(tuple(some), self.need(some[0])) for some in groups.values())
+        return tuple(Cell(tuple(blocks), self.need(blocks[0])) for blocks in groups.values())
 
     # -- what a rank holds ------------------------------------------------------------------------
 

@@ -84,13 +84,13 @@ class Show:
 
     def _counts(self, t: int) -> str:
         run = self.film.run
-        paid, all_ = run.cost_of(range(t)), run.cost
+        paid, total = run.cost_of(range(t)), run.cost
         what = "link" if run.topology.lattice else "port"
         return (
             f"<b>{t} of {self.film.steps} steps</b>; the busiest {what} of each step, added up, has carried "
-            f"<b>{amount(Fraction(paid.n_beta))}</b> of {amount(Fraction(all_.n_beta))}. "
-            f"<small><i>n</i><sub>α</sub> = {paid.n_alpha} of {all_.n_alpha}, "
-            f"<i>n</i><sub>β</sub> = {paid.n_beta} of {all_.n_beta}</small>"
+            f"<b>{amount(Fraction(paid.n_beta))}</b> of {amount(Fraction(total.n_beta))}. "
+            f"<small><i>n</i><sub>α</sub> = {paid.n_alpha} of {total.n_alpha}, "
+            f"<i>n</i><sub>β</sub> = {paid.n_beta} of {total.n_beta}</small>"
         )
 
     def _tiers(self, t: int) -> str:
@@ -144,11 +144,9 @@ class Show:
     def legend(self) -> str:
         """What cells and arrows mean, as far as this film uses them."""
         film = self.film
-        kinds = {message.add for messages in film.messages for message in messages}
-        summed = film.kind != "destinations" and film.need(0) > 1
         words = {
             "blocks": "A tile is a rank, a cell a block of the vector"
-            + ("; its strip has a slot for each rank's contribution." if summed else "."),
+            + ("; its strip has a slot for each rank's contribution." if self._summed else "."),
             "contributions": "A tile is a rank; a cell is one rank's contribution to the sum.",
             "destinations": "A tile is a rank; a cell has the blocks for the rank that it names, with a slot for each "
             "rank that they come from.",
@@ -157,19 +155,35 @@ class Show:
             else "A tile is a rank; the filling is as wide as the part of the vector that the rank still works "
             "on, and as high as the contributions that are in it.",
         }[film.kind]
-        items = [("block partial", "partial")] * (summed and film.kind == "blocks")
-        items += [("block final", "final"), ("block new", "just arrived")]
-        items += [("block spent", "not needed any more")] * (summed and film.kind in ("blocks", "contributions"))
-        items += [("arrow add", "added")] * (True in kinds) + [("arrow copy", "copied")] * (False in kinds)
+        kind = film.run.topology.name.partition(":")[0]
+        topology = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, lock-step clock"
+        return f'{legend_of(self._swatches())}<p class="cl-hint">{words} Costs: {escape(topology)}.</p>'
+
+    @property
+    def _summed(self) -> bool:
+        return self.film.kind != "destinations" and self.film.need(0) > 1
+
+    def _swatches(self) -> list[tuple[str, str]]:
+        """Names of swatches with what they stand for."""
+        film = self.film
+        items = [("block final", "final"), ("block new", "just arrived")]
+        if self._summed and film.kind == "blocks":
+            items.insert(0, ("block partial", "partial"))
+        if self._summed and film.kind in ("blocks", "contributions"):
+            items.append(("block spent", "not needed any more"))
+        sent = {message.add for messages in film.messages for message in messages}
+        items += [(name, word) for add, name, word in _ARROWS if add in sent]
         tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}
         names = {f"t{tier.level}": tier.name for tier in film.run.topology.tiers[::-1]}
         items += [(f"arrow {tint}", f"by {names[tint]}") for tint in sorted(tiers)]
         if film.run.topology.lattice is not None and not film.run.topology.switches:
             axes = zip("XYZ", AXES, film.run.topology.lattice.dims, strict=False)
             items += [(f"patch {hue}", f"along {axis}") for axis, hue, _ in axes]
-        kind = film.run.topology.name.partition(":")[0]
-        topology = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, lock-step clock"
-        return f'{legend_of(items)}<p class="cl-hint">{words} Costs: {escape(topology)}.</p>'
+        return items
+
+
+#: Whether a message is added, with the swatch of its arrow and what it stands for.
+_ARROWS = ((True, "arrow add", "added"), (False, "arrow copy", "copied"))
 
 
 @dataclass(frozen=True, repr=False)

@@ -337,8 +337,8 @@ class Race:
 
 
 def _product(term: str, state: State) -> float:
-    times, *over = (prod(float(state[name]) for name in part.split("*")) for part in term.split("/"))
-    return times / prod(over)
+    numerator, *denominators = (prod(float(state[name]) for name in part.split("*")) for part in term.split("/"))
+    return numerator / prod(denominators)
 
 
 def fastest(standings: Sequence[Priced]) -> list[Priced]:

@@ -84,10 +84,7 @@ class Stage:
             else:
                 self._in_a_column()
         self.tracks |= {pair: self._clear(pair) for pair in self._pairs if pair not in self.tracks}
-        self.says = "all"
-        for self.says in ("all", "amount", "dot"):
-            if all(free for t in range(1, film.steps + 1) for *_, free in self._stops(film.messages[t])):
-                break
+        self.says = self._most_that_fits()
 
     # -- cards ------------------------------------------------------------------------------------
 
@@ -327,9 +324,17 @@ class Stage:
 
     def tokens(self, messages: Sequence[Message]) -> list[tuple[int, tuple[int, ...] | str]]:
         """Where on its track each message stands when nothing moves, in percent, and what it says."""
-        return [(rest, content) for rest, content, _ in self._stops(messages)]
+        return [(rest, content) for rest, content, _ in self._stops(messages, self.says)]
 
-    def _stops(self, messages: Sequence[Message]) -> list[tuple[int, tuple[int, ...] | str, bool]]:
+    def _most_that_fits(self) -> str:
+        """How much all messages can say without covering cards or one another."""
+        for says in ("all", "amount"):
+            stops = (stop for messages in self.film.messages[1:] for stop in self._stops(messages, says))
+            if all(free for *_, free in stops):
+                return says
+        return "dot"
+
+    def _stops(self, messages: Sequence[Message], says: str) -> list[tuple[int, tuple[int, ...] | str, bool]]:
         """For each message a place near its sender or in the middle, what it says, and whether cards and others have
         left it free."""
         taken = [card.box for card in self.cards]
@@ -337,7 +342,7 @@ class Stage:
         for message in messages:
             track = self.tracks[pair_of(message)]
             contents = {"all": message.content, "amount": amount(self.film.share(message.blocks)), "dot": ""}
-            content = contents[self.says]
+            content = contents[says]
             _, width, height = token(content)
             best = min(50.0, 100 * NEAR / track.length)
             for rest in sorted(range(8, 93, 3), key=lambda share: abs(share - best)):

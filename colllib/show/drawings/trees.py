@@ -96,7 +96,8 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
         f"{listed(inner[1])}. " + (f"Of both: {listed(both)}." if both else "No rank is an inner node of both.")
     )
     legend = [("patch h0", "inner in the first"), ("patch h1", "inner in the second"), ("disk", "leaf")]
-    legend += [("line", "used in odd steps"), ("line copy", "used in even steps")] * colored
+    if colored:
+        legend += [("line", "used in odd steps"), ("line copy", "used in even steps")]
     return drawing(draw, title=title, alt=alt, legend=legend)
 
 
