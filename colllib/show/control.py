@@ -20,7 +20,8 @@ def reads(function: Callable[..., Any]) -> tuple[str, ...]:
     >>> reads(lambda n, root: n)
     ('n', 'root')
     """
-    return tuple(name for name, given in signature(function).parameters.items() if given.kind != given.VAR_KEYWORD)
+    parameters = signature(function).parameters.values()
+    return tuple(parameter.name for parameter in parameters if parameter.kind != parameter.VAR_KEYWORD)
 
 
 def counted(last: int, first: int = 0) -> dict[int, str]:
@@ -63,22 +64,22 @@ class Control:
 
     def choices(self, state: State) -> dict[Any, str]:
         """The values on offer in `state`, each with its display text."""
-        values = (
-            self.values(**{name: state[name] for name in self.depends_on}) if callable(self.values) else self.values
-        )
+        values = self.values
+        if callable(values):
+            values = values(**{name: state[name] for name in self.depends_on})
         if not isinstance(values, Mapping):
             for value, times in Counter(values).items():
                 if times > 1:
                     raise ValueError(f"control {self.name!r} offers {value!r} twice; values must differ")
             values = {value: self.format(value) for value in values}
-        found = {value: str(text) for value, text in values.items()}
-        if not found:
-            said = ", ".join(f"{name} = {value}" for name, value in state.items())
-            where = f" where {said}" if state else ""
-            raise ValueError(f"control {self.name!r} has no values{where}; give at least one")
-        if len(set(found.values())) < len(found):
+        texts = {value: str(text) for value, text in values.items()}
+        if not texts:
+            settings = ", ".join(f"{name} = {value}" for name, value in state.items())
+            condition = f" where {settings}" if state else ""
+            raise ValueError(f"control {self.name!r} has no values{condition}; give at least one")
+        if len(set(texts.values())) < len(texts):
             raise ValueError(f"control {self.name!r} shows two of its values with the same text; make them differ")
-        return found
+        return texts
 
 
 #: The marks of a logarithmic slider within a decade.
@@ -181,5 +182,5 @@ class Part:
 
     def html(self, state: State) -> str:
         """The fragment for `state`, of which only those controls are passed on."""
-        made = self.render(**{name: state[name] for name in self.depends_on})
-        return made if isinstance(made, str) else str(made.fragment())
+        rendered = self.render(**{name: state[name] for name in self.depends_on})
+        return rendered if isinstance(rendered, str) else str(rendered.fragment())

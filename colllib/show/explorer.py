@@ -96,13 +96,13 @@ class Explorer:
         return self.name or slug(self.title)
 
     def idle(self, place: int, state: State) -> bool:
-        """Whether control number `place` decides nothing in `state`: its one choice is taken, or nobody asks for it."""
+        """Whether control number `place` decides nothing in `state`: one choice alone, or `only_with` has its first."""
         control = self.controls[place]
         if isinstance(control, Control):
             return len(self.choices(place, state)) == 1
         if not control.only_with:
             return False
-        other = [each.name for each in self.controls].index(control.only_with)
+        other = [one.name for one in self.controls].index(control.only_with)
         return bool(state[control.only_with] == next(iter(self.choices(other, state))))
 
     # -- states ---------------------------------------------------------------------------
@@ -110,13 +110,13 @@ class Explorer:
     @cached_property
     def all_parts(self) -> tuple[Part | View, ...]:
         """The parts, and last of all the summary, whose text is escaped."""
-        given = self.summary
-        if isinstance(given, str):
-            given = Told(next(part.race for part in self.parts if isinstance(part, View)), text=given)
-        if isinstance(given, View):
-            return (*self.parts, given)
-        made = given if isinstance(given, Part) else Part(given)
-        return (*self.parts, Part(lambda **state: typeset(made.render(**state)), depends_on=made.depends_on))
+        summary = self.summary
+        if isinstance(summary, str):
+            summary = Told(next(part.race for part in self.parts if isinstance(part, View)), text=summary)
+        if isinstance(summary, View):
+            return (*self.parts, summary)
+        plain = summary if isinstance(summary, Part) else Part(summary)
+        return (*self.parts, Part(lambda **state: typeset(plain.render(**state)), depends_on=plain.depends_on))
 
     @cached_property
     def order(self) -> list[int]:
@@ -129,13 +129,16 @@ class Explorer:
 
     def texts(self, state: State) -> dict[str, str]:
         """The text of every control that `state` has a value for."""
-        return {
-            control.name: control.text(state[control.name])
-            if isinstance(control, Quantity)
-            else self.choices(place, state)[state[control.name]]
-            for place, control in enumerate(self.controls)
-            if control.name in state
-        }
+        texts = {}
+        for place, control in enumerate(self.controls):
+            if control.name not in state:
+                continue
+            value = state[control.name]
+            if isinstance(control, Quantity):
+                texts[control.name] = control.text(value)
+            else:
+                texts[control.name] = self.choices(place, state)[value]
+        return texts
 
     def needs(self, place: int) -> tuple[int, ...]:
         """The earlier controls that decide what control number `place` offers."""
@@ -143,20 +146,20 @@ class Explorer:
 
     def closure(self, names: Sequence[str]) -> tuple[int, ...]:
         """The controls named, and those that decide what they offer, in order."""
-        found: set[int] = set()
+        places: set[int] = set()
         for place, control in enumerate(self.controls):
             if control.name in names:
-                found |= {place, *self.needs(place)}
-        return tuple(sorted(found))
+                places |= {place, *self.needs(place)}
+        return tuple(sorted(places))
 
     def choices(self, place: int, state: State) -> dict[Any, str]:
         """What control number `place` offers in `state`, as value: text."""
         control = self.controls[place]
         assert isinstance(control, Control), f"{control.name} offers no choices"
-        seen = {self.controls[k].name: state[self.controls[k].name] for k in self.needs(place)}
-        key = (place, *seen.values())
+        needed = {self.controls[k].name: state[self.controls[k].name] for k in self.needs(place)}
+        key = (place, *needed.values())
         if key not in self._offers:
-            self._offers[key] = control.choices(seen)
+            self._offers[key] = control.choices(needed)
         return self._offers[key]
 
     def offers(self, place: int) -> list[list[str]]:
@@ -226,7 +229,11 @@ class Explorer:
         Raises:
             ValueError: where something has too many states for a page.
         """
-        made: dict[str, int] = {}
+        fragments: dict[str, int] = {}
+
+        def numbered(part: int, state: State) -> int:
+            return fragments.setdefault(self.render(part, state), len(fragments))
+
         races = list(dict.fromkeys(part.race for part in self.all_parts if isinstance(part, View)))
         parts = []
         for number, part in enumerate(self.all_parts):
@@ -234,14 +241,13 @@ class Explorer:
                 parts.append({"race": races.index(part.race), **part.options()})
                 continue
             on = self._limited(part.depends_on, f"{self._part_name(number)} ({', '.join(part.depends_on)})")
-            placed = partial(lambda number, state: made.setdefault(self.render(number, state), len(made)), number)
-            parts.append({"on": on, "tree": self.tree(on, placed)})
+            parts.append({"on": on, "tree": self.tree(on, partial(numbered, number))})
         names = [control.name for control in self.controls]
         return {
             "start": [self._place_of(self.start[name], place) for place, name in enumerate(names)],
             "controls": [self._offer(place) for place in range(len(names))],
             "parts": parts,
-            "fragments": list(made),
+            "fragments": list(fragments),
             "races": [self._race(race) for race in races],
             "play": names.index(self.play) if self.play else None,
         }
@@ -270,15 +276,17 @@ class Explorer:
         """What the page needs to know of a control."""
         control = self.controls[place]
         if isinstance(control, Quantity):
-            found: dict[str, Any] = {"name": control.name, "kind": control.kind, "marks": control.marks}
-            return found | ({"with": control.only_with} if control.only_with else {})
+            quantity: dict[str, Any] = {"name": control.name, "kind": control.kind, "marks": control.marks}
+            if control.only_with:
+                quantity["with"] = control.only_with
+            return quantity
         on = self._limited(control.depends_on, f"the range of control {control.name!r}")
         tree = self.tree(on, lambda state: list(self.choices(place, state).values()))
-        found = {"name": control.name, "on": on, "tree": tree}
+        offer: dict[str, Any] = {"name": control.name, "on": on, "tree": tree}
         values = [] if callable(control.values) else list(control.values)
         if any(isinstance(value, int | float) and str(value) != control.format(value) for value in values):
-            found["numbers"] = values
-        return found
+            offer["numbers"] = values
+        return offer
 
     def _race(self, race: Race) -> dict[str, Any]:
         """The rows of a race in every state of its controls; equal ones once."""
@@ -287,20 +295,27 @@ class Explorer:
         ways: dict[str, int] = {}
 
         def packed(row: Row, look: Look) -> dict[str, Any]:
-            here = _dense({label: form.counts for label, form in row.ways.items()})
-            return {**row.packed(), "w": ways.setdefault(here, len(ways)), "l": look}
+            counts = _dense({label: form.counts for label, form in row.ways.items()})
+            return {**row.packed(), "w": ways.setdefault(counts, len(ways)), "l": look}
 
-        def placed(state: State) -> int:
-            here = [packed(row, look) for row, look in zip(race.here(state), race.looks(state), strict=True)]
-            return rows.setdefault(_dense(here), len(rows))
+        def numbered(state: State) -> int:
+            fields = [packed(row, look) for row, look in zip(race.rows_in(state), race.looks(state), strict=True)]
+            return rows.setdefault(_dense(fields), len(rows))
 
-        tree = self.tree(on, placed)
-        forms = [json.loads(here) for here in ways]
+        tree = self.tree(on, numbered)
+        forms = [json.loads(counts) for counts in ways]
         looks = {label: look for form in forms for label in form if (look := known(label))}
-        given = {"m": race.message, "a": race.alpha, "s": race.bandwidth, "looks": looks, "ways": forms}
-        if race.levels:
-            given["v"] = race.levels
-        return {"on": on, "tree": tree, "rows": [json.loads(here) for here in rows], **given}
+        quantities = {"m": race.message, "a": race.alpha, "s": race.bandwidth}
+        levels = {"v": race.levels} if race.levels else {}
+        return {
+            "on": on,
+            "tree": tree,
+            "rows": [json.loads(fields) for fields in rows],
+            **quantities,
+            "looks": looks,
+            "ways": forms,
+            **levels,
+        }
 
     # -- showing --------------------------------------------------------------------------
 
@@ -325,8 +340,8 @@ class Explorer:
         return bundle
 
 
-def _refuse_unknown(what: str, wanted: Iterable[str], offered: Sequence[str], kind: str = "control") -> None:
-    for name in wanted:
+def _refuse_unknown(what: str, names: Iterable[str], offered: Sequence[str], kind: str = "control") -> None:
+    for name in names:
         if name not in offered:
             raise ValueError(f"{what} {name!r}, which is no {kind}; the {kind}s are {', '.join(offered)}")
 

@@ -1,4 +1,4 @@
-"""A schedule as a film: what each rank shows after each step, and what moves, from its execution."""
+"""A schedule as a film: what each rank shows after each step, and which messages led there, from its execution."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,8 +25,8 @@ class Cell(NamedTuple):
     slots: int
 
 
-class Move(NamedTuple):
-    """A message: from node to node, in which tree, added or copied; its blocks; and what the reader sees of them.
+class Message(NamedTuple):
+    """From node to node, in which tree, added or copied; its blocks; and what the reader sees of them.
 
     That is numbers of cells, or an amount.
     """
@@ -45,8 +45,10 @@ def amount(share: Fraction) -> str:
     >>> [amount(Fraction(v)) for v in ("1", "1/8", "3/8", "2", "0")]
     ['M', 'M/8', '3M/8', '2M', '0']
     """
-    above = "M" if share.numerator == 1 else f"{share.numerator}M"
-    return "0" if not share else above if share.denominator == 1 else f"{above}/{share.denominator}"
+    if not share:
+        return "0"
+    numerator = "M" if share.numerator == 1 else f"{share.numerator}M"
+    return numerator if share.denominator == 1 else f"{numerator}/{share.denominator}"
 
 
 class Film:
@@ -60,7 +62,7 @@ class Film:
     >>> from colllib import execute
     >>> from colllib.algorithms import allreduce
     >>> film = Film("ring", execute(allreduce.ring(4)))
-    >>> film.kind, film.steps, film.value(1, 1, 0), film.moves[1][0].content
+    >>> film.kind, film.steps, film.value(1, 1, 0), film.messages[1][0].content
     ('blocks', 6, 3, (0,))
     """
 
@@ -84,12 +86,12 @@ class Film:
         return "blocks" if len(self.blocks) <= MOST_CELLS else "groups"
 
     @cached_property
-    def _wanted(self) -> list[tuple[int, int]]:
+    def _required(self) -> list[tuple[int, int]]:
         """The (rank, block) that must be there in the end."""
         return [(rank, block) for block, ranks in enumerate(self.targets) for rank in ranks]
 
     def need(self, block: int) -> int:
-        """How many contributions make a block whole."""
+        """How many contributions make a block complete."""
         return len(self.sources[block])
 
     @cached_property
@@ -103,7 +105,7 @@ class Film:
         groups: dict[tuple[int, int, int], list[int]] = {}
         for block, ends in enumerate(self._ends):
             groups.setdefault((*ends, block if self.kind == "blocks" else 0), []).append(block)
-        return tuple(Cell(tuple(some), self.need(some[0])) for some in groups.values())
+        return tuple(Cell(tuple(blocks), self.need(blocks[0])) for blocks in groups.values())
 
     # -- what a rank holds ------------------------------------------------------------------------
 
@@ -112,24 +114,25 @@ class Film:
         """Before the first step and after every one, whose contributions each (node, block) holds."""
         if self.kind != "destinations":
             return tuple(trace(self.schedule))
-        source, found = [source for source, _ in self._ends], []
-        place = list(source)  # of each block: the rank that received it last
+        sources = [source for source, _ in self._ends]
+        holders = list(sources)  # of each block: the rank that received it last
+        states: list[State] = []
         for sent in self._sent:
             for _, dst, block, _ in sent:
-                place[block] = dst
-            found.append({(node, block): Counter([source[block]]) for block, node in enumerate(place)})
-        return tuple(found)
+                holders[block] = dst
+            states.append({(node, block): Counter([sources[block]]) for block, node in enumerate(holders)})
+        return tuple(states)
 
     @cached_property
     def useful(self) -> tuple[frozenset[tuple[int, int]], ...]:
         """For every state the (node, block) whose value is still sent, or must be there in the end."""
-        last = set(self._wanted)
-        found = [frozenset(last)]
+        useful = set(self._required)
+        backwards = [frozenset(useful)]
         for sent in reversed(self._sent[1:]):
-            last = last - {(dst, block) for _, dst, block, add in sent if not add}
-            last |= {(src, block) for src, _, block, _ in sent}
-            found.append(frozenset(last))
-        return tuple(reversed(found))
+            useful -= {(dst, block) for _, dst, block, add in sent if not add}
+            useful |= {(src, block) for src, _, block, _ in sent}
+            backwards.append(frozenset(useful))
+        return tuple(reversed(backwards))
 
     def value(self, t: int, node: int, cell: int) -> int:
         """The contributions in a cell after t steps: as bits, or their count where there are more than eight.
@@ -144,14 +147,14 @@ class Film:
             useful = [(node, block) for block in blocks if (node, block) in self.useful[t]]
             counts = [len(state[place]) for place in useful if state.get(place)]
             return len(counts) * (slots + 1) + max(counts, default=0)
-        held = [state.get((node, block), ()) for block in blocks]
+        contributions = [state.get((node, block), ()) for block in blocks]
         if slots > FEW or slots == 1:
-            return sum(map(len, held))
+            return sum(map(len, contributions))
         if self.kind == "destinations":
-            return sum(1 << k for k, who in enumerate(held) if who)
-        return sum(1 << self.sources[blocks[0]].index(rank) for rank in held[0])
+            return sum(1 << source for source, contributors in enumerate(contributions) if contributors)
+        return sum(1 << self.sources[blocks[0]].index(rank) for rank in contributions[0])
 
-    def wanted(self, node: int, cell: int) -> bool:
+    def required(self, node: int, cell: int) -> bool:
         """Whether a node must hold a cell's blocks in the end."""
         return node in self.targets[self.cells[cell].blocks[0]]
 
@@ -160,27 +163,27 @@ class Film:
         blocks = self.cells[cell].blocks
         if not self.value(t, node, cell):
             return 0
-        final = self.wanted(node, cell) and all(self.whole(t, node, block) for block in blocks)
+        final = self.required(node, cell) and all(self.complete(t, node, block) for block in blocks)
         spent = self.kind != "destinations" and not any((node, block) in self.useful[t] for block in blocks)
         return FINAL * final + ARRIVED * self._arrived(t, node, cell) + SPENT * spent
 
     def _arrived(self, t: int, node: int, cell: int) -> bool:
         if self.kind == "contributions":
-            came = (src for src, dst, *_ in self._sent[t] if dst == node)
-            return any(cell in self.states[t - 1][src, 0] for src in came)
+            senders = (src for src, dst, *_ in self._sent[t] if dst == node)
+            return any(cell in self.states[t - 1][src, 0] for src in senders)
         blocks = self.cells[cell].blocks
         return any(dst == node and block in blocks for _, dst, block, _ in self._sent[t])
 
-    def whole(self, t: int, node: int, block: int) -> bool:
+    def complete(self, t: int, node: int, block: int) -> bool:
         """Whether a node has all contributions to a block, each once."""
-        held = self.states[t].get((node, block), Counter())
-        return len(held) == held.total() == self.need(block)
+        contributions = self.states[t].get((node, block), Counter())
+        return len(contributions) == contributions.total() == self.need(block)
 
     def done(self, t: int) -> tuple[int, int]:
         """Places that have their final value after t steps, and places that need one."""
-        return sum(self.whole(t, *place) for place in self._wanted), len(self._wanted)
+        return sum(self.complete(t, *place) for place in self._required), len(self._required)
 
-    # -- what moves -------------------------------------------------------------------------------
+    # -- messages ---------------------------------------------------------------------------------
 
     @cached_property
     def _sent(self) -> list[list[tuple[int, int, int, bool]]]:
@@ -189,23 +192,25 @@ class Film:
         return [[], *(list(zip(*(column.tolist() for column in step), strict=True)) for step in steps)]
 
     @cached_property
-    def moves(self) -> tuple[tuple[Move, ...], ...]:
+    def messages(self) -> tuple[tuple[Message, ...], ...]:
         """For every state the messages of the step that led to it."""
-        return tuple(tuple(self._moves_of(t)) for t in range(self.steps + 1))
+        return tuple(tuple(self._messages_of(t)) for t in range(self.steps + 1))
 
-    def _moves_of(self, t: int) -> Iterable[Move]:
+    def _messages_of(self, t: int) -> Iterable[Message]:
         bundles: dict[tuple[int, int, int, bool], list[int]] = {}
         for src, dst, block, add in self._sent[t]:
             bundles.setdefault((src, dst, self.part[block], add), []).append(block)
         for (src, dst, part, add), blocks in sorted(bundles.items()):
-            yield Move(src, dst, part, add, tuple(sorted(blocks)), self._content(t, src, sorted(blocks)))
+            yield Message(src, dst, part, add, tuple(sorted(blocks)), self._content(t, src, sorted(blocks)))
 
     def _content(self, t: int, src: int, blocks: list[int]) -> tuple[int, ...] | str:
         if self.kind == "contributions":
             return tuple(sorted(self.states[t - 1][src, 0]))
         if self.kind == "groups" or max(len(blocks), self.schedule.ranks) > FEW:
             return amount(self.share(blocks))
-        return tuple(block % self.schedule.ranks for block in blocks) if self.kind == "destinations" else tuple(blocks)
+        if self.kind == "destinations":
+            return tuple(block % self.schedule.ranks for block in blocks)
+        return tuple(blocks)
 
     def share(self, blocks: Sequence[int]) -> Fraction:
         """How much of the message some blocks are."""
@@ -215,8 +220,8 @@ class Film:
     def part(self) -> list[int]:
         """For each block in which of two trees it moves; 0 where there are not two."""
         trees = self.trees if len(self.trees) == 2 else []
-        found = {block: tree for tree, (_, blocks) in enumerate(trees) for block in blocks}
-        return [found.get(block, 0) for block in range(len(self.blocks))]
+        tree_of = {block: tree for tree, (_, blocks) in enumerate(trees) for block in blocks}
+        return [tree_of.get(block, 0) for block in range(len(self.blocks))]
 
     # -- its shape --------------------------------------------------------------------------------
 
@@ -228,7 +233,7 @@ class Film:
         edges: list[set[tuple[int, int]]] = [set() for _ in range(len(self.blocks))]
         for src, dst, block, add in chain.from_iterable(self._sent):
             edges[block].add((src, dst) if add else (dst, src))
-        found: dict[tuple[int, ...], list[int]] = {}
+        trees: dict[tuple[int, ...], list[int]] = {}
         for block, pairs in enumerate(edges):
             parent = dict(pairs)
             parents = tuple(parent.get(node, -1) for node in range(self.schedule.nodes))
@@ -238,5 +243,5 @@ class Film:
                 return []
             if len(parent) < len(pairs):
                 return []
-            found.setdefault(parents, []).append(block)
-        return [(list(parents), blocks) for parents, blocks in found.items()]
+            trees.setdefault(parents, []).append(block)
+        return [(list(parents), blocks) for parents, blocks in trees.items()]

@@ -1,4 +1,4 @@
-"""Where things are in a picture, and the ways between them."""
+"""Where things are in a picture, and the lines between them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import dist, hypot, inf
+from math import cos, dist, hypot, inf, pi, sin
 
 Point = tuple[float, float]
 
@@ -38,9 +38,9 @@ class Box:
         if self.round:
             share = (self.width / 2 + gap) / (hypot(dx, dy) or 1.0)
         else:
-            share = min(
-                (self.width / 2 + gap) / abs(dx) if dx else inf, (self.height / 2 + gap) / abs(dy) if dy else inf
-            )
+            across = (self.width / 2 + gap) / abs(dx) if dx else inf
+            upright = (self.height / 2 + gap) / abs(dy) if dy else inf
+            share = min(across, upright)
         return (self.x + share * dx, self.y + share * dy) if share < inf else (self.x, self.y)
 
     def meets(self, other: Box, gap: float = 0.0) -> bool:
@@ -51,18 +51,31 @@ class Box:
         )
 
 
-def ends(parts: Sequence[Box]) -> tuple[float, float, float, float]:
+def ends(boxes: Sequence[Box]) -> tuple[float, float, float, float]:
     """The left, right, upper and lower end of some boxes."""
-    left, right = min(p.x - p.width / 2 for p in parts), max(p.x + p.width / 2 for p in parts)
-    return left, right, min(p.y - p.height / 2 for p in parts), max(p.y + p.height / 2 for p in parts)
+    left = min(box.x - box.width / 2 for box in boxes)
+    right = max(box.x + box.width / 2 for box in boxes)
+    top = min(box.y - box.height / 2 for box in boxes)
+    bottom = max(box.y + box.height / 2 for box in boxes)
+    return left, right, top, bottom
+
+
+def on_circle(count: int, radius: float, middle: Point = (0.0, 0.0)) -> list[Point]:
+    """Points round a circle, clockwise, the first on top.
+
+    >>> [(round(x), round(y)) for x, y in on_circle(4, 60.0)]
+    [(0, -60), (60, 0), (0, 60), (-60, 0)]
+    """
+    turns = [2 * pi * k / count for k in range(count)]
+    return [(middle[0] + radius * sin(turn), middle[1] - radius * cos(turn)) for turn in turns]
 
 
 @dataclass(frozen=True)
 class Track:
-    """A way through a picture that an arrow shows and a block takes.
+    """A line through a picture that an arrow shows and a message takes.
 
     Attributes:
-        d: the way as SVG has it.
+        d: the line as SVG has it.
         runs: points along it, one after another; a second run where it leaves the picture and comes back elsewhere.
     """
 
@@ -101,7 +114,7 @@ class Track:
 
 
 def bow(start: Point, end: Point, bend: float = 0.0) -> Track:
-    """A straight line, or one that is bent to its left by so many pixels."""
+    """A straight line, or one that is bent to its left by so many pixels, as a quadratic Bézier curve."""
     (x, y), (u, v) = start, end
     if not bend:
         return Track(f"M{_place(start)}L{_place(end)}", ((start, end),))
@@ -119,7 +132,7 @@ def _place(point: Point) -> str:
 
 
 def between(a: Box, b: Box, bend: float = 0.0) -> Track:
-    """An arrow from one node to another, bent to its left, so that the two ways between a pair stay apart."""
+    """An arrow from one node to another, bent to its left, so that the two between a pair stay apart."""
     length = hypot(b.x - a.x, b.y - a.y) or 1.0
     aim = (a.x + b.x) / 2 + 2 * bend * (b.y - a.y) / length, (a.y + b.y) / 2 - 2 * bend * (b.x - a.x) / length
     return bow(a.edge(aim), b.edge(aim), bend)
@@ -134,6 +147,6 @@ def lane(a: Box, b: Box, apart: float = 5.0) -> Track:
 
 
 def jump(out: Sequence[Point], back: Sequence[Point]) -> Track:
-    """A way that leaves the picture at one place and comes back at another."""
+    """A line that leaves the picture at one place and comes back at another."""
     parts = ["M" + "L".join(map(_place, points)) for points in (out, back)]
     return Track("".join(parts), (tuple(out), tuple(back)))

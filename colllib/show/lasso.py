@@ -32,14 +32,14 @@ class Lasso:
         return f"A lasso around the ranks of {len(FABRICS)} fabrics: what leaves a set, next to the worst."
 
     def _repr_html_(self) -> str:
-        known = {name: fabric(find(name)) for name in FABRICS}
-        options = "".join(f'<option value="{name}">{escape(said)}</option>' for name, said in FABRICS.items())
+        networks = {name: fabric(find(name)) for name in FABRICS}
+        options = "".join(f'<option value="{name}">{escape(words)}</option>' for name, words in FABRICS.items())
         pictures = "".join(
             f'<div class="cl-scene" data-on="{name}" role="group" aria-label="The ranks of {escape(FABRICS[name])}"'
-            f"{' hidden' if place else ''}>{both_widths(_drawn(on))}</div>"
-            for place, (name, on) in enumerate(known.items())
+            f"{' hidden' if place else ''}>{both_widths(_drawn(network))}</div>"
+            for place, (name, network) in enumerate(networks.items())
         )
-        data = escape(json.dumps({name: _counts(on) for name, on in known.items()}, separators=(",", ":")))
+        data = escape(json.dumps({name: _counts(network) for name, network in networks.items()}, separators=(",", ":")))
         return (
             f'{style("theme", "explorer", "pen", "lasso")}<section class="colllib cl-lasso" id="bottleneck" '
             f'aria-label="Draw your own bottleneck" data-fabrics="{data}"><div class="cl-head"><p class="cl-title">'
@@ -55,35 +55,35 @@ class Lasso:
         )
 
 
-def _counts(on: Fabric) -> dict[str, Any]:
+def _counts(network: Fabric) -> dict[str, Any]:
     """All links with their capacities, exactly, and the worst set."""
-    grid = on.topology.switches == 0
+    grid = network.topology.switches == 0
     return {
-        "ranks": on.ranks,
-        "nodes": on.nodes,
-        "unit": [on.unit.numerator, on.unit.denominator],
-        "rate": "GB/s" if on.topology.speeds else "BW",
-        "links": [[a, b, int(on.capacity[a, b])] for a, b in np.argwhere(on.capacity).tolist()],
-        "worst": [node for node in bound(on).cut if node < on.ranks],
+        "ranks": network.ranks,
+        "nodes": network.nodes,
+        "unit": [network.unit.numerator, network.unit.denominator],
+        "rate": "GB/s" if network.topology.speeds else "BW",
+        "links": [[a, b, int(network.capacity[a, b])] for a, b in np.argwhere(network.capacity).tolist()],
+        "worst": [node for node in bound(network).cut if node < network.ranks],
         "places": [
             f"row {rank // ACROSS}, column {rank % ACROSS}" if grid else f"box {rank // SIZE}"
-            for rank in range(on.ranks)
+            for rank in range(network.ranks)
         ],
     }
 
 
-def _drawn(on: Fabric) -> Callable[[Pen], None]:
+def _drawn(network: Fabric) -> Callable[[Pen], None]:
     """Boxes of eight ranks, or a grid, with the links from rank to rank."""
-    grid = on.topology.switches == 0
-    size = on.ranks if grid else SIZE
-    between = np.argwhere(np.triu(on.capacity[: on.ranks, : on.ranks])).tolist()
+    grid = network.topology.switches == 0
+    size = network.ranks if grid else SIZE
+    between = np.argwhere(np.triu(network.capacity[: network.ranks, : network.ranks])).tolist()
     step = 50 if between else 33
     wide, high = 3 * step + 47, (size // ACROSS - 1) * step + 59
 
     def draw(pen: Pen) -> None:
         across = pen.width // (wide + 10)
         place = {}
-        for box in range(on.ranks // size):
+        for box in range(network.ranks // size):
             left, top = (wide + 10) * (box % across), (high + 10) * (box // across)
             if not grid:
                 pen.group(Box(left + wide / 2, top + high / 2, wide, high), f"box {box}")

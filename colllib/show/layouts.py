@@ -26,13 +26,13 @@ def circle(count: int, size: Size, width: float) -> list[Point]:
     across, up = 0.0, 0.0
     while True:
         turns = [2 * pi * k / count for k in range(count)]
-        found = [(across * sin(turn), -up * cos(turn)) for turn in turns]
-        near = [
+        places = [(across * sin(turn), -up * cos(turn)) for turn in turns]
+        gaps = [
             max(abs(a[0] - b[0]) - size[0], abs(a[1] - b[1]) - size[1])
-            for a, b in zip(found, found[1:] + found[:1], strict=True)
+            for a, b in zip(places, places[1:] + places[:1], strict=True)
         ]
-        if min(near) >= gap or across > 4 * width:
-            return found
+        if min(gaps) >= gap or across > 4 * width:
+            return places
         across, up = across + 4, up + 4
         if 2 * across + size[0] > width:  # as wide as may be: grow in height alone
             across = (width - size[0]) / 2
@@ -47,12 +47,13 @@ def snake(order: Sequence[int], size: Size, width: float, gap: float = 44.0) -> 
     columns = max(1, int((width + gap) // (size[0] + gap)))
     rows = -(-len(order) // columns)
     columns = -(-len(order) // rows)
-    found: list[Point] = [(0.0, 0.0)] * len(order)
+    places: list[Point] = [(0.0, 0.0)] * len(order)
     for k, box in enumerate(order):
-        row, place = divmod(k, columns)
-        column = place if row % 2 == 0 else columns - 1 - place
-        found[box] = (column * (size[0] + gap), row * (size[1] + gap))
-    return found
+        row, column = divmod(k, columns)
+        if row % 2:
+            column = columns - 1 - column
+        places[box] = (column * (size[0] + gap), row * (size[1] + gap))
+    return places
 
 
 def tree(parent: Sequence[int] | IntArray, size: Size, gap: float = 16.0, level: float = 42.0) -> list[Point]:
@@ -62,7 +63,7 @@ def tree(parent: Sequence[int] | IntArray, size: Size, gap: float = 16.0, level:
     [(18.0, 0.0), (0.0, 62.0), (36.0, 62.0)]
     """
     parents = [int(above) for above in parent]
-    found: list[Point] = [(0.0, 0.0)] * len(parents)
+    places: list[Point] = [(0.0, 0.0)] * len(parents)
     leaves = 0
 
     def place(node: int, depth: int) -> float:
@@ -74,11 +75,11 @@ def tree(parent: Sequence[int] | IntArray, size: Size, gap: float = 16.0, level:
         else:
             x = leaves * (size[0] + gap)
             leaves += 1
-        found[node] = (x, depth * (size[1] + level))
+        places[node] = (x, depth * (size[1] + level))
         return x
 
     place(parents.index(-1), 0)
-    return found
+    return places
 
 
 def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float = 0.0) -> list[Point]:
@@ -92,13 +93,13 @@ def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float =
     slices = prod(rest)
     columns = max(1, min(slices, int((width + gap) // wide)))
     columns = -(-slices // -(-slices // columns))  # rows of equal length
-    found = []
+    places = []
     for rank in range(axes.ranks):
         z, within = divmod(rank, x_size * y_size)
         y, x = divmod(within, x_size)
         row, column = divmod(z, columns)
-        found.append((column * wide + x * (size[0] + gap), row * high - y * (size[1] + gap)))
-    return found
+        places.append((column * wide + x * (size[0] + gap), row * high - y * (size[1] + gap)))
+    return places
 
 
 def direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:
@@ -108,10 +109,10 @@ def direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:
     >>> direction(ring, 0, 1), direction(ring, 0, 3), direction(ring, 0, 4)
     ((0, 1), (0, -1), (1, 1))
     """
-    here, there = axes.coordinates(a), axes.coordinates(b)
-    axis = next(k for k, (p, q) in enumerate(zip(here, there, strict=True)) if p != q)
+    start, end = axes.coordinates(a), axes.coordinates(b)
+    axis = next(k for k, (p, q) in enumerate(zip(start, end, strict=True)) if p != q)
     size = axes.dims[axis]
-    up = (there[axis] - here[axis]) % size == 1 and (size > 2 or here[axis] == 0)
+    up = (end[axis] - start[axis]) % size == 1 and (size > 2 or start[axis] == 0)
     return axis, 1 if up else -1
 
 
@@ -133,9 +134,9 @@ def boxes(dims: Sequence[int], size: Size, width: float) -> tuple[list[Point], l
         columns = max(1, min(count, int((room + 34.0) // (unit.width + 34.0))))
         columns = -(-count // -(-count // columns))
         apart = min(80.0, (room - columns * unit.width) / max(1, columns - 1)) if columns > 1 else 34.0
-        moved = [((k % columns) * (unit.width + apart), (k // columns) * (unit.height + apart)) for k in range(count)]
-        places = [(x + dx, y + dy) for dx, dy in moved for x, y in places]
-        frames = [(replace(box, x=box.x + dx, y=box.y + dy), which) for dx, dy in moved for box, which in frames]
+        shifts = [((k % columns) * (unit.width + apart), (k // columns) * (unit.height + apart)) for k in range(count)]
+        places = [(x + dx, y + dy) for dx, dy in shifts for x, y in places]
+        frames = [(replace(box, x=box.x + dx, y=box.y + dy), level) for dx, dy in shifts for box, level in frames]
         if outside:
             frames.insert(0, (_around([box for box, _ in frames], 12.0), tier))
     return places, frames
@@ -177,10 +178,10 @@ def switches(topology: Topology, size: Size, width: float) -> list[Point]:
     >>> switches(star(2), (20, 20), 100)
     [(0.0, 0.0), (50.0, 0.0), (25.0, -84.0)]
     """
-    above = SwitchTree(topology)
-    pitch = max(size[0] + 4, min(size[0] + 70, width / above.ranks))
-    found: list[Point] = [(pitch * rank, 0.0) for rank in range(above.ranks)]
-    for node in range(above.ranks, above.nodes):
-        below = np.flatnonzero(above.below[node])
-        found.append((pitch * float(below.min() + below.max()) / 2, -int(above.level[node]) * (size[1] + APART)))
-    return found
+    hierarchy = SwitchTree(topology)
+    pitch = max(size[0] + 4, min(size[0] + 70, width / hierarchy.ranks))
+    places: list[Point] = [(pitch * rank, 0.0) for rank in range(hierarchy.ranks)]
+    for node in range(hierarchy.ranks, hierarchy.nodes):
+        below = np.flatnonzero(hierarchy.below[node])
+        places.append((pitch * float(below.min() + below.max()) / 2, -int(hierarchy.level[node]) * (size[1] + APART)))
+    return places

@@ -35,14 +35,14 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A series as it is drawn: its name and its end's label, points, look, height at the rule, and a band around it."""
+    """A series as it is drawn: its name and its end's label, points, look, value at the rule, and a band around it."""
 
     name: str
     label: str
     xs: Sequence[float]
     ys: Sequence[float]
     look: Look
-    here: float | None = None
+    at_rule: float | None = None
     band: Points | None = None
 
 
@@ -108,11 +108,11 @@ class Axis:
         first = math.ceil(math.log(self.low, self.base) - 1e-9)
         last = math.floor(math.log(self.high, self.base) + 1e-9)
         step = max(1, math.ceil((last - first + 1) / most))
-        found = [float(self.base) ** k for k in range(first, last + 1, step)]
+        ticks = [float(self.base) ** k for k in range(first, last + 1, step)]
         if self.base == 10 and last - first < 2:
             fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
-            found = [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
-        return found if len(found) > 1 else [self.low, self.high]
+            ticks = [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
+        return ticks if len(ticks) > 1 else [self.low, self.high]
 
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:
@@ -135,6 +135,23 @@ def _check(series: Mapping[str, Points], log_x: int, log_y: int) -> None:
                 if not math.isfinite(value) or (log and value <= 0):
                     needed = "positive on a logarithmic axis" if log else "finite"
                     raise ValueError(f"series {label!r} has {axis} = {value!r}; it must be {needed}")
+
+
+def _check_all(
+    series: Mapping[str, Points], bands: Mapping[str, Points], marks: Sequence[Mark], bases: Sequence[int]
+) -> None:
+    for base in bases:
+        if base < 0 or base == 1:
+            raise ValueError(f"the base of a logarithmic axis must be 2 or more, not {base}")
+    _check(series, *bases)
+    for k, edge in enumerate(("low", "high") if bands else ()):
+        _check({f"{edge} of {name}": (series[name][0], band[k]) for name, band in bands.items()}, *bases)
+    for mark in marks:
+        for axis, base, value in zip("xy", bases, (mark.x, mark.y), strict=True):
+            if value is not None and base and value <= 0:
+                raise ValueError(
+                    f"mark {mark.label!r} has {axis} = {value!r}; it must be positive on a logarithmic axis"
+                )
 
 
 def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, float]:
@@ -161,8 +178,8 @@ def describe(series: Mapping[str, Points], x_label: str, y_label: str, x_format:
     described = [f"Line chart of {y_label} against {x_label} for {joined(series)}."]
     ends = (max(min(xs) for xs, _ in series.values()), min(max(xs) for xs, _ in series.values()))
     for x in ends:
-        there = sorted((float(ys[list(xs).index(x)]), label) for label, (xs, ys) in series.items() if x in xs)
-        values = [f"{label} {y_format(short(y))}" for y, label in there]
+        ranked = sorted((float(ys[list(xs).index(x)]), label) for label, (xs, ys) in series.items() if x in xs)
+        values = [f"{label} {y_format(short(y))}" for y, label in ranked]
         if len(values) > FEW:
             values = [f"{values[0]} (lowest) to {values[-1]} (highest)"]
         if values:
@@ -183,12 +200,12 @@ def _leads(series: Mapping[str, Points]) -> list[tuple[float, str]]:
     places = [list(xs) for xs, _ in series.values()]
     if any(xs != places[0] for xs in places):
         return []
-    found: list[tuple[float, str]] = []
+    leads: list[tuple[float, str]] = []
     for k, x in enumerate(places[0]):
         lowest = min(series, key=lambda label: list(series[label][1][k:]))  # of equals the one that is lower later
-        if not found or series[found[-1][1]][1][k] > series[lowest][1][k]:
-            found.append((x, lowest))
-    return found
+        if not leads or series[leads[-1][1]][1][k] > series[lowest][1][k]:
+            leads.append((x, lowest))
+    return leads
 
 
 def px(value: float) -> str:
@@ -208,14 +225,14 @@ def text(x: float, y: float, anchor: str, words: str, extra: str = "") -> str:
 def _grid(x: Axis, y: Axis, frame: Frame, strip: float) -> str:
     out = []
     for value in y.ticks(5):
-        at = y(value)
-        out.append(f'<path d="M{px(x.start)} {px(at)}H{px(x.stop)}" stroke="var(--cl-line,#c3c9d0)"/>')
-        out.append(text(x.start - 6, min(at + 4, y.start + 4 - strip / 2), "end", frame.y_format(value)))
+        up = y(value)
+        out.append(f'<path d="M{px(x.start)} {px(up)}H{px(x.stop)}" stroke="var(--cl-line,#c3c9d0)"/>')
+        out.append(text(x.start - 6, min(up + 4, y.start + 4 - strip / 2), "end", frame.y_format(value)))
     for value in x.ticks(min(5, math.floor((x.stop - x.start) / 62))):
-        at = x(value)
+        across = x(value)
         label = frame.x_format(value)
-        out.append(f'<path d="M{px(at)} {px(y.start)}v{px(4 + strip)}" stroke="currentColor"/>')
-        out.append(text(min(at, frame.width - LETTER / 2 * len(label)), y.start + 17 + strip, "middle", label))
+        out.append(f'<path d="M{px(across)} {px(y.start)}v{px(4 + strip)}" stroke="currentColor"/>')
+        out.append(text(min(across, frame.width - LETTER / 2 * len(label)), y.start + 17 + strip, "middle", label))
     out.append(f'<path d="M{px(x.start)} {px(y.start)}H{px(x.stop)}" stroke="currentColor"/>')
     out.append(text(2, 13, "start", frame.y_label))
     out.append(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.x_label))
@@ -238,19 +255,19 @@ def _mark(mark: Mark, x: Axis, y: Axis) -> str:
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places from low to high, moved apart to a gap, in the order that they have.
+    """Places from low to high, spread to a gap at least, in the order that they have.
 
     >>> spread([50, 51, 10], 12, 0, 60)
     [48, 60, 10]
     """
     order = sorted(range(len(places)), key=lambda k: (places[k], k))
-    found = list(places)
+    apart = list(places)
     for farther, edge, step in ((max, low, gap), (min, high, -gap)):
         for k in order:
-            found[k] = farther(found[k], edge)
-            edge = found[k] + step
+            apart[k] = farther(apart[k], edge)
+            edge = apart[k] + step
         order.reverse()
-    return found
+    return apart
 
 
 def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None) -> str:
@@ -267,9 +284,9 @@ def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None)
     if len(places) <= 16:
         rings = "".join(f"M{place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0" for place in places)
         out += f'<path d="{rings}" style="fill:{hue}"/>'
-    if rule and curve.here is not None:
+    if rule and curve.at_rule is not None:
         out += f'<path d="M{"L".join(places[::4])}" stroke="transparent" stroke-width="11"/>'
-        out += f'<circle cx="{px(x(rule.x))}" cy="{px(y(curve.here))}" r="3.5" style="fill:{hue}"/>'
+        out += f'<circle cx="{px(x(rule.x))}" cy="{px(y(curve.at_rule))}" r="3.5" style="fill:{hue}"/>'
     if end is not None:
         out += f'<path d="M{places[-1]}L{px(x.stop + 9)} {px(end)}" style="stroke:{hue}" opacity=".5"/>'
         out += text(x.stop + 12, end + 4, "start", curve.label, f' style="fill:{hue}" stroke="none"')
@@ -344,20 +361,9 @@ def lines(
     Line chart of steps against ranks N for ring, tree. At 4: tree 4, ring 6. At 8: tree 6, ring 14. \
 N = 8 is marked at 8.
     """
-    base_x, base_y = bases = [10 if log is True else int(log) for log in (log_x, log_y)]
-    for base in bases:
-        if base < 0 or base == 1:
-            raise ValueError(f"the base of a logarithmic axis must be 2 or more, not {base}")
-    _check(series, *bases)
+    base_x, base_y = (10 if log is True else int(log) for log in (log_x, log_y))
     bands = bands or {}
-    for k, edge in enumerate(("low", "high") if bands else ()):
-        _check({f"{edge} of {name}": (series[name][0], band[k]) for name, band in bands.items()}, *bases)
-    for mark in marks:
-        for axis, base, value in zip("xy", bases, (mark.x, mark.y), strict=True):
-            if value is not None and base and value <= 0:
-                raise ValueError(
-                    f"mark {mark.label!r} has {axis} = {value!r}; it must be positive on a logarithmic axis"
-                )
+    _check_all(series, bands, marks, (base_x, base_y))
     chosen = looks(list(series))
     curves = [
         Curve(name, name, *points, look, band=bands.get(name))

@@ -37,10 +37,10 @@ DIMS = {
 SHAPES = {f"{kind} {x} × {y}": (kind, (x, y)) for kind, sizes in DIMS.items() for x, y in sizes}
 _MOST_NAMES = 36
 
-#: A way to run an all-to-all: the options of the relay, or the torus with the routes of one block on a link at a time.
-How = dict[str, Any] | Callable[[tuple[int, ...]], Topology]
+#: A variant of an all-to-all: the options of the relay, or the torus with the routes of one block on a link at a time.
+Variant = dict[str, Any] | Callable[[tuple[int, ...]], Topology]
 #: Kind of a shape -> its rules. Ties are a torus' matter.
-RULES: dict[str, dict[str, How]] = {
+RULES: dict[str, dict[str, Variant]] = {
     "torus": {
         "X first, ties up": {"tie": "up"},
         "X first, ties balanced": {"tie": "balanced"},
@@ -78,8 +78,8 @@ class Heat:
         """What every directed link carries, in units of M."""
         share = self.run.schedule.blocks.share
         return tuple(
-            Fraction(sum(int(share.numerators[block]) * times for block, times in found.items()), share.denominator)
-            for found in self.crossings
+            Fraction(sum(int(share.numerators[block]) * times for block, times in blocks.items()), share.denominator)
+            for blocks in self.crossings
         )
 
     @property
@@ -111,8 +111,8 @@ def heat(shape: str, rule: str, sender: int | None = None) -> Heat:
         rule: one of `rules(shape)`.
         sender: count only the blocks that begin at this rank; None for all.
 
-    >>> found = heat("torus 4 × 4", "X first, ties up")
-    >>> found.run.topology.link_name(found.hottest), str(found.loads[found.hottest])
+    >>> links = heat("torus 4 × 4", "X first, ties up")
+    >>> links.run.topology.link_name(links.hottest), str(links.loads[links.hottest])
     ('0 -> 1', '3/4')
     """
     kind, dims = SHAPES[shape]
@@ -120,23 +120,23 @@ def heat(shape: str, rule: str, sender: int | None = None) -> Heat:
     return heat_of(run, range(run.schedule.num_steps), sender)
 
 
-def _run(how: How, axes: Lattice) -> Execution:
-    if callable(how):
-        topology = how(axes.dims)
+def _run(variant: Variant, axes: Lattice) -> Execution:
+    if callable(variant):
+        topology = variant(axes.dims)
         return execute(relay.relay_one_by_one(topology), topology)
-    return execute(relay.relay(axes, **how), torus(axes.dims) if axes.wraps else mesh(axes.dims))
+    return execute(relay.relay(axes, **variant), torus(axes.dims) if axes.wraps else mesh(axes.dims))
 
 
 def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> Heat:
     """What some steps of an execution put on the links; only of blocks that begin at the sender, if one is given."""
     schedule, topology = run.schedule, run.topology
-    crossed: list[Counter[int]] = [Counter() for _ in range(topology.num_links)]
+    crossings: list[Counter[int]] = [Counter() for _ in range(topology.num_links)]
     for step in map(schedule.step, steps):
-        message, link = topology.router(step.src, step.dst)
-        for block, wire in zip(step.block[message].tolist(), link.tolist(), strict=True):
+        messages, links = topology.router(step.src, step.dst)
+        for block, link in zip(step.block[messages].tolist(), links.tolist(), strict=True):
             if sender is None or schedule.blocks.source[block] == sender:
-                crossed[wire][block] += 1
-    return Heat(run, tuple(crossed))
+                crossings[link][block] += 1
+    return Heat(run, tuple(crossings))
 
 
 def link_label(topology: Topology, link: int) -> str:
@@ -145,7 +145,7 @@ def link_label(topology: Topology, link: int) -> str:
 
 
 def amount(value: Fraction) -> str:
-    """A count of blocks: whole, or with as many decimals as it needs, two at most.
+    """A count of blocks: an integer, or with as many decimals as it needs, two at most.
 
     >>> [amount(Fraction(v)) for v in ("8", "15/2", "1/3")]
     ['8', '7.5', '0.33']
@@ -153,14 +153,14 @@ def amount(value: Fraction) -> str:
     return f"{float(value):.2f}".rstrip("0").rstrip(".")
 
 
-def carried(found: Heat, link: int) -> str:
+def carried(links: Heat, link: int) -> str:
     """What a link carried, block by block, in words."""
-    blocks = found.run.schedule.blocks
+    blocks = links.run.schedule.blocks
     pairs: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
-    for block, times in found.crossings[link].items():
+    for block, times in links.crossings[link].items():
         pairs[int(blocks.source[block]), int(blocks.target[block])] += blocks.share[block] * times
     described = [
-        f"{letter(a)}→{letter(b)}" + ("" if size == found.unit else f" ({amount(size / found.unit)})")
+        f"{letter(a)}→{letter(b)}" + ("" if size == links.unit else f" ({amount(size / links.unit)})")
         for (a, b), size in sorted(pairs.items())
     ]
     rest = len(described) - _MOST_NAMES
@@ -192,30 +192,30 @@ def _arrow(x: float, y: float, dx: int, dy: int, length: float, level: int) -> s
     )
 
 
-def _links(found: Heat, at: Sequence[Point], gap: float) -> str:
-    topology, axes = found.run.topology, found.run.topology.lattice
+def _links(links: Heat, at: Sequence[Point], gap: float) -> str:
+    topology, axes = links.run.topology, links.run.topology.lattice
     assert axes is not None
     arrows, numbers = [], []
-    for link, load in enumerate(found.loads):
+    for link, load in enumerate(links.loads):
         src, dst = int(topology.link_src[link]), int(topology.link_dst[link])
-        axis, way = direction(axes, src, dst)
-        wraps = dst - src != way * axes.strides[axis]
-        dx, dy = (way, 0) if axis == 0 else (0, -way)
+        axis, sign = direction(axes, src, dst)
+        wraps = dst - src != sign * axes.strides[axis]
+        dx, dy = (sign, 0) if axis == 0 else (0, -sign)
         # the two directions keep to their right, like traffic, and each number to its own arrow
         sx, sy = -5 * dy, 5 * dx
         x, y = at[src]
         room = 26.0 if wraps else gap - 24
-        level = found.level(load)
+        level = links.level(load)
         arrows.append(_arrow(x + 12 * dx + sx, y + 12 * dy + sy, dx, dy, room, level))
         if wraps:  # and where it comes in again
             u, v = at[dst]
             arrows.append(_arrow(u - 38 * dx + sx, v - 38 * dy + sy, dx, dy, 26, level))
         middle = 12 + room / 2
         nx, ny = x + dx * middle + 3.2 * sx, y + dy * middle + (3.7 * sy if sy > 0 else 2.1 * sy) + (3.5 if dy else 0)
-        bold = ' font-weight="700"' if load == found.top else ""
+        bold = ' font-weight="700"' if load == links.top else ""
         if load:
-            said = found.names[link] if found.names else amount(load / found.unit)
-            numbers.append(f'<text x="{nx:.4g}" y="{ny:.4g}"{bold}>{said}</text>')
+            words = links.names[link] if links.names else amount(load / links.unit)
+            numbers.append(f'<text x="{nx:.4g}" y="{ny:.4g}"{bold}>{words}</text>')
     halo = 'fill="currentColor" text-anchor="middle" paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="2.5"'
     return f'<g fill="none" style="{_COLORS}">{"".join(arrows)}</g><g {halo}>{"".join(numbers)}</g>'
 
@@ -223,8 +223,9 @@ def _links(found: Heat, at: Sequence[Point], gap: float) -> str:
 def _ranks(at: Sequence[Point], sender: int | None) -> str:
     out = []
     for rank, (x, y) in enumerate(at):
-        filled = "var(--cl-s1,#0b5cad)", "var(--cl-bg,#fff)"
-        fill, ink = filled if rank == sender else ("var(--cl-soft,#f3f5f7)", "currentColor")
+        fill, ink = "var(--cl-soft,#f3f5f7)", "currentColor"
+        if rank == sender:
+            fill, ink = "var(--cl-s1,#0b5cad)", "var(--cl-bg,#fff)"
         out.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="10.5" style="fill:{fill};stroke:var(--cl-edge,#77808a)"/>'
             f'<text x="{x:g}" y="{y + 4:g}" style="fill:{ink}">{letter(rank)}</text>'
@@ -232,44 +233,44 @@ def _ranks(at: Sequence[Point], sender: int | None) -> str:
     return f'<g stroke-width="1" text-anchor="middle">{"".join(out)}</g>'
 
 
-def _legend(found: Heat) -> str:
+def _legend(links: Heat) -> str:
     """For every color on the map, the loads that have it."""
-    at: dict[int, list[str]] = defaultdict(list)
-    for load in sorted(set(found.loads)):
-        at[found.level(load)].append(amount(load / found.unit))
+    by_level: dict[int, list[str]] = defaultdict(list)
+    for load in sorted(set(links.loads)):
+        by_level[links.level(load)].append(amount(load / links.unit))
     keys = []
-    for level, loads in at.items():
-        said = "idle" if level == 0 else ", ".join(loads) if len(loads) < 3 else f"{loads[0]} to {loads[-1]}"
+    for level, loads in by_level.items():
+        words = ", ".join(loads) if len(loads) < 3 else f"{loads[0]} to {loads[-1]}"
         arrow = f'<svg width="30" height="12" fill="none">{_arrow(1, 6, 1, 0, 28, level)}</svg>'
-        keys.append((arrow, said))
+        keys.append((arrow, words if level else "idle"))
     return legend_row(keys, f' style="{_COLORS}"')
 
 
-def describe(found: Heat) -> str:
+def describe(links: Heat) -> str:
     """The alt text: the busiest and the quietest links, and how many there are of each load."""
-    topology = found.run.topology
+    topology = links.run.topology
     assert topology.lattice is not None
     below = " ".join(map(letter, range(topology.lattice.dims[0])))
-    kinds = Counter(found.loads)
+    counts = Counter(links.loads)
     described = ", ".join(
-        f"{count} carry {amount(load / found.unit)}" for load, count in sorted(kinds.items(), reverse=True)[:6]
+        f"{count} carry {amount(load / links.unit)}" for load, count in sorted(counts.items(), reverse=True)[:6]
     )
-    more = f", and {len(kinds) - 6} other loads" if len(kinds) > 6 else ""
+    more = f", and {len(counts) - 6} other loads" if len(counts) > 6 else ""
     return (
         f"{fabric_name(topology.name)}: map of {topology.num_links} directed links "
         f"by what they carry, in M/N: {described}{more}. "
-        f"The first of the busiest is {link_label(topology, found.hottest)}. "
+        f"The first of the busiest is {link_label(topology, links.hottest)}. "
         f"Ranks stand in rows of {topology.lattice.dims[0]}, the first row below: {below}."
     )
 
 
-def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
+def heat_map(links: Heat, sender: int | None = None, title: str = "") -> Chart:
     """Draw the links of a small lattice, colored by load, with the loads as numbers in units of M/N.
 
     >>> heat_map(heat("torus 2 × 2", "X first, ties balanced"))
     torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b. ...
     """
-    axes = found.run.topology.lattice
+    axes = links.run.topology.lattice
     assert axes is not None
     columns, rows = axes.dims
     gap = next(gap for most, gap in ((4, 74.0), (6, 62.0), (99, 54.0)) if max(axes.dims) <= most)
@@ -277,11 +278,11 @@ def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
     at = [(edge + gap * x, edge + gap * (rows - 1 - y)) for y in range(rows) for x in range(columns)]
     width, height = (2 * edge + gap * (size - 1) for size in axes.dims)
     body = (
-        f'{_legend(found)}<svg viewBox="0 0 {width:g} {height:g}" font-size="11" aria-hidden="true" '
-        f'style="min-width:{width:.0f}px;max-width:{1.45 * width:.0f}px">{_links(found, at, gap)}'
+        f'{_legend(links)}<svg viewBox="0 0 {width:g} {height:g}" font-size="11" aria-hidden="true" '
+        f'style="min-width:{width:.0f}px;max-width:{1.45 * width:.0f}px">{_links(links, at, gap)}'
         f"{_ranks(at, sender)}</svg>"
     )
-    return Chart(body, describe(found), title)
+    return Chart(body, describe(links), title)
 
 
 # -- the explorer --------------------------------------------------------------------------------
@@ -317,15 +318,15 @@ def link_heat_explorer() -> Explorer:
 
 
 def _facts(shape: str, rule: str, sender: int | None) -> str:
-    found, whole = heat(shape, rule, sender), heat(shape, rule)
-    topology, link, cost = found.run.topology, found.hottest, found.run.cost
+    links, of_all_senders = heat(shape, rule, sender), heat(shape, rule)
+    topology, link, cost = links.run.topology, links.hottest, links.run.cost
     least = floor("all-to-all", topology).n_beta
     rows = [
         f"Hottest link{_whose(sender)}: <b>{link_label(topology, link)}</b> with "
-        f"{amount(found.loads[link] / found.unit)} of M/N, that is {found.loads[link]} of M: "
-        f"{escape(carried(found, link))}.",
+        f"{amount(links.loads[link] / links.unit)} of M/N, that is {links.loads[link]} of M: "
+        f"{escape(carried(links, link))}.",
         f"Run in lock-step: <i>n</i><sub>α</sub> = {cost.n_alpha}, <i>n</i><sub>β</sub> = {cost.n_beta}; "
-        f"the busiest link alone needs {max(whole.loads)}, and no schedule less than {least}.",
+        f"the busiest link alone needs {max(of_all_senders.loads)}, and no schedule less than {least}.",
         f"Numbers on links count M/N = M/{topology.ranks}. Port model: {escape(topology.port_model)}.",
     ]
     return "".join(f"<p>{row}</p>" for row in rows)
@@ -342,19 +343,20 @@ def _priced(shape: str, rule: str, name: str, way: str = "") -> Row:
 
 def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
     """The rule; its way says which link is hottest."""
-    found = heat(shape, rule, sender)
-    most, more = amount(max(found.loads) / found.unit), found.loads.count(max(found.loads)) - 1
-    verb, others = ("are", f" and {more} more, each") if more else ("is", "")
-    label = link_label(found.run.topology, found.hottest)
-    way = f"the hottest link{'s' * bool(more)}{_whose(sender)} {verb} {label}{others} with {most} of M/N"
-    return [_priced(shape, rule, "chosen", way)]
+    links = heat(shape, rule, sender)
+    most = max(links.loads)
+    label = link_label(links.run.topology, links.hottest)
+    hottest = f"the hottest link{_whose(sender)} is {label}"
+    if more := links.loads.count(most) - 1:
+        hottest = f"the hottest links{_whose(sender)} are {label} and {more} more, each"
+    return [_priced(shape, rule, "chosen", f"{hottest} with {amount(most / links.unit)} of M/N")]
 
 
 # -- step by step --------------------------------------------------------------------------------
 
 STEPPED = (4, 4)
 
-WAYS: dict[str, How] = {
+WAYS: dict[str, Variant] = {
     "one block on a link: X first, ties up": torus,
     "one block on a link: X first, ties balanced": partial(torus, tie="balanced"),
     "one block on a link: axes in turn": alternating_torus,
@@ -386,22 +388,23 @@ def progress(way: str) -> Progress:
     schedule = run.schedule
     heats = [heat_of(run, [t]) for t in range(schedule.num_steps)]
     if callable(WAYS[way]):
-        heats = [replace(found, most=3 * found.unit, names=_names(found)) for found in heats]
+        heats = [replace(links, most=3 * links.unit, names=_names(links)) for links in heats]
     else:
-        most = max(max(found.loads) for found in heats)
-        heats = [replace(found, most=most) for found in heats]
+        most = max(max(links.loads) for links in heats)
+        heats = [replace(links, most=most) for links in heats]
     share, target = schedule.blocks.share, schedule.blocks.target
-    home = (step.block[step.dst == target[step.block]] for step in map(schedule.step, range(schedule.num_steps)))
-    arrived = accumulate(share.taken(blocks).total() * schedule.ranks for blocks in home)
+    steps = map(schedule.step, range(schedule.num_steps))
+    arriving = (step.block[step.dst == target[step.block]] for step in steps)
+    arrived = accumulate(share.taken(blocks).total() * schedule.ranks for blocks in arriving)
     return Progress(run, tuple(heats), tuple(arrived))
 
 
-def _names(found: Heat) -> tuple[str, ...]:
+def _names(links: Heat) -> tuple[str, ...]:
     """The block on each link as its source and its destination: "ak"."""
-    blocks = found.run.schedule.blocks
+    blocks = links.run.schedule.blocks
     return tuple(
-        "".join(letter(int(blocks.source[block])) + letter(int(blocks.target[block])) for block in crossed)
-        for crossed in found.crossings
+        "".join(letter(int(blocks.source[block])) + letter(int(blocks.target[block])) for block in crossing)
+        for crossing in links.crossings
     )
 
 
@@ -422,7 +425,7 @@ def link_steps_explorer() -> Explorer:
             Part(lambda way, step: heat_map(progress(way).heats[step - 1]), "Links in this step"),
             Part(_so_far, "So far"),
         ],
-        summary=_step_told,
+        summary=_sentence,
         play="step",
     )
 
@@ -442,12 +445,12 @@ def _so_far(way: str, step: int) -> str:
     )
 
 
-def _step_told(way: str, step: int) -> str:
+def _sentence(way: str, step: int) -> str:
     done = progress(way)
-    found = done.heats[step - 1]
-    busy = sum(load > 0 for load in found.loads)
+    links = done.heats[step - 1]
+    busy = sum(load > 0 for load in links.loads)
     return (
-        f"{way}, step {step} of {len(done.heats)}: {busy} of {len(found.loads)} links are busy, the busiest "
-        f"carries {amount(max(found.loads) / found.unit)} of M/16; {amount(done.arrived[step - 1])} of {done.blocks} "
+        f"{way}, step {step} of {len(done.heats)}: {busy} of {len(links.loads)} links are busy, the busiest "
+        f"carries {amount(max(links.loads) / links.unit)} of M/16; {amount(done.arrived[step - 1])} of {done.blocks} "
         "blocks have arrived."
     )

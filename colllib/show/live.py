@@ -60,7 +60,7 @@ class Live:
             layout={"max_width": "44em", "width": "auto"},
         )
         self.controls[control.name] = widget
-        widget.observe(lambda _: self._moved(place), names="index")
+        widget.observe(lambda _: self._chosen(place), names="index")
         return widget
 
     def _quantity(self, control: Quantity) -> widgets.HBox:
@@ -84,7 +84,8 @@ class Live:
                 return
             trouble.value = ""
             self.state[control.name] = value
-            self._busy, slider.value = True, control.at(value)
+            self._busy = True
+            slider.value = control.at(value)
             self._busy = False
             self._draw()
 
@@ -102,16 +103,16 @@ class Live:
         widgets.link((self._play, "value"), (slider, "index"))
         return [self._play]
 
-    def _moved(self, moved: int) -> None:
+    def _chosen(self, changed: int) -> None:
         if self._busy:
             return
         self._busy = True
         try:
             for place, control in enumerate(self.explorer.controls):
-                if place < moved or isinstance(control, Quantity):
+                if place < changed or isinstance(control, Quantity):
                     continue
                 offered = self.explorer.choices(place, self.state)
-                if place > moved:
+                if place > changed:
                     self._refit(control.name, list(offered.values()))
                 self.state[control.name] = list(offered)[self.controls[control.name].index]
             self._draw()
@@ -126,7 +127,7 @@ class Live:
             return
         if name == self.explorer.play:
             self._play.max = len(texts) - 1
-        widget.options = [(shown, k) for k, shown in enumerate(texts)]
+        widget.options = [(text, k) for k, text in enumerate(texts)]
         widget.index = texts.index(old[index]) if old[index] in texts else min(index, len(texts) - 1)
 
     def _draw(self) -> None:
@@ -134,5 +135,5 @@ class Live:
             shown.layout.set_trait("display", "none" if self.explorer.idle(place, self.state) else None)
         last = len(self.parts) - 1
         for number, part in enumerate(self.parts):
-            made = self.explorer.render(number, self.state)
-            part.value = f'<p class="cl-summary" aria-live="polite">{made}</p>' if number == last else made
+            markup = self.explorer.render(number, self.state)
+            part.value = f'<p class="cl-summary" aria-live="polite">{markup}</p>' if number == last else markup

@@ -107,16 +107,20 @@ def looks(labels: Sequence[str]) -> list[Look]:
     >>> looks(["star, ring", "ring"])
     [Look(hue=1, dash=1, code=''), Look(hue=0, dash=0, code='Ri')]
     """
-    own = {_labels().get(label) for label in labels}
-    found: list[Look | None] = []
+    named = {_labels().get(label) for label in labels}  # those of bare names have precedence
+    known_looks: list[Look | None] = []
     for label in labels:
         look = known(label)
-        found.append(None if look in found or (look in own and label not in _labels()) else look)
-    taken = {(look.hue, look.dash) for look in found if look}
-    hues = {hue for hue, _ in taken}
+        taken = look in known_looks or (look in named and label not in _labels())
+        known_looks.append(None if taken else look)
+    drawn = {(look.hue, look.dash) for look in known_looks if look}
+    hues = {hue for hue, _ in drawn}
     spare = iter(sorted(range(len(SERIES)), key=lambda hue: hue in hues))
-    for k, look in enumerate(found):
+    chosen = []
+    for k, look in enumerate(known_looks):
         if look is None:
             hue = next(spare, k % len(SERIES))
-            found[k] = Look(hue, next(dash for dash in count(hue) if (hue, dash % 8) not in taken) % 8)
-    return [look for look in found if look]
+            dash = next(dash for dash in count(hue) if (hue, dash % len(DASHES)) not in drawn) % len(DASHES)
+            look = Look(hue, dash)
+        chosen.append(look)
+    return chosen

@@ -33,7 +33,7 @@ def _control(explorer: Explorer, place: int) -> str:
     if not form:
         return ""
     beside = "".join if form == "radio" else partial(max, key=len)  # a list shows one at a time
-    across = " cl-across" if max(len(beside(each)) for each in explorer.offers(place)) > LONG else ""
+    across = " cl-across" if max(len(beside(offer)) for offer in explorer.offers(place)) > LONG else ""
     if form == "radio":
         choices = "".join(
             f'<label><input type="radio" name="{explorer.address}-{place}" value="{k}"{" checked" if k == at else ""} '
@@ -55,8 +55,8 @@ def _control(explorer: Explorer, place: int) -> str:
     if form == "number":
         return _typed(place, control.label, texts[at], at, len(texts), only)
     value = f'<span class="cl-value" aria-hidden="true">{escape(texts[at])}</span>'
-    made = f'<label class="cl-control{only}">{name}{_slider(place, texts[at], at, len(texts))}{value}</label>'
-    return f'<div class="cl-play">{made}{_buttons(control)}</div>' if control.name == explorer.play else made
+    slider = f'<label class="cl-control{only}">{name}{_slider(place, texts[at], at, len(texts))}{value}</label>'
+    return f'<div class="cl-play">{slider}{_buttons(control)}</div>' if control.name == explorer.play else slider
 
 
 def _slider(place: int, text: str, at: int, count: int, more: str = "") -> str:
@@ -68,11 +68,11 @@ def _slider(place: int, text: str, at: int, count: int, more: str = "") -> str:
 
 def _typed(place: int, label: str, text: str, at: int, count: int, only: str) -> str:
     """A slider, and a field beside it that says what cannot be read."""
-    said = escape(label.replace(SOFT_HYPHEN, ""))
-    slider = _slider(place, text, at, count, f' aria-label="{said}"')
+    name = escape(label.replace(SOFT_HYPHEN, ""))
+    slider = _slider(place, text, at, count, f' aria-label="{name}"')
     return (
         f'<div class="cl-control{only}"><span class="cl-name">{escape(label)}</span>{slider}'
-        f'<input type="text" class="cl-field" value="{escape(text)}" aria-label="{said}, typed" '
+        f'<input type="text" class="cl-field" value="{escape(text)}" aria-label="{name}, typed" '
         f'autocomplete="off" spellcheck="false"><span class="cl-error" role="alert"></span></div>'
     )
 
@@ -107,15 +107,15 @@ def _note(explorer: Explorer) -> str:
 
 def _part(explorer: Explorer, number: int) -> str:
     if number == len(explorer.parts):
-        made = explorer.render(number, explorer.start)
-        return f'<p class="cl-summary" data-part="{number}" aria-live="polite">{made}</p>'
+        summary = explorer.render(number, explorer.start)
+        return f'<p class="cl-summary" data-part="{number}" aria-live="polite">{summary}</p>'
     part = explorer.parts[number]
     label = escape(part.label or part.fold or f"{explorer.title}, part {number + 1}")
-    made = (
+    markup = (
         f'<div class="cl-part cl-scroll" data-part="{number}" tabindex="0" role="group" '
         f'aria-label="{label}">{explorer.render(number, explorer.start)}</div>'
     )
-    return f"<details><summary>{escape(part.fold)}</summary>{made}</details>" if part.fold else made
+    return f"<details><summary>{escape(part.fold)}</summary>{markup}</details>" if part.fold else markup
 
 
 def static_html(explorer: Explorer) -> str:

@@ -35,8 +35,8 @@ FEW = 8  # contributions that a cell can tell apart
 
 @dataclass(frozen=True)
 class Look:
-    """How a block is drawn: its frame, how many contributions make it whole, whether it shows its number; and where it
-    stands for several blocks, how many."""
+    """How a block is drawn: its frame, how many contributions make it complete, whether it shows its number; and where
+    it stands for several blocks, how many."""
 
     width: float
     height: float
@@ -45,9 +45,9 @@ class Look:
     many: int = 0
 
 
-def looks(value: int, marks: int, wanted: bool = False) -> str:
-    """The classes of a cell: holds something, is final, has just arrived, is of no more use."""
-    words = [(wanted, "w"), (value, "p"), (marks & FINAL, "f"), (marks & ARRIVED, "m"), (marks & SPENT, "x")]
+def looks(value: int, marks: int, required: bool = False) -> str:
+    """The classes of a cell: is required in the end, holds something, is final, has just arrived, is of no more use."""
+    words = [(required, "w"), (value, "p"), (marks & FINAL, "f"), (marks & ARRIVED, "m"), (marks & SPENT, "x")]
     return "".join(f" {word}" for condition, word in words if condition)
 
 
@@ -62,7 +62,7 @@ def dashes(value: int, slots: int) -> str:
     return " ".join(".8 .2" if value >> k & 1 else "0 1" for k in range(slots))
 
 
-def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int = HELD, wanted: bool = False) -> str:
+def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int = HELD, required: bool = False) -> str:
     """A block: a frame in its color, its number, and a strip with a slot for each contribution.
 
     Args:
@@ -71,7 +71,7 @@ def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int 
         index: its number, which it shows and which colors it.
         value: the contributions in it, as bits from rank 0 on, or their count where there are many.
         marks: a sum of `FINAL`, `ARRIVED` and `SPENT`.
-        wanted: whether the block must be there in the end.
+        required: whether the block must be there in the end.
     """
     w, h = look.width, look.height
     frame = f'<rect x="{num(x)}" y="{num(y)}" width="{num(w)}" height="{num(h)}"/>'
@@ -88,7 +88,7 @@ def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int 
     if look.labeled:
         up = y + (h - 8 if look.slots > 1 else h) / 2 + 4
         text = f'<text x="{num(x + w / 2)}" y="{num(up)}">{index}</text>'
-    return f'<g class="c {hue(index)}{looks(value, marks, wanted)}">{frame}{strip}{text}</g>'
+    return f'<g class="c {hue(index)}{looks(value, marks, required)}">{frame}{strip}{text}</g>'
 
 
 def filling(look: Look, value: int) -> str:
@@ -110,15 +110,16 @@ def _strip(d: str, width: float, slots: int, value: int) -> str:
 def arrows(tracks: Iterable[Track], kind: str, width: float = 0.0) -> str:
     """Arrows with their heads that look alike, as one mark of the classes named; of a width of their own above 0."""
     thick = f' style="stroke-width:{num(width)}"' if width else ""
-    ways, heads = ("".join(parts) for parts in zip(*((track.d, track.head) for track in tracks), strict=True))
-    return f'<g class="a {kind}"><path{thick} d="{ways}"/><path class="d" d="{heads}"/></g>'
+    tracks = list(tracks)
+    shafts, heads = "".join(track.d for track in tracks), "".join(track.head for track in tracks)
+    return f'<g class="a {kind}"><path{thick} d="{shafts}"/><path class="d" d="{heads}"/></g>'
 
 
 CHIP = Look(13, 15)
 
 
 def token(content: Sequence[int] | str, kind: int = 0) -> tuple[str, float, float]:
-    """What moves along an arrow, around the origin, with its width and height.
+    """A message that moves along an arrow, around the origin, with its width and height.
 
     The content is numbers of blocks, or in the color `kind` an amount, or "" for a dot.
     """
@@ -155,23 +156,23 @@ class Pen:
         self._marks.append(markup)
         self._room += [part if isinstance(part, Box) else Box(*part, 0, 0) for part in room]
 
-    def text(self, x: float, y: float, said: object, kind: str = "", anchor: str = "middle") -> None:
+    def text(self, x: float, y: float, words: object, kind: str = "", anchor: str = "middle") -> None:
         """A text whose middle (or start, or end) is at (x, y); kind "b" is bold, "q" quiet."""
-        width = extent(str(said))
+        width = extent(str(words))
         middle = x + {"middle": 0.0, "start": width / 2, "end": -width / 2}[anchor]
         side = "" if anchor == "middle" else f' text-anchor="{anchor}"'
         look = f' class="{kind}"' if kind else ""
         self.put(
-            f'<text x="{num(x)}" y="{num(y + 4)}"{look}{side}>{escape(said)}</text>', Box(middle, y, width, TYPE + 2)
+            f'<text x="{num(x)}" y="{num(y + 4)}"{look}{side}>{escape(words)}</text>', Box(middle, y, width, TYPE + 2)
         )
 
     def line(self, points: Iterable[Point], kind: str = "l", more: str = "") -> None:
         """A line through some points, of the classes named, with further attributes."""
-        way = list(points)
-        self.put(f'<path class="{kind}"{more} d="M{"L".join(f"{num(x)} {num(y)}" for x, y in way)}"/>', *way)
+        points = list(points)
+        self.put(f'<path class="{kind}"{more} d="M{"L".join(f"{num(x)} {num(y)}" for x, y in points)}"/>', *points)
 
     def lines(self, tracks: Iterable[Track], kind: str = "e") -> None:
-        """Lines along some tracks, faint ones for ways on which nothing moves."""
+        """Lines along some tracks, faint ones where nothing moves."""
         self.put(f'<path class="{kind}" d="{"".join(track.d for track in tracks)}"/>')
 
     def arrow(self, track: Track, kind: str = "add", label: object = "", share: float = 0.5, index: int = -1) -> None:
@@ -180,10 +181,10 @@ class Pen:
         if label != "":
             self.tag(*track.at(share), label)
 
-    def tag(self, x: float, y: float, said: object) -> None:
+    def tag(self, x: float, y: float, words: object) -> None:
         """A short text on a patch of background, for the middle of a line."""
-        box = Box(x, y, extent(str(said), 11) + 6, 16)
-        self.put(f'<g class="g ">{_frame(box, 8)}<text x="{num(x)}" y="{num(y + 4)}">{escape(said)}</text></g>', box)
+        box = Box(x, y, extent(str(words), 11) + 6, 16)
+        self.put(f'<g class="g ">{_frame(box, 8)}<text x="{num(x)}" y="{num(y + 4)}">{escape(words)}</text></g>', box)
 
     def disk(self, box: Box, name: object, kind: str = "", index: int = -1) -> None:
         """A rank as a disk; kind "i" is filled, in a color of the palette if an index is given."""
@@ -204,11 +205,11 @@ class Pen:
         box = Box(x, y, width or extent(str(name)) + 12, 24)
         self.put(f'<g class="s">{_frame(box, 4)}<text x="{num(x)}" y="{num(y + 4)}">{escape(name)}</text></g>', box)
 
-    def group(self, around: Box, said: str = "", kind: str = "") -> None:
+    def group(self, around: Box, name: str = "", kind: str = "") -> None:
         """A box around other things, with a name in its upper left corner; draw it before them."""
         self.put(f'<g class="r {kind}">{_frame(around, 8)}</g>', around)
-        if said:
-            self.text(around.x - around.width / 2 + 8, around.y - around.height / 2 + 11, said, "q", "start")
+        if name:
+            self.text(around.x - around.width / 2 + 8, around.y - around.height / 2 + 11, name, "q", "start")
 
     def cell(self, x: float, y: float, look: Look, index: int, value: int = 1, marks: int = HELD) -> None:
         """A block, as `cell` draws it."""
@@ -269,7 +270,7 @@ def drawing(draw: Callable[[Pen], None], *, title: str, alt: str, legend: Iterab
 
 def legend_of(items: Iterable[tuple[str, str]]) -> str:
     """Swatches with what they stand for, in a row."""
-    return legend_row((swatch(name), said) for name, said in items)
+    return legend_row((swatch(name), words) for name, words in items)
 
 
 #: Name of a swatch -> its width and height, and its markup with a place for a class, which follows the name.
@@ -303,8 +304,8 @@ def swatch(name: str) -> str:
     '<b>×</b>'
     """
     mark, _, kind = name.partition(" ")
-    found = _SWATCHES.get(name) or _SWATCHES.get(mark)
-    if not found:
+    known = _SWATCHES.get(name) or _SWATCHES.get(mark)
+    if not known:
         return f"<b>{escape(name)}</b>"
-    width, height, markup = found
+    width, height, markup = known
     return f'<svg class="cl-pen" width="{width}" height="{height}" aria-hidden="true">{markup.format(kind)}</svg>'

@@ -1,4 +1,4 @@
-"""The players: any algorithm on a few ranks, step by step, its blocks moving from card to card.
+"""The players: any algorithm on a few ranks, step by step, its blocks sent from card to card.
 
 A page gets the picture of every algorithm on every offer once, as markup, and for each step what
 changes in it, as data; ``static/player.js`` moves the blocks and fills the cells.
@@ -18,11 +18,12 @@ from colllib.execution import execute
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, counted
 from colllib.show.explorer import Explorer
-from colllib.show.film import Film, Move, amount
+from colllib.show.film import Film, Message, amount
 from colllib.show.pen import NARROW, WIDE, Drawing, legend_of
 from colllib.show.stage import AXES, Stage, node_name, pair_of
 from colllib.show.theme import asset, escape
 from colllib.topology import Topology
+from colllib.units import several
 
 if TYPE_CHECKING:
     from colllib.show.live import Live
@@ -51,43 +52,45 @@ class Show:
         self.stages = tuple(Stage(film, width) for width in (WIDE, NARROW))
 
     def picture(self, t: int) -> str:
-        """The cards after t steps, with what has just moved, in both widths."""
+        """The cards after t steps, with what has just been sent, in both widths."""
         return f'<div class="cl-scene">{"".join(stage.svg(t) for stage in self.stages)}</div>'
 
     def frame(self, t: int) -> str:
         """The same as data, for the picture of the state before the first step."""
-        moves, keys = self.film.moves[t], list(self.stages[0].tracks)
+        messages, pairs = self.film.messages[t], list(self.stages[0].tracks)
         cells = [
             16 * self.film.value(t, card.node, cell) + self.film.marks(t, card.node, cell)
             for card in self.stages[0].cards
             for cell in card.cells
         ]
-        ways = [(keys.index(pair_of(move)), int(move.add), self.stages[0].kind(move)) for move in moves]
-        tokens = [stage.tokens(moves) for stage in self.stages]
-        return json.dumps({"t": t, "cells": cells, "moves": ways, "tokens": tokens}, separators=(",", ":"))
+        moves = [(pairs.index(pair_of(one)), int(one.add), self.stages[0].kind(one)) for one in messages]
+        tokens = [stage.tokens(messages) for stage in self.stages]
+        return json.dumps({"t": t, "cells": cells, "moves": moves, "tokens": tokens}, separators=(",", ":"))
 
     def sentence(self, t: int) -> str:
         """The step in a sentence, for the live region."""
         film = self.film
-        ready, wanted = film.done(t)
-        moved = sum(len(move.blocks) for move in film.moves[t])
-        said = f"step {t} of {film.steps} moved {moved} block{'s' * (moved != 1)}" if t else "nothing has moved yet"
-        return f"{film.name} on {film.schedule.ranks} ranks: {said}; {ready} of {wanted} places have their final value."
+        ready, required = film.done(t)
+        blocks = sum(len(message.blocks) for message in film.messages[t])
+        last = f"step {t} of {film.steps} moved {several(blocks, 'block')}" if t else "nothing has moved yet"
+        return (
+            f"{film.name} on {film.schedule.ranks} ranks: {last}; {ready} of {required} places have their final value."
+        )
 
     def costs(self, t: int) -> str:
-        """What the first t steps cost, in words and in symbols, and what moved."""
-        said = self._tiers(t) if self.film.run.cost.levels > 1 else self._counts(t)
-        return f"<p>{said}</p>{self._links(t)}{self._listed(t)}"
+        """What the first t steps cost, in words and in symbols, and the messages of the last."""
+        counts = self._tiers(t) if self.film.run.cost.levels > 1 else self._counts(t)
+        return f"<p>{counts}</p>{self._links(t)}{self._listed(t)}"
 
     def _counts(self, t: int) -> str:
         run = self.film.run
-        paid, all_ = run.cost_of(range(t)), run.cost
+        paid, total = run.cost_of(range(t)), run.cost
         what = "link" if run.topology.lattice else "port"
         return (
             f"<b>{t} of {self.film.steps} steps</b>; the busiest {what} of each step, added up, has carried "
-            f"<b>{amount(Fraction(paid.n_beta))}</b> of {amount(Fraction(all_.n_beta))}. "
-            f"<small><i>n</i><sub>α</sub> = {paid.n_alpha} of {all_.n_alpha}, "
-            f"<i>n</i><sub>β</sub> = {paid.n_beta} of {all_.n_beta}</small>"
+            f"<b>{amount(Fraction(paid.n_beta))}</b> of {amount(Fraction(total.n_beta))}. "
+            f"<small><i>n</i><sub>α</sub> = {paid.n_alpha} of {total.n_alpha}, "
+            f"<i>n</i><sub>β</sub> = {paid.n_beta} of {total.n_beta}</small>"
         )
 
     def _tiers(self, t: int) -> str:
@@ -100,8 +103,8 @@ class Show:
         if steps[0]:
             over[0] = f"{steps[0]} inside"
         busiest = ", ".join(f"{tier.name} <b>{amount(most)}</b>" for tier, most in zip(tiers, load, strict=True))
-        told = f": {', '.join(over)}. The busiest of each step, added up, have carried: {busiest}." if t else "."
-        return f"<b>{t} of {self.film.steps} steps</b>{told}"
+        rest = f": {', '.join(over)}. The busiest of each step, added up, have carried: {busiest}." if t else "."
+        return f"<b>{t} of {self.film.steps} steps</b>{rest}"
 
     def _links(self, t: int) -> str:
         """On a lattice: how many links work."""
@@ -118,31 +121,32 @@ class Show:
 
     def _listed(self, t: int) -> str:
         """The messages of a step in words; where there are many, those that are alike counted together."""
-        film, moves, n = self.film, self.film.moves[t], self.film.schedule.ranks
+        film, messages, n = self.film, self.film.messages[t], self.film.schedule.ranks
 
-        def told(move: Move) -> str:
-            blocks = (f"{b // n}→{b % n}" if film.kind == "destinations" else str(b) for b in move.blocks)
-            return f"{node_name(film, move.src)}→{node_name(film, move.dst)}: {' '.join(blocks)}"
+        def in_words(message: Message) -> str:
+            blocks = (f"{b // n}→{b % n}" if film.kind == "destinations" else str(b) for b in message.blocks)
+            return f"{node_name(film, message.src)}→{node_name(film, message.dst)}: {' '.join(blocks)}"
 
-        sentence = []
+        sentences = []
         for add, verb in ((True, "Added"), (False, "Copied")):
-            some = [move for move in moves if move.add == add]
-            listed = [told(move) for move in some]
-            if len(moves) > MOST_LISTED:
-                listed = [f"{count} times {size}" for size, count in Counter(move.content for move in some).items()]
-            sentence += [f"{verb}, from rank to rank: {'; '.join(listed)}."] * bool(some)
-        said = " ".join(sentence) or "Nothing has moved yet."
-        return f'<details class="cl-moves"><summary>Messages of step {t}</summary><p>{said}</p></details>'
+            chosen = [message for message in messages if message.add == add]
+            if not chosen:
+                continue
+            listed = [in_words(message) for message in chosen]
+            if len(messages) > MOST_LISTED:
+                counts = Counter(message.content for message in chosen)
+                listed = [f"{count} times {size}" for size, count in counts.items()]
+            sentences.append(f"{verb}, from rank to rank: {'; '.join(listed)}.")
+        text = " ".join(sentences) or "Nothing has moved yet."
+        return f'<details class="cl-moves"><summary>Messages of step {t}</summary><p>{text}</p></details>'
 
     @property
     def legend(self) -> str:
         """What cells and arrows mean, as far as this film uses them."""
         film = self.film
-        kinds = {move.add for t in range(1, film.steps + 1) for move in film.moves[t]}
-        summed = film.kind != "destinations" and film.need(0) > 1
         words = {
             "blocks": "A tile is a rank, a cell a block of the vector"
-            + ("; its strip has a slot for each rank's contribution." if summed else "."),
+            + ("; its strip has a slot for each rank's contribution." if self._summed else "."),
             "contributions": "A tile is a rank; a cell is one rank's contribution to the sum.",
             "destinations": "A tile is a rank; a cell has the blocks for the rank that it names, with a slot for each "
             "rank that they come from.",
@@ -151,19 +155,35 @@ class Show:
             else "A tile is a rank; the filling is as wide as the part of the vector that the rank still works "
             "on, and as high as the contributions that are in it.",
         }[film.kind]
-        items = [("block partial", "partial")] * (summed and film.kind == "blocks")
-        items += [("block final", "final"), ("block new", "just arrived")]
-        items += [("block spent", "not needed any more")] * (summed and film.kind in ("blocks", "contributions"))
-        items += [("arrow add", "added")] * (True in kinds) + [("arrow copy", "copied")] * (False in kinds)
+        kind = film.run.topology.name.partition(":")[0]
+        topology = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, lock-step clock"
+        return f'{legend_of(self._swatches())}<p class="cl-hint">{words} Costs: {escape(topology)}.</p>'
+
+    @property
+    def _summed(self) -> bool:
+        return self.film.kind != "destinations" and self.film.need(0) > 1
+
+    def _swatches(self) -> list[tuple[str, str]]:
+        """Names of swatches with what they stand for."""
+        film = self.film
+        items = [("block final", "final"), ("block new", "just arrived")]
+        if self._summed and film.kind == "blocks":
+            items.insert(0, ("block partial", "partial"))
+        if self._summed and film.kind in ("blocks", "contributions"):
+            items.append(("block spent", "not needed any more"))
+        sent = {message.add for messages in film.messages for message in messages}
+        items += [(name, word) for add, name, word in _ARROWS if add in sent]
         tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}
         names = {f"t{tier.level}": tier.name for tier in film.run.topology.tiers[::-1]}
         items += [(f"arrow {tint}", f"by {names[tint]}") for tint in sorted(tiers)]
         if film.run.topology.lattice is not None and not film.run.topology.switches:
             axes = zip("XYZ", AXES, film.run.topology.lattice.dims, strict=False)
             items += [(f"patch {hue}", f"along {axis}") for axis, hue, _ in axes]
-        kind = film.run.topology.name.partition(":")[0]
-        topology = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, lock-step clock"
-        return f'{legend_of(items)}<p class="cl-hint">{words} Costs: {escape(topology)}.</p>'
+        return items
+
+
+#: Whether a message is added, with the swatch of its arrow and what it stands for.
+_ARROWS = ((True, "arrow add", "added"), (False, "arrow copy", "copied"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -173,15 +193,15 @@ class Player(Explorer):
     With a kernel every part is drawn anew for every state, in a page only what changes.
     """
 
-    whole: Callable[..., str] = str
+    picture: Callable[..., str] = str
 
     @cached_property
     def live(self) -> Live:
-        """The ipywidgets form, whose picture is drawn whole."""
+        """The ipywidgets form, whose picture is drawn anew in every state."""
         every_control = tuple(control.name for control in self.controls)
         first, *others = self.parts
-        picture = Part(self.whole, first.label, depends_on=every_control)
-        return Explorer(self.title, self.controls, [picture, *others], self.summary, self.play).live
+        drawn_anew = Part(self.picture, first.label, depends_on=every_control)
+        return Explorer(self.title, self.controls, [drawn_anew, *others], self.summary, self.play).live
 
     @cached_property
     def _html(self) -> str:
@@ -209,9 +229,11 @@ def player(
     Raises:
         ValueError: for a name or a place that is not on offer.
     """
-    fit = {name: [key for key, where in places.items() if entry.fits(where)] for name, entry in offered.items()}
-    fit = {name: keys for name, keys in fit.items() if keys}
-    name, where = start or (None, None)
+    fit: dict[str, list[Any]] = {}
+    for name, entry in offered.items():
+        if keys := [key for key, topology in places.items() if entry.fits(topology)]:
+            fit[name] = keys
+    first, first_place = start or (None, None)
 
     @cache
     def show(name: str, key: Hashable) -> Show:
@@ -223,21 +245,16 @@ def player(
 
     texts = place.values if isinstance(place.values, Mapping) else {key: str(key) for key in places}
     named = {name: entry.text for name, entry in offered.items() if name in fit}
-    basic = {key: named[key] for key in (*few, name) if key in named}
     scene, each_step = ("algorithm", place.name), ("algorithm", place.name, "step")
     controls = [
-        Control("algorithm", "Algorithm", lambda: basic, name, "select"),
-        replace(place, values=lambda algorithm: {key: texts[key] for key in fit[algorithm]}, start=where),
+        *_algorithms(named, few, first),
+        replace(place, values=lambda algorithm: {key: texts[key] for key in fit[algorithm]}, start=first_place),
         Control("step", "Steps done", lambda **state: counted(shown(**state).film.steps), 0, depends_on=scene),
     ]
-    if len(basic) < len(fit):
-        offers = {"few": "the basic ones" if len(basic) > 1 else "the basic one", "all": f"all {len(fit)}"}
-        controls[0] = replace(controls[0], values=lambda offer: basic if offer == "few" else named)
-        controls.insert(0, Control("offer", "Algorithms", offers, "few", "select"))
 
     def words(step: int, **state: Any) -> str:
-        here = shown(**state)
-        return f'<div data-frame="{escape(here.frame(step))}">{here.costs(step)}</div>'
+        played = shown(**state)
+        return f'<div data-frame="{escape(played.frame(step))}">{played.costs(step)}</div>'
 
     return Player(
         title,
@@ -249,8 +266,22 @@ def player(
         ],
         Part(lambda step, **state: shown(**state).sentence(step), depends_on=each_step),
         "step",
-        whole=lambda step, **state: shown(**state).picture(step),
+        picture=lambda step, **state: shown(**state).picture(step),
     )
+
+
+def _algorithms(named: Mapping[str, str], few: Sequence[str], start: str | None) -> list[Control]:
+    """The choice of an algorithm; and before it, if more than a few fit, the choice between the few and all."""
+    basic = {name: named[name] for name in few if name in named}
+    if start is not None and start in named:
+        basic[start] = named[start]
+    if len(basic) == len(named):
+        return [Control("algorithm", "Algorithm", basic, start, "select")]
+    offers = {"few": "the basic ones" if len(basic) > 1 else "the basic one", "all": f"all {len(named)}"}
+    return [
+        Control("offer", "Algorithms", offers, "few", "select"),
+        Control("algorithm", "Algorithm", lambda offer: basic if offer == "few" else named, start, "select"),
+    ]
 
 
 def still(schedule: Schedule, step: int, topology: Topology | None = None, *, title: str) -> Drawing:
@@ -265,7 +296,7 @@ Rank 0 holds 0; 3. Rank 1 holds 0; 1. Rank 2 holds 1; 2. Rank 3 holds 2; 3.
     """
     show = Show(Film("", execute(schedule, topology)))
     cards = [card for card in show.stages[0].cards if card.node < schedule.ranks]
-    held = " ".join(f"Rank {card.node} holds {show.stages[0].held(card, step)}." for card in cards)
-    told = show.sentence(step).partition(":")[2]
-    alt = f"After step {step} of {show.film.steps} on {schedule.ranks} ranks:{told} {held}"
+    holdings = " ".join(f"Rank {card.node} holds {show.stages[0].described(card, step)}." for card in cards)
+    sentence = show.sentence(step).partition(":")[2]
+    alt = f"After step {step} of {show.film.steps} on {schedule.ranks} ranks:{sentence} {holdings}"
     return Drawing(show.picture(step) + show.legend, alt, title)

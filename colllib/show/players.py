@@ -21,14 +21,17 @@ def variants(primitive: str) -> dict[str, Entry]:
     >>> list(variants("all-gather"))[:4]
     ['ring', 'recursive-doubling', 'bruck', 'pat']
     """
-    found: dict[str, Entry] = {}
-    for algorithm in (one for one in every(primitive) if one.compared):
+    entries: dict[str, Entry] = {}
+    for algorithm in every(primitive):
+        if not algorithm.compared:
+            continue
         segments = [("P = 4", "4 segments", {"segments": 4})] * algorithm.segmented
         more = _MORE.get(algorithm.name) or _MORE.get(f"{primitive} {algorithm.name}", ())
-        for name, said, options in (("", "", {}), *segments, *more):
-            text = ", ".join(filter(None, (algorithm.label, said)))
-            found[", ".join(filter(None, (algorithm.name, name)))] = _entry(algorithm, text, options)
-    return found
+        for variant, words, options in (("", "", {}), *segments, *more):
+            name = ", ".join(filter(None, (algorithm.name, variant)))
+            text = ", ".join(filter(None, (algorithm.label, words)))
+            entries[name] = _entry(algorithm, text, options)
+    return entries
 
 
 #: What is played of an algorithm besides its usual form: how it is named, what its text says of it, and its options.
@@ -47,8 +50,8 @@ _MORE: dict[str, tuple[tuple[str, str, dict[str, Any]], ...]] = {
 def _entry(algorithm: Algorithm, text: str, options: dict[str, Any]) -> Entry:
     return Entry(
         text[0].upper() + text[1:],
-        lambda where: algorithm.build(algorithm.argument(where), **options),
-        lambda where: ladder.skipped(algorithm, where) is None,
+        lambda topology: algorithm.build(algorithm.argument(topology), **options),
+        lambda topology: ladder.skipped(algorithm, topology) is None,
     )
 
 
@@ -96,10 +99,11 @@ def trace_player(
     """
     offered, few = variants(primitive), FEW[primitive]
     if offer is not None:
-        offered, few = {name: _given(*given) for name, given in offer.items()}, tuple(offer)
+        offered = {name: _scheduled(text, build) for name, (text, build) in offer.items()}
+        few = tuple(offer)
     places = {n: topology(n) for n in ranks}
     for name in few if start is None else ():
-        fit = [n for n, where in places.items() if offered[name].fits(where)]
+        fit = [n for n, fabric in places.items() if offered[name].fits(fabric)]
         if fit:
             start = name, min(fit, key=lambda n: (abs(n - 4), n))
             break
@@ -107,8 +111,8 @@ def trace_player(
     return player(title, offered, places, Control("n", "Ranks N", ranks), few, start, proved)
 
 
-def _given(text: str, build: Callable[[int], Schedule]) -> Entry:
-    return Entry(text, lambda where: build(where.ranks), lambda where: True)
+def _scheduled(text: str, build: Callable[[int], Schedule]) -> Entry:
+    return Entry(text, lambda topology: build(topology.ranks), lambda topology: True)
 
 
 def _several(entries: Iterable[tuple[str, str]]) -> dict[str, Entry]:

@@ -58,9 +58,9 @@ class Form:
             a1 = Fraction(second.n_alpha) - first.n_alpha
             b1 = (Fraction(first.n_beta) - second.n_beta) * least * (least + 1)
             slope = (first.n_alpha - least * a1, a1, first.n_beta - b1 / least, b1)
-            found = cls(tuple(cost(p) for p in range(1, least)), slope)
-            if a1 > 0 and b1 >= 0 and all(cost(p) == found.cost(p) for p in SEVERAL):
-                return found
+            form = cls(tuple(cost(p) for p in range(1, least)), slope)
+            if a1 > 0 and b1 >= 0 and all(cost(p) == form.cost(p) for p in SEVERAL):
+                return form
         raise ValueError(f"no a0 + a1 P latencies and b0 + b1/P bytes: {', '.join(str(cost(p)) for p in SEVERAL)}")
 
     @classmethod
@@ -71,10 +71,10 @@ class Form:
         >>> list(Form.ways(on_star("all-to-all", "bruck", 8), "Bruck")), list(Form.ways(on_star("reduce", "chain", 8)))
         (['Bruck, radix 2', 'Bruck, radix 3', 'Bruck, radix 6'], [''])
         """
-        named = {", ".join(filter(None, (name, f"radix {radix}"))): entry.in_base(radix) for radix in entry.bases}
+        variants = {", ".join(filter(None, (name, f"radix {radix}"))): entry.in_base(radix) for radix in entry.bases}
         return {
-            way: cls.fitted(one.cost) if one.algorithm.segmented else cls((one.cost(),))
-            for way, one in (named or {name: entry}).items()
+            label: cls.fitted(variant.cost) if variant.algorithm.segmented else cls((variant.cost(),))
+            for label, variant in (variants or {name: entry}).items()
         }
 
     def scaled(self, beta: Fraction) -> Form:
@@ -82,7 +82,10 @@ class Form:
         if beta == 1:
             return self
         few = tuple(Cost(cost.n_alpha, cost.n_beta * beta) for cost in self.few)
-        return Form(few, self.slope and (*self.slope[:2], self.slope[2] * beta, self.slope[3] * beta))
+        if self.slope is None:
+            return Form(few)
+        a0, a1, b0, b1 = self.slope
+        return Form(few, (a0, a1, b0 * beta, b1 * beta))
 
     def cost(self, segments: int = 1) -> Cost:
         """The exact cost in so many segments."""
@@ -95,7 +98,7 @@ class Form:
     def _numbers(self) -> list[Any]:
         if isinstance(self.few[0], TieredCost):
             return _kinds(self.few[0])
-        return [count for cost in self.few for count in (cost.n_alpha, cost.n_beta)] + list(self.slope or ())
+        return [*(count for cost in self.few for count in (cost.n_alpha, cost.n_beta)), *(self.slope or ())]
 
     @cached_property
     def counts(self) -> Any:
@@ -138,7 +141,8 @@ class Form:
             waits = (max(h * a for h, a in zip(hops, alpha, strict=True)) for _, hops, _ in counts)
             sends = (max(load * message / b for load, b in zip(loads, bandwidth, strict=True)) for *_, loads in counts)
             return sum(steps * (wait + send) for (steps, *_), wait, send in zip(counts, waits, sends, strict=True)), 1
-        per_byte, several = message / bandwidth[0], [*range(1, len(self.few) + 1)]
+        per_byte = message / bandwidth[0]
+        several = [*range(1, len(self.few) + 1)]
         if self.slope:
             _, a1, _, b1 = counts[-4:]
             near = floor(min(sqrt(b1 * per_byte / (a1 * alpha[0])), MOST - 2)) - 1
@@ -151,7 +155,7 @@ class Form:
 
 
 def only(cost: Cost) -> dict[str, Form]:
-    """The ways of a row that goes one way, in one piece."""
+    """The ways of a row that has only one, in one piece."""
     return {"": Form((cost,))}
 
 
@@ -206,7 +210,7 @@ class Row:
 
     def packed(self) -> dict[str, Any]:
         """What the page gets beside the ways, without what is as usual."""
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "n": self.name,
             "d": self.more,
             "f": self.floor and self.floor.counts,
@@ -219,7 +223,7 @@ class Row:
             "s": self.bandwidth,
             "k": self.takes,
         }
-        return {key: value for key, value in given.items() if value}
+        return {key: value for key, value in fields.items() if value}
 
 
 @dataclass(frozen=True)
@@ -278,26 +282,27 @@ class Race:
         return reads(self.rows)
 
     @cached_property
-    def _made(self) -> Callable[..., list[Row]]:
-        return cache(lambda **seen: list(self.rows(**seen)))
+    def _cached_rows(self) -> Callable[..., list[Row]]:
+        return cache(lambda **controls: list(self.rows(**controls)))
 
-    def here(self, state: State) -> list[Row]:
+    def rows_in(self, state: State) -> list[Row]:
         """The rows in a state; made once."""
-        return self._made(**{name: state[name] for name in self.depends_on})
+        return self._cached_rows(**{name: state[name] for name in self.depends_on})
 
     def standings(self, state: State) -> list[Priced]:
         """Every row, priced, in the order of the rows."""
-        return [self._priced(row, state, look) for row, look in zip(self.here(state), self.looks(state), strict=True)]
+        rows = zip(self.rows_in(state), self.looks(state), strict=True)
+        return [self._priced(row, state, look) for row, look in rows]
 
     def looks(self, state: State) -> list[Look]:
         """How every row is drawn: bounds alike, the others by the algorithm that they name."""
-        rows = self.here(state)
+        rows = self.rows_in(state)
         chosen = iter(looks([row.name for row in rows if not row.bound]))
         return [BOUND if row.bound else next(chosen) for row in rows]
 
     def ideal(self, state: State, alpha: str, bandwidth: str) -> list[Priced]:
         """Every row at the same alpha and BW, whatever its own."""
-        rows = [replace(row, alpha=(alpha,), bandwidth=(bandwidth,)) for row in self.here(state)]
+        rows = [replace(row, alpha=(alpha,), bandwidth=(bandwidth,)) for row in self.rows_in(state)]
         return [self._priced(row, state, BOUND) for row in rows]
 
     def prices(self, row: Row, state: State) -> dict[str, tuple[float, int]]:
@@ -313,10 +318,8 @@ class Race:
 
     def _quantities(self, row: Row, state: State) -> tuple[float, list[float], list[float]]:
         message = state[self.message] if row.message is None else row.message
-        alpha, bandwidth = (
-            [_product(term, state) for term in terms]
-            for terms in (row.alpha or self.alpha, row.bandwidth or self.bandwidth)
-        )
+        alpha = [_product(term, state) for term in row.alpha or self.alpha]
+        bandwidth = [_product(term, state) for term in row.bandwidth or self.bandwidth]
         return message, alpha, bandwidth
 
     def busy(self, one: Priced, state: State) -> list[float]:
@@ -324,18 +327,18 @@ class Race:
         return [part / one.seconds for part in one.row.ways[one.way].busy(*self._quantities(one.row, state))]
 
     def _priced(self, row: Row, state: State, look: Look) -> Priced:
-        found = self.prices(row, state)
-        way = min(found, key=lambda way: found[way][0])
+        prices = self.prices(row, state)
+        way = min(prices, key=lambda way: prices[way][0])
         if row.takes:
             way = next(way for limit, way in row.takes if state[self.message] < limit)
-        seconds, segments = found.get(way, (inf, 1))
+        seconds, segments = prices.get(way, (inf, 1))
         least = row.floor.price(*self._quantities(row, state))[0] if row.floor else 0.0
         return Priced(row, way, segments, row.times * seconds, row.times * least, look)
 
 
 def _product(term: str, state: State) -> float:
-    times, *over = (prod(float(state[name]) for name in part.split("*")) for part in term.split("/"))
-    return times / prod(over)
+    numerator, *denominators = (prod(float(state[name]) for name in part.split("*")) for part in term.split("/"))
+    return numerator / prod(denominators)
 
 
 def fastest(standings: Sequence[Priced]) -> list[Priced]:
@@ -355,15 +358,15 @@ def turns(race: Race, state: State, sizes: Sequence[float]) -> list[tuple[float,
         return fastest(race.standings({**state, race.message: message}))
 
     def leads(message: float) -> bool:
-        return any(one.row is found[-1][1].row for one in first(message))
+        return any(one.row is leaders[-1][1].row for one in first(message))
 
-    found = [(sizes[0], first(sizes[0])[0])]
+    leaders = [(sizes[0], first(sizes[0])[0])]
     for low, high in pairwise(sizes):
         while not leads(high):
             below, above = low, high
             while above > below * 1.0001:
                 middle = sqrt(below * above)
                 below, above = (middle, above) if leads(middle) else (below, middle)
-            found.append((above, first(above)[0]))
+            leaders.append((above, first(above)[0]))
             low = above
-    return found
+    return leaders

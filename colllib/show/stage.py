@@ -1,4 +1,4 @@
-"""The picture of a film: a card for each node, arrows where something moves, laid out for a page or for a phone."""
+"""The picture of a film: a card for each node, arrows where something is sent, laid out for a page or for a phone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ import numpy as np
 
 from colllib.algorithms.trees import depths
 from colllib.show import layouts
-from colllib.show.film import Film, Move, amount
+from colllib.show.film import Film, Message, amount
 from colllib.show.geometry import Box, Point, Track, between, bow, ends, jump, lane, num
 from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrows, cell, token
 from colllib.show.theme import escape
@@ -19,7 +19,7 @@ from colllib.topology import Lattice, Topology
 NAME = 17.0  # height of the line with a card's name
 MARGIN = 8.0  # that the picture keeps
 BENDS = (14, 24, 36, 50, 66, 84, 104)
-NEAR = 52.0  # how far from its sender a token rests at best, if its way is longer than twice that
+NEAR = 52.0  # how far from its sender a token rests at best, if its track is longer than twice that
 AXES = ("h0", "h1", "h3")  # the colors of X, Y and Z
 
 Pair = tuple[int, int, int]
@@ -46,9 +46,9 @@ class Stage:
     Attributes:
         cards: of all nodes; those of a second tree follow those of the first.
         frames: boxes with their tiers.
-        tracks: the ways that messages take, by source, destination and tree.
-        tints: the class of a way: its axis or its tier.
-        shows_idle: whether ways on which nothing moves are drawn.
+        tracks: the lines that messages take, by source, destination and tree.
+        tints: the class of a track: its axis or its tier.
+        shows_idle: whether tracks on which nothing moves are drawn.
         says: how much messages say where there is room for it: "all", the "amount", or nothing (a "dot").
 
     >>> from colllib import execute
@@ -84,15 +84,13 @@ class Stage:
             else:
                 self._in_a_column()
         self.tracks |= {pair: self._clear(pair) for pair in self._pairs if pair not in self.tracks}
-        self.says = "all"
-        for self.says in ("all", "amount", "dot"):
-            if all(free for t in range(1, film.steps + 1) for *_, free in self._stops(film.moves[t])):
-                break
+        self.says = self._most_that_fits()
 
     # -- cards ------------------------------------------------------------------------------------
 
     def _look(self) -> Look:
-        film, slots = self.film, max(cell.slots for cell in self.film.cells)
+        film = self.film
+        slots = max(cell.slots for cell in film.cells)
         if film.kind == "contributions":
             return CHIP
         if film.kind == "groups" or film.schedule.ranks > FEW:
@@ -110,8 +108,10 @@ class Stage:
         """In how many columns cells stand where there is room."""
         count = len(self.film.cells)
         if not self.look.labeled:
-            return min(count, ceil(sqrt(count)))
-        return count if count < 4 else 2 if count == 4 and self.look.slots > 1 else 4
+            return ceil(sqrt(count))
+        if count < 4:
+            return count
+        return 2 if count == 4 and self.look.slots > 1 else 4
 
     def _size(self, columns: int, *, side: bool = False) -> tuple[float, float]:
         cells = max(self.film.part.count(part) for part in (0, 1)) if self._parts == 2 else len(self.film.cells)
@@ -221,7 +221,7 @@ class Stage:
             self.tracks[src, dst, part] = self._over_or_under(src, dst, over=level[src, dst, part] == 0)
 
     def _over_or_under(self, src: int, dst: int, over: bool) -> Track:
-        """A way between ranks of a row, or to and from a switch, that stays above the row or below it."""
+        """A track between ranks of a row, or to and from a switch, that stays above the row or below it."""
         a, b = self._boxes[src, 0], self._boxes[dst, 0]
         right, side = (1 if b.x > a.x else -1), (-1 if over else 1)
         if a.y == b.y:
@@ -250,7 +250,7 @@ class Stage:
         self._tint(topology)
 
     def _tint(self, topology: Topology) -> None:
-        """Every way in the color of the outermost tier that it takes."""
+        """Every track in the color of the outermost tier that its route takes."""
         for src, dst, _ in self._pairs:
             _, links = topology.router(np.array([src]), np.array([dst]))
             self.tints[src, dst, 0] = f"t{max(topology.tiers[tier].level for tier in topology.tier[links].tolist())}"
@@ -262,39 +262,39 @@ class Stage:
         stub = self.width / 18 if out else 4.0
         if len(axes.dims) > 2 and self.look.labeled:  # as many columns as let the slices be beside one another
             most = (self.width / prod(axes.dims[2:]) - 2 * stub) / axes.dims[0] - 46
-            columns = next((some for some in range(columns, 1, -1) if self._size(some)[0] <= most), columns)
+            columns = next((count for count in range(columns, 1, -1) if self._size(count)[0] <= most), columns)
         size = self._size(columns)
         gap = max(18.0, min(46.0, (self.room - 2 * stub) / axes.dims[0] - size[0]))
         self._put(layouts.lattice(axes, size, gap, self.room, stub), columns)
         for a, b in sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))):
-            axis, way = layouts.direction(axes, a, b)
+            axis, sign = layouts.direction(axes, a, b)
             self.tints[a, b, 0] = AXES[axis]
-            self.tracks[a, b, 0] = self._link(axes, a, b, axis, way, stub)
+            self.tracks[a, b, 0] = self._link(axes, a, b, axis, sign, stub)
         self.shows_idle = True
 
-    def _link(self, axes: Lattice, a: int, b: int, axis: int, way: int, stub: float) -> Track:
+    def _link(self, axes: Lattice, a: int, b: int, axis: int, sign: int, stub: float) -> Track:
         """A link between neighbors: straight, or out of the picture and in again where it goes round or to a slice."""
         one, other = self._boxes[a, 0], self._boxes[b, 0]
         apart = 6.0 if self.width != WIDE else 9.0 if axis == 0 else 18.0
-        if axis < 2 and b - a == way * axes.strides[axis]:
+        if axis < 2 and b - a == sign * axes.strides[axis]:
             return lane(one, other, apart)
         if axis < 2:
-            dx, dy = (way, 0.0) if axis == 0 else (0.0, -way)
+            dx, dy = (sign, 0.0) if axis == 0 else (0.0, -sign)
             out = lane(one, replace(one, x=one.x + dx, y=one.y + dy), apart).points[0]
             back = lane(replace(other, x=other.x - dx, y=other.y - dy), other, apart).points[-1]
         else:  # up through the upper right corner, and in through the lower left
-            dx, dy = 0.6 * way, -0.8 * way
-            out = (one.x + way * (one.width / 2 - 6), one.y - way * (one.height / 2 + 3))
-            back = (other.x - way * (other.width / 2 - 14), other.y + way * (other.height / 2 + 3))
+            dx, dy = 0.6 * sign, -0.8 * sign
+            out = (one.x + sign * (one.width / 2 - 6), one.y - sign * (one.height / 2 + 3))
+            back = (other.x - sign * (other.width / 2 - 14), other.y + sign * (other.height / 2 + 3))
         away, before = (out[0] + dx * stub, out[1] + dy * stub), (back[0] - dx * stub, back[1] - dy * stub)
         return jump([out, away], [before, back])
 
-    # -- ways -------------------------------------------------------------------------------------
+    # -- tracks -----------------------------------------------------------------------------------
 
     @cached_property
     def _pairs(self) -> list[Pair]:
         """All that send to one another, in order."""
-        return sorted({pair_of(move) for t in range(1, self.film.steps + 1) for move in self.film.moves[t]})
+        return sorted({pair_of(message) for messages in self.film.messages[1:] for message in messages})
 
     def _clear(self, pair: Pair) -> Track:
         """An arrow between two cards, bent until it passes no third one."""
@@ -309,12 +309,10 @@ class Stage:
             tracks += [_across(a, b, bend) for bend in (0, 8, -8)]
         left, right = self._reach
         inside = [track for track in tracks if all(left < x < right for x, _ in track.points)] or tracks[:1]
-        free = (
-            track
-            for track in inside
-            if not any(Box(*point, 10, 10).meets(box) for point in track.points for box in others)
-        )
-        return next(free, inside[0])
+        for track in inside:
+            if not any(Box(*point, 10, 10).meets(box) for point in track.points for box in others):
+                return track
+        return inside[0]
 
     @cached_property
     def _reach(self) -> tuple[float, float]:
@@ -324,18 +322,27 @@ class Stage:
         spare = (self.room - (right - left)) / 2
         return left - spare, right + spare
 
-    def tokens(self, moves: Sequence[Move]) -> list[tuple[int, tuple[int, ...] | str]]:
-        """Where on its way each message stands when nothing moves, in percent, and what it says."""
-        return [(rest, content) for rest, content, _ in self._stops(moves)]
+    def tokens(self, messages: Sequence[Message]) -> list[tuple[int, tuple[int, ...] | str]]:
+        """Where on its track each message stands when nothing moves, in percent, and what it says."""
+        return [(rest, content) for rest, content, _ in self._stops(messages, self.says)]
 
-    def _stops(self, moves: Sequence[Move]) -> list[tuple[int, tuple[int, ...] | str, bool]]:
+    def _most_that_fits(self) -> str:
+        """How much all messages can say without covering cards or one another."""
+        for says in ("all", "amount"):
+            stops = (stop for messages in self.film.messages[1:] for stop in self._stops(messages, says))
+            if all(free for *_, free in stops):
+                return says
+        return "dot"
+
+    def _stops(self, messages: Sequence[Message], says: str) -> list[tuple[int, tuple[int, ...] | str, bool]]:
         """For each message a place near its sender or in the middle, what it says, and whether cards and others have
         left it free."""
         taken = [card.box for card in self.cards]
-        found = []
-        for move in moves:
-            track = self.tracks[pair_of(move)]
-            content = {"all": move.content, "amount": amount(self.film.share(move.blocks)), "dot": ""}[self.says]
+        stops = []
+        for message in messages:
+            track = self.tracks[pair_of(message)]
+            contents = {"all": message.content, "amount": amount(self.film.share(message.blocks)), "dot": ""}
+            content = contents[says]
             _, width, height = token(content)
             best = min(50.0, 100 * NEAR / track.length)
             for rest in sorted(range(8, 93, 3), key=lambda share: abs(share - best)):
@@ -345,36 +352,36 @@ class Stage:
             else:
                 rest = round(best)
             taken.append(box)
-            found.append((rest, content, free))
-        return found
+            stops.append((rest, content, free))
+        return stops
 
     # -- drawing ----------------------------------------------------------------------------------
 
     def svg(self, t: int) -> str:
         """The picture after t steps."""
-        pen, moves = Pen(self.width), self.film.moves[t]
+        pen, messages = Pen(self.width), self.film.messages[t]
         for k, (frame, tier) in enumerate(self.frames):
             number = sum(other == tier for _, other in self.frames[:k])
             pen.group(frame, f"{('box', 'group of boxes', 'row')[tier]} {number}")
         pen.lines(self.tracks.values(), "e" if self.shows_idle else "e off")
         marks, tokens = [], []
-        for move, (rest, content) in zip(moves, self.tokens(moves), strict=True):
-            track, tint = self.tracks[pair_of(move)], self.tints.get(pair_of(move), "")
-            marks.append(arrows([track], f"{'add' if move.add else 'copy'} {tint}"))
+        for message, (rest, content) in zip(messages, self.tokens(messages), strict=True):
+            track, tint = self.tracks[pair_of(message)], self.tints.get(pair_of(message), "")
+            marks.append(arrows([track], f"{'add' if message.add else 'copy'} {tint}"))
             place = f"offset-path:path('{track.d}');offset-distance:{rest}%"
-            tokens.append(f'<g class="t" style="{place}">{token(content, self.kind(move))[0]}</g>')
+            tokens.append(f'<g class="t" style="{place}">{token(content, self.kind(message))[0]}</g>')
         reach = [point for track in self.tracks.values() for point in track.points]
         pen.put(f'<g class="as" aria-hidden="true">{"".join(marks)}</g>', *reach)
         for card in self.cards:
             pen.put(self._card(card, t), card.box)
         pen.put(f'<g class="ts" aria-hidden="true">{"".join(tokens)}</g>')
-        # the script takes the ways from the faint lines: for each, how many parts it has, and its class
-        ways = ",".join(f"{len(track.runs)}{self.tints.get(pair, '')}" for pair, track in self.tracks.items())
-        return pen.svg("cl-stage", f' data-ways="{ways}"')
+        # the script takes the tracks from the faint lines: for each, how many parts it has, and its class
+        tracks = ",".join(f"{len(track.runs)}{self.tints.get(pair, '')}" for pair, track in self.tracks.items())
+        return pen.svg("cl-stage", f' data-ways="{tracks}"')
 
-    def kind(self, move: Move) -> int:
-        """The color of an amount: that of the axis along which it moves."""
-        tint = self.tints.get(pair_of(move), "h0")
+    def kind(self, message: Message) -> int:
+        """The color of an amount: that of the axis along which it is sent."""
+        tint = self.tints.get(pair_of(message), "h0")
         return int(tint[1:]) if tint in AXES else 0
 
     def _card(self, card: Card, t: int) -> str:
@@ -386,39 +393,47 @@ class Stage:
         for k, index in enumerate(card.cells):
             x, y = left + k % card.columns * (look.width + gap), top + k // card.columns * (look.height + gap)
             value, marks = film.value(t, card.node, index), film.marks(t, card.node, index)
-            here = replace(look, slots=film.cells[index].slots)
-            cells.append(cell(x, y, here, index, value, marks, film.wanted(card.node, index)))
+            its_look = replace(look, slots=film.cells[index].slots)
+            cells.append(cell(x, y, its_look, index, value, marks, film.required(card.node, index)))
         switch = card.node >= film.schedule.ranks
         name = node_name(film, card.node)
-        said = escape(name if switch else f"rank {name}")
+        label = escape(name if switch else f"rank {name}")
         x, y = (13.0, box.height / 2 + 4.5) if card.side else (box.width / 2, 13.5)
         return (
             f'<g class="k{" sw" * switch}" transform="translate({num(box.x - box.width / 2)} '
-            f'{num(box.y - box.height / 2)})" role="img" data-name="{said}" aria-label="{said}: {self.held(card, t)}">'
+            f'{num(box.y - box.height / 2)})" role="img" data-name="{label}" '
+            f'aria-label="{label}: {self.described(card, t)}">'
             f'<rect class="o" width="{num(box.width)}" height="{num(box.height)}" rx="7"/>'
             f'<text x="{num(x)}" y="{num(y)}" class="b">{"S" if name == "switch" and box.width < 50 else name}</text>'
             f"{''.join(cells)}</g>"
         )
 
-    def held(self, card: Card, t: int) -> str:
+    def described(self, card: Card, t: int) -> str:
         """What a card shows, for those who do not see it."""
         film, node = self.film, card.node
         if not self.look.labeled:
             final = sum(bool(film.marks(t, node, index) & FINAL) for index in card.cells)
             return f"{final} of {len(card.cells)} final"
-        found = []
+        blocks = []
         for index in card.cells:
             value, slots = film.value(t, node, index), film.cells[index].slots
+            if not value:
+                continue
             ranks = [str(k) for k in range(slots) if value >> k & 1]
-            said = "" if slots == 1 else " complete" if len(ranks) == slots else f" from {', '.join(ranks)}"
-            found += [f"{index}{said}"] * bool(value)
-        return "; ".join(found) or "nothing"
+            if slots == 1:
+                blocks.append(str(index))
+            elif len(ranks) == slots:
+                blocks.append(f"{index} complete")
+            else:
+                blocks.append(f"{index} from {', '.join(ranks)}")
+        return "; ".join(blocks) or "nothing"
 
 
 def _beside(a: Box, b: Box, bend: float, side: int) -> Track:
     """An arrow between two boxes of a column, out at their right or left and in again."""
     down = 1 if b.y > a.y else -1
-    start, end = ((box.x + side * (box.width / 2 + 5), box.y + 4 * way) for box, way in ((a, down), (b, -down)))
+    start = (a.x + side * (a.width / 2 + 5), a.y + 4 * down)
+    end = (b.x + side * (b.width / 2 + 5), b.y - 4 * down)
     return bow(start, end, down * side * bend)
 
 
@@ -428,9 +443,9 @@ def _across(a: Box, b: Box, bend: float) -> Track:
     return bow((a.x + right * (a.width / 2 + 5), a.y), (b.x - right * (b.width / 2 + 5), b.y), bend)
 
 
-def pair_of(move: Move) -> Pair:
-    """The way that a message takes."""
-    return move.src, move.dst, move.part
+def pair_of(message: Message) -> Pair:
+    """The key of the track that a message takes."""
+    return message.src, message.dst, message.part
 
 
 def node_name(film: Film, node: int) -> str:

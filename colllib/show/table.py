@@ -25,8 +25,8 @@ class Table:
     """Headers, rows, a caption that states the conclusion; columns of numbers to the right.
 
     Cells are text or anything with a ``str``; markup in them is escaped. The first column with a text in every row
-    names the rows, for screen readers. Rows that are `lit` light up
-    together with what has the name in their first cell in the same explorer's figure.
+    names the rows, for screen readers. Rows that are `lit` light up together with what has the name in their first
+    cell in the same explorer's figure.
 
     >>> Table(["algorithm", "steps"], [["ring", 14], ["tree", 6]], "Steps at N = 8")
     Steps at N = 8
@@ -50,14 +50,14 @@ class Table:
                 raise ValueError(f"row {place} has {len(row)} cells; the headers say {len(self.headers)}")
         if self.align is not None and len(self.align) != len(self.headers):
             raise ValueError(f"align names {len(self.align)} columns; the headers say {len(self.headers)}")
-        for wanted in self.align or ():
-            if wanted not in ALIGN:
-                raise ValueError(f"align {wanted!r} is not {ALIGN[0]}, {ALIGN[1]} or {ALIGN[2]}")
+        for align in self.align or ():
+            if align not in ALIGN:
+                raise ValueError(f"align {align!r} is not {ALIGN[0]}, {ALIGN[1]} or {ALIGN[2]}")
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The alignment in use: the one given, else right for columns of numbers; a row's name that only begins with
-        one ("4 × 4", "8 boxes of 8") is a text."""
+        """The alignment in use: `align`, else right for columns of numbers; a row's name that only begins with one
+        ("4 × 4", "8 boxes of 8") is a text."""
         if self.align is not None:
             return tuple(self.align)
         numeric = [bool(self.rows) and all(_numeric(row[k]) for row in self.rows) for k in range(len(self.headers))]
@@ -66,20 +66,20 @@ class Table:
 
     def fragment(self) -> str:
         """The table alone, for use inside an explorer's part (the part scrolls)."""
-        mark = [f' class="cl-{a}"' if a != "left" else "" for a in self.columns]
+        attributes = [f' class="cl-{align}"' if align != "left" else "" for align in self.columns]
         caption = f"<caption>{typeset(self.caption)}</caption>" if self.caption else ""
         head = "".join(
-            f'<th scope="col"{m}>{typeset(h)}</th>' if h else "<td></td>"
-            for h, m in zip(self.headers, mark, strict=True)
+            f'<th scope="col"{attribute}>{typeset(header)}</th>' if header else "<td></td>"
+            for header, attribute in zip(self.headers, attributes, strict=True)
         )
         names = next((k for k in range(len(self.headers)) if all(str(row[k]) for row in self.rows)), None)
         body = []
         for row in self.rows:
-            cells = [f"<td{m}>{typeset(cell)}</td>" for cell, m in zip(row, mark, strict=True)]
+            cells = [f"<td{attribute}>{typeset(cell)}</td>" for cell, attribute in zip(row, attributes, strict=True)]
             if names is not None:
-                cells[names] = f'<th scope="row"{mark[names]}>{typeset(row[names])}</th>'
-            mine = f' data-row="{escape(row[0])}" tabindex="0"' if self.lit else ""
-            body.append(f"<tr{mine}>{''.join(cells)}</tr>")
+                cells[names] = f'<th scope="row"{attributes[names]}>{typeset(row[names])}</th>'
+            lit = f' data-row="{escape(row[0])}" tabindex="0"' if self.lit else ""
+            body.append(f"<tr{lit}>{''.join(cells)}</tr>")
         return (
             f'<table class="colllib-table">{caption}<thead><tr>{head}</tr></thead>'
             f"<tbody>{''.join(body)}</tbody></table>"

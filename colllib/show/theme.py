@@ -65,7 +65,7 @@ def typeset(text: object) -> str:
     >>> typeset("n_β of a ring")
     '<i>n</i><sub>β</sub> of a ring'
     """
-    return _COUNT.sub(lambda found: f"<i>n</i><sub>{_GREEK[found[1]]}</sub>", escape(text))
+    return _COUNT.sub(lambda match: f"<i>n</i><sub>{_GREEK[match[1]]}</sub>", escape(text))
 
 
 def typeset_svg(text: str) -> str:
@@ -74,10 +74,10 @@ def typeset_svg(text: str) -> str:
     >>> typeset_svg("steps n_alpha")
     'steps <tspan font-style="italic">n</tspan><tspan font-size="11" dy="3">α</tspan>'
     """
-    before, *found = _COUNT.split(text, maxsplit=1)
-    if not found:
-        return escape(before)
-    name, after = found
+    match = _COUNT.search(text)
+    if not match:
+        return escape(text)
+    before, name, after = text[: match.start()], match[1], text[match.end() :]
     count = f'<tspan font-style="italic">n</tspan><tspan font-size="11" dy="3">{_GREEK[name]}</tspan>'
     return escape(before) + count + (f'<tspan dy="-3">{typeset_svg(after)}</tspan>' if after else "")
 

@@ -84,8 +84,8 @@ class View:
 
     def options(self) -> dict[str, Any]:
         """What the page's script needs to draw the same."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("race", "label", "fold")}
-        return {"view": self.kind, **given}
+        options = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("race", "label", "fold")}
+        return {"view": self.kind, **options}
 
 
 @dataclass(frozen=True)
@@ -110,23 +110,23 @@ class Curves(View):
         object.__setattr__(self, "label", self.label or f"{self.what.capitalize()} against message size")
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        race, here, typed = self.race, state[self.race.message], texts[self.race.message]
-        sizes = _sizes(min(LOW, here), max(HIGH, here))
-        lines = [race.standings({**state, race.message: size}) for size in sizes]
+        race, message, typed = self.race, state[self.race.message], texts[self.race.message]
+        sizes = _sizes(min(LOW, message), max(HIGH, message))
+        by_size = [race.standings({**state, race.message: size}) for size in sizes]
         now = race.standings(state)
         show = _FORMATS[self.what]
         curves = []
         for k, one in enumerate(now):
-            ys = [measured(self.what, row[k], size, row) for row, size in zip(lines, sizes, strict=True)]
-            at = measured(self.what, one, here, now)
+            ys = [measured(self.what, row[k], size, row) for row, size in zip(by_size, sizes, strict=True)]
+            at_rule = measured(self.what, one, message, now)
             name = one.row.name if width >= NARROW else letters(one.row.name, one.look)
-            told = units.seconds(one.seconds) if self.what == "slowdown" else show(at)
-            curves.append(Curve(one.row.name, f"{told} {name}", sizes, ys, one.look, at))
+            value = units.seconds(one.seconds) if self.what == "slowdown" else show(at_rule)
+            curves.append(Curve(one.row.name, f"{value} {name}", sizes, ys, one.look, at_rule))
         first = turns(race, state, sizes) if self.strip else []
         strip = [(size, one.row.name, one.look) for size, one in first]
         frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
-        values = "; ".join(f"{one.row.name} {show(curve.here or 0)}" for one, curve in zip(now, curves, strict=True))
-        body = plot(curves, frame, ends=True, rule=Rule(here, typed, strip))
+        values = "; ".join(f"{curve.name} {show(curve.at_rule or 0)}" for curve in curves)
+        body = plot(curves, frame, ends=True, rule=Rule(message, typed, strip))
         turning = "; ".join(f"from {units.size(size)} {one.row.name}" for size, one in first)
         return figure(
             f"{self.y_label} against M. At {typed}: {values}." + (f" Fastest {turning}." if turning else ""),
@@ -144,7 +144,9 @@ def keys(rows: Sequence[tuple[str, Look]], more: Iterable[str] = ()) -> str:
     drawn = {look.code for _, look in rows}
     looks = {label: known(label) for label in more}
     others = {look.code if look else UNPRICED: label if look else "not priced" for label, look in looks.items()}
-    spans += "".join(f"<span><b>{code}</b> {escape(o)}</span>" for code, o in others.items() if code not in drawn)
+    spans += "".join(
+        f"<span><b>{code}</b> {escape(label)}</span>" for code, label in others.items() if code not in drawn
+    )
     return f'<div class="cl-legend">{spans}</div>'
 
 
@@ -170,7 +172,9 @@ class Ways(View):
             xs = [_last_number(label) for label in one.row.ways]
             ys = [time for time, _ in race.prices(one.row, state).values()]
         else:
-            xs, ys = (list(each) for each in zip(*race.over_segments(one, state), strict=True))
+            prices = race.over_segments(one, state)
+            xs = [segments for segments, _ in prices]
+            ys = [seconds for _, seconds in prices]
         frame = Frame(self.x_label, "time", 2, 0, number, units.seconds, True, width, 210)
         rule = Rule(state[self.at], texts[self.at]) if self.at else None
         mark = Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds)
@@ -203,10 +207,10 @@ class Dots(View):
     kind = "dots"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        found = ordered(self.race.standings(state), str(state.get(self.order)))
-        first = fastest(found)[0]
-        plain = {one.row.name: one.seconds for one in self.race.ideal(state, *self.ideal)} if self.ideal else {}
-        times = [t for one in found for t in (one.seconds, one.floor, plain.get(one.row.name, 0)) if t]
+        standings = ordered(self.race.standings(state), str(state.get(self.order)))
+        first = fastest(standings)[0]
+        ideal = {one.row.name: one.seconds for one in self.race.ideal(state, *self.ideal)} if self.ideal else {}
+        times = [t for one in standings for t in (one.seconds, one.floor, ideal.get(one.row.name, 0)) if t]
         low, high = floor(log10(min(times))), ceil(log10(max(times)) + 1e-9)
 
         def at(seconds: float) -> str:
@@ -214,10 +218,10 @@ class Dots(View):
 
         grid = "".join(f'<u {at(10.0**k)}"></u>' for k in range(low, high + 1))
         rows = []
-        for one in found:
+        for one in standings:
             ticks = f'<u class="cl-floor" {at(one.floor)}"></u>' if one.floor else ""
-            if plain:
-                ticks += f'<s {at(plain[one.row.name])};border-color:{one.tint}"></s>'
+            if ideal:
+                ticks += f'<s {at(ideal[one.row.name])};border-color:{one.tint}"></s>'
             bold = "b" if one is first else "span"
             way = f"<small>{escape(one.label)}</small>" if one.way else ""
             rows.append(
@@ -228,7 +232,7 @@ class Dots(View):
         scale = "".join(
             f'<u {at(10.0**k)}">{units.seconds(10.0**k)}</u>' for k in range(low, high + 1, 1 + (high - low) // 6)
         )
-        described = "; ".join(f"{one.title} {units.seconds(one.seconds)}" for one in found)
+        described = "; ".join(f"{one.title} {units.seconds(one.seconds)}" for one in standings)
         rows.append(f'<div><span></span><i class="cl-scale">{scale}</i><span></span></div>')
         return figure(f"Time of each, logarithmic: {described}.", f'<div class="cl-dots">{"".join(rows)}</div>')
 
@@ -277,8 +281,8 @@ class Map(View):
         cell, bottom = (width - LEFT - 6) / len(sizes), ROW * len(self.over)
         body, pairs = [], []
         for k, n in enumerate(self.over):
-            found = [race.standings({**state, self.ranks: n, race.message: size}) for size in sizes]
-            row = [(next((one for one in each if one.row.takes), None), fastest(each)[0]) for each in found]
+            by_size = [race.standings({**state, self.ranks: n, race.message: size}) for size in sizes]
+            row = [(_chosen(standings), fastest(standings)[0]) for standings in by_size]
             body.append(_map_row(k, row, cell) + text(LEFT - 5, ROW * k + 12.5, "end", str(n)))
             pairs += row
         x = Axis(sizes[0] * 10 ** (-1 / 6), sizes[-1] * 10 ** (1 / 6), 10, LEFT, width - 6)
@@ -288,11 +292,11 @@ class Map(View):
             body.append(text(min(x(size), width - LETTER / 2 * len(label)), bottom + 17, "middle", label))
         body.append(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"))
         body.append(text(2, bottom + 32, "start", "ranks N"))
-        here, n = min(max(x(state[race.message]), LEFT), width - 6), state[self.ranks]
+        message, n = min(max(x(state[race.message]), LEFT), width - 6), state[self.ranks]
         above = sum(row < n for row in self.over)
         between = f"M{px(LEFT)} {px(ROW * above)}H{px(width - 6)}"
         rank = _box(LEFT, above, width - 6 - LEFT) if n in self.over else between
-        rule = f'd="{rank}M{px(here)} 0V{px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"'
+        rule = f'd="{rank}M{px(message)} 0V{px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"'
         body.append(f"<path {rule}/>")
         view = f'viewBox="0 0 {px(width)} {px(bottom + 36)}"'
         svg = f'<svg {view} font-size="11.5" aria-hidden="true">{"".join(body)}</svg>'
@@ -304,6 +308,11 @@ class Map(View):
         verdict = _verdict([one.seconds / best.seconds for one, best in pairs if one])
         hint = f'<p class="cl-hint">{SHADED} {verdict}</p>' if verdict else ""
         return figure(f"{alt} {verdict}".rstrip(), svg + legend + hint)
+
+
+def _chosen(standings: Sequence[Priced]) -> Priced | None:
+    """The row whose way somebody chose, if there is one."""
+    return next((one for one in standings if one.row.takes), None)
 
 
 def _map_row(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float) -> str:
@@ -331,7 +340,9 @@ SHADES = ("0", ".16", ".42", ".1")  # within 10% of the fastest, up to twice its
 def _shade(one: Priced | None, first: Priced) -> int:
     if one is None or one.seconds <= 1.1 * first.seconds:
         return 0
-    return 3 if one.seconds == inf else 1 if one.seconds <= 2 * first.seconds else 2
+    if one.seconds == inf:
+        return 3
+    return 1 if one.seconds <= 2 * first.seconds else 2
 
 
 def _code(one: Priced | None, first: Priced) -> str:
@@ -381,13 +392,13 @@ class Rows(View):
         return super().options() | {"columns": self._pairs}
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        found = ordered(self.race.standings(state), str(state.get(self.order)))
-        least = fastest(found)[0].seconds if found else 0.0
+        standings = ordered(self.race.standings(state), str(state.get(self.order)))
+        least = fastest(standings)[0].seconds if standings else 0.0
         message = state.get(self.race.message, 0.0)
         (_, first), *others = self._pairs
         head = "".join(f'<th scope="col"{_side(cell)}>{typeset(name)}</th>' for name, cell in self._pairs)
         body = []
-        for one in found:
+        for one in standings:
             cells = "".join(f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in others)
             name = escape(_cell(first, one, message, least))
             swatch = "" if known(one.way) else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
@@ -434,13 +445,13 @@ class Heat(View):
     kind = "heat"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        found = self.race.standings(state)
-        shares = [self.race.busy(one, state) for one in found]
+        standings = self.race.standings(state)
+        shares = [self.race.busy(one, state) for one in standings]
         names = (*self.race.levels, "latency")
         used = [k for k in range(len(names)) if any(row[k] for row in shares)]
         heads = "".join(f'<th scope="col" class="cl-right">{escape(names[k])}</th>' for k in used)
         body = []
-        for one, row in zip(found, shares, strict=True):
+        for one, row in zip(standings, shares, strict=True):
             cells = "".join(
                 f'<td class="cl-right" style="background:color-mix(in srgb,{HOT} {HEAT * row[k]:.1f}%,transparent)">'
                 f"{100 * row[k]:.0f}%</td>"
@@ -459,8 +470,8 @@ class Turns(View):
     kind = "turns"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        found = turns(self.race, state, _sizes())
-        described = "; ".join(f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in found)
+        leads = turns(self.race, state, _sizes())
+        described = "; ".join(f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in leads)
         return f"<p>Fastest {described}.</p>"
 
 
@@ -477,13 +488,13 @@ class Told(View):
     kind = "told"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        found = self.race.standings(state)
-        by_name, first = {one.row.name: one for one in found}, fastest(found)[0]
+        standings = self.race.standings(state)
+        by_name, first = {one.row.name: one for one in standings}, fastest(standings)[0]
 
         def filled(slot: re.Match[str]) -> str:
             word, _, names = slot[1].partition(":")
             one, other = (by_name.get(name, first) for name in f"{names}|".split("|")[:2])
-            return texts[word] if word in texts else _WORDS[word](Field(found, one, other, state, self.race))
+            return texts[word] if word in texts else _WORDS[word](Field(standings, one, other, state, self.race))
 
         described = re.sub("{(.*?)}", filled, self.text)
         return escape(described[:1].upper() + described[1:])
@@ -533,7 +544,7 @@ def _binds(field: Field) -> str:
 
 def _taken(field: Field) -> str:
     """What somebody chose, and how much longer it takes; nothing where nobody did."""
-    one = next((one for one in field.all if one.row.takes), None)
+    one = _chosen(field.all)
     if one is None:
         return ""
     if one.seconds == inf:

@@ -66,16 +66,16 @@ def test_slots_are_filled_by_those_whose_contributions_a_second_interpreter_find
 def test_every_message_of_the_schedule_is_one_moving_block(primitive, name, n):
     film = film_of(primitive, name, n)
     for t, step in enumerate(reference.messages(film.schedule), 1):
-        moving = Counter((m.src, m.dst, block, m.add) for m in film.moves[t] for block in m.blocks)
+        moving = Counter((m.src, m.dst, block, m.add) for m in film.messages[t] for block in m.blocks)
         assert moving == Counter(step)
-    assert film.moves[0] == ()
+    assert film.messages[0] == ()
 
 
 @given(schedules(4))
 def test_every_message_of_any_schedule_moves(schedule):
     film = Film("", execute(schedule))
     for t, step in enumerate(reference.messages(schedule), 1):
-        assert Counter((m.src, m.dst, b, m.add) for m in film.moves[t] for b in m.blocks) == Counter(step)
+        assert Counter((m.src, m.dst, b, m.add) for m in film.messages[t] for b in m.blocks) == Counter(step)
 
 
 @pytest.mark.parametrize(("primitive", "name", "n"), PLAYED)

@@ -228,7 +228,7 @@ def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
                   const page = document.querySelector(".cl-scene");
                   return [said, looks, ways, strips].map((of) => [of(page).join("|"), of(python).join("|")]);
                 }""",
-                player.whole(**player.start | {"step": t}),
+                player.picture(**player.start | {"step": t}),
             )
             for page, python in same:
                 assert page.replace("w ", "").replace(" w", "") == python.replace("w ", "").replace(" w", "")

@@ -73,8 +73,8 @@ def test_cards_do_not_overlap_and_ways_join_the_cards_of_their_ends(entry, where
         for (src, dst, part), track in stage.tracks.items():
             assert away(track.points[0], card[src, part]) < 25
             assert away(track.points[-1], card[dst, part]) < 25
-        moves = {pair_of(move) for t in range(stage.film.steps + 1) for move in stage.film.moves[t]}
-        assert moves <= set(stage.tracks)
+        pairs = {pair_of(message) for messages in stage.film.messages for message in messages}
+        assert pairs <= set(stage.tracks)
 
 
 def has_links_for(stage):
@@ -96,10 +96,10 @@ def test_no_way_passes_through_a_card(entry, where):
 def test_what_messages_say_covers_neither_cards_nor_other_messages(entry, where):
     for stage in stages(entry, where):
         for t in range(1, stage.film.steps + 1) if stage.says != "dot" else ():
-            moves = stage.film.moves[t]
+            messages = stage.film.messages[t]
             labels = [
-                Box(*stage.tracks[pair_of(move)].at(rest / 100), *token(content)[1:])
-                for move, (rest, content) in zip(moves, stage.tokens(moves), strict=True)
+                Box(*stage.tracks[pair_of(message)].at(rest / 100), *token(content)[1:])
+                for message, (rest, content) in zip(messages, stage.tokens(messages), strict=True)
             ]
             assert not any(label.meets(card.box) for label in labels for card in stage.cards)
             assert not any(one.meets(other) for one, other in combinations(labels, 2))
@@ -183,7 +183,7 @@ def test_the_data_of_a_frame_are_what_the_picture_of_its_state_shows():
             assert [f" {word}" in looks for word in "pfmx"] == [
                 bool(v) for v in (value, marks & 2, marks & 4, marks & 8)
             ]
-        assert len(frame["moves"]) == len(show.film.moves[t])
+        assert len(frame["moves"]) == len(show.film.messages[t])
 
 
 def test_one_message_between_two_ranks_is_one_way_with_its_block():

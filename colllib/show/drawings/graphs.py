@@ -5,19 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import cos, pi, sin
 
 from colllib.graphs.links import arcs
 from colllib.graphs.measures import equal_degree
 from colllib.schedule import Schedule
-from colllib.show.geometry import Box, Point, Track, between, lane, num
+from colllib.show.geometry import Box, Point, Track, between, lane, num, on_circle
 from colllib.show.pen import NARROW, Drawing, Pen, arrows, drawing
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter
 
 DISK = 23.0
 ROW = 58.0  # from one row to the next
-APART = 3.0  # half of the gap between the two ways of a link
+APART = 3.0  # half of the gap between the two directions of a link
 
 Link = tuple[int, int]
 
@@ -40,15 +39,17 @@ class Spread:
     def carried(self) -> tuple[dict[Link, Fraction], ...]:
         """For each step what of the shard each link carries."""
         blocks = self.schedule.blocks
-        mine, share = blocks.source == self.owner, list(blocks.share)
-        whole = sum((share[b] for b in mine.nonzero()[0].tolist()), Fraction(0))
-        found = []
+        share = list(blocks.share)
+        in_shard = blocks.source == self.owner
+        size = sum((share[block] for block in in_shard.nonzero()[0].tolist()), Fraction(0))
+        steps = []
         for step in map(self.schedule.step, range(self.schedule.num_steps)):
-            kept, here = mine[step.block], defaultdict[Link, Fraction](Fraction)
-            for src, dst, block in zip(step.src[kept], step.dst[kept], step.block[kept], strict=True):
-                here[int(src), int(dst)] += share[block] / whole
-            found.append(dict(here))
-        return tuple(found)
+            of_shard = in_shard[step.block]
+            loads = defaultdict[Link, Fraction](Fraction)
+            for src, dst, block in zip(step.src[of_shard], step.dst[of_shard], step.block[of_shard], strict=True):
+                loads[int(src), int(dst)] += share[block] / size
+            steps.append(dict(loads))
+        return tuple(steps)
 
     @cached_property
     def complete(self) -> tuple[int, ...]:
@@ -89,26 +90,21 @@ def around(
     their size; below 15 they have no name. By `picks`, "control=place", an explorer's reader picks a link's value.
     """
     picks = picks or {}
-    turns = [2 * pi * k / topology.ranks for k in range(topology.ranks)]
-    place = [(middle[0] + radius * sin(turn), middle[1] - radius * cos(turn)) for turn in turns]
-    boxes = [Box(x, y, disk, disk, round=True) for x, y in place]
+    boxes = [Box(x, y, disk, disk, round=True) for x, y in on_circle(topology.ranks, radius, middle)]
     links = sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)))
-    for rank, turn in enumerate(turns):
+    for rank, (x, y) in enumerate(on_circle(topology.ranks, radius + disk / 2 + 4, middle)):
         if (rank, rank) in links:
-            out = radius + disk / 2 + 4
-            x, y = middle[0] + out * sin(turn), middle[1] - out * cos(turn)
             pen.put(f'<circle class="l" fill="none" cx="{num(x)}" cy="{num(y)}" r="6"/>', Box(x, y, 14, 14))
             _target(pen, Box(x, y, 12, 12), picks.get((rank, rank)))
     links = [(a, b) for a, b in links if a != b]
     both = {(a, b) for a, b in links if (b, a) in links}
-    plain = loads is not None
-    lines = [(a, b) for a, b in links if (plain and (a, b) not in both) or ((a, b) in both and a < b)]
-    pen.lines((between(boxes[a], boxes[b]) for a, b in lines), "e" if plain else "l")
     if loads is None:
+        pen.lines((between(boxes[a], boxes[b]) for a, b in links if (a, b) in both and a < b), "l")
         _arrows(pen, [between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both], "add")
     else:
-        ways = {(a, b): lane(boxes[a], boxes[b], APART if (a, b) in both else 0.0) for a, b in loads}
-        _loaded(pen, ways, loads)
+        pen.lines((between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both or a < b), "e")
+        tracks = {(a, b): lane(boxes[a], boxes[b], APART if (a, b) in both else 0.0) for a, b in loads}
+        _loaded(pen, tracks, loads)
     for a, b in links:
         if (a, b) in picks:
             track = lane(boxes[a], boxes[b], 2 * APART if (a, b) in both else 0.0)
@@ -130,36 +126,41 @@ def in_rows(
 
     The panel has a corner at its upper left, and a width; names and picks are as for `around`, picks of ranks.
     """
-    x: dict[int, float] = {}
-
-    def wish(rank: int) -> tuple[float, int]:
-        """Below the middle of those that it comes from."""
-        above = [x[src] for src, dst in came if dst == rank and src in x]
-        return (sum(above) / len(above) if above else 0.0, rank)
-
-    for depth in range(max(spread.complete) + 1):
-        came = spread.carried[depth - 1] if depth else {}
-        row = sorted((rank for rank, when in enumerate(spread.complete) if when == depth), key=wish)
-        pitch = min(56.0, width / max(1, len(row)))
-        for k, rank in enumerate(row):
-            x[rank] = corner[0] + width / 2 + (k - (len(row) - 1) / 2) * pitch
+    x = _across(spread, corner[0] + width / 2, width)
     boxes = [
         Box(x[rank], corner[1] + DISK / 2 + ROW * when, DISK, DISK, round=True)
         for rank, when in enumerate(spread.complete)
     ]
 
-    def way(a: int, b: int) -> Track:
+    def track(a: int, b: int) -> Track:
         near = spread.complete[b] - spread.complete[a] == 1
         return between(boxes[a], boxes[b], 0.0 if near else 12.0)
 
-    before = {link for done in spread.carried[: max(0, step - 1)] for link in done}
-    pen.lines(way(a, b) for a, b in sorted(before))
+    before = {link for loads in spread.carried[: max(0, step - 1)] for link in loads}
+    pen.lines(track(a, b) for a, b in sorted(before))
     if step:
-        now = spread.carried[step - 1]
-        _loaded(pen, {link: way(*link) for link in now}, now)
+        loads = spread.carried[step - 1]
+        _loaded(pen, {link: track(*link) for link in loads}, loads)
     _disks(pen, boxes, reached(spread, step), names)
     for rank, box in enumerate(boxes):
         _target(pen, box, (picks or {}).get(rank))
+
+
+def _across(spread: Spread, middle: float, width: float) -> dict[int, float]:
+    """How far to the right each rank stands: in every row by the middle of the ranks that it has the shard from."""
+    x: dict[int, float] = {}
+
+    def below_senders(rank: int) -> tuple[float, int]:
+        senders = [x[src] for src, dst in arriving if dst == rank and src in x]
+        return (sum(senders) / len(senders) if senders else 0.0, rank)
+
+    for depth in range(max(spread.complete) + 1):
+        arriving = spread.carried[depth - 1] if depth else {}
+        row = sorted((rank for rank, when in enumerate(spread.complete) if when == depth), key=below_senders)
+        pitch = min(56.0, width / max(1, len(row)))
+        for k, rank in enumerate(row):
+            x[rank] = middle + (k - (len(row) - 1) / 2) * pitch
+    return x
 
 
 def _target(pen: Pen, box: Box, pick: str | None) -> None:
@@ -175,11 +176,11 @@ def reached(spread: Spread, step: int) -> dict[int, tuple[str, int]]:
     return looks | {spread.owner: ("i", -1)}
 
 
-def _loaded(pen: Pen, ways: Mapping[Link, Track], loads: Mapping[Link, Fraction]) -> None:
+def _loaded(pen: Pen, tracks: Mapping[Link, Track], loads: Mapping[Link, Fraction]) -> None:
     most = max(loads.values(), default=Fraction(0))
     for load in sorted({load for load in loads.values() if load}):
-        tracks = [ways[link] for link in sorted(loads) if loads[link] == load]
-        _arrows(pen, tracks, "h1" if load == most else "h0", 0.9 + 1.6 * float(load / most))
+        alike = [tracks[link] for link in sorted(loads) if loads[link] == load]
+        _arrows(pen, alike, "h1" if load == most else "h0", 0.9 + 1.6 * float(load / most))
 
 
 def _arrows(pen: Pen, tracks: Sequence[Track], kind: str, width: float = 0.0) -> None:
@@ -199,7 +200,7 @@ def _disks(pen: Pen, boxes: Sequence[Box], look: Mapping[int, tuple[str, int]], 
 
 
 def graph(topology: Topology, *, names: Sequence[str] = (), title: str = "") -> Drawing:
-    """A graph: ranks round a circle by names or numbers, one-way links as arrows, links in both ways as lines.
+    """A graph: ranks round a circle by names or numbers, one-way links as arrows, links in both directions as lines.
 
     >>> from colllib.topology.expression import find
     >>> graph(find("kautz:2x6"))
@@ -220,7 +221,7 @@ def graphs(topologies: Mapping[str, Topology], title: str = "") -> Drawing:
     >>> graphs({"Kautz": find("kautz:2x6"), "ring": find("ring:5")})
     Kautz: N = 6, d = 2, D = 2; ring: N = 5, d = 2, D = 2.
     """
-    said = {
+    captions = {
         name: f"N = {topology.ranks}, d = {equal_degree(topology)}, D = {diameter(topology)}"
         for name, topology in topologies.items()
     }
@@ -231,9 +232,9 @@ def graphs(topologies: Mapping[str, Topology], title: str = "") -> Drawing:
             x, y = (pen.width / columns) * (k % columns), 178.0 * (k // columns)
             around(pen, topology, (x, y), 55.0, disk=10.0)
             pen.text(x, y + 79, name, "b")
-            pen.text(x, y + 95, said[name], "q")
+            pen.text(x, y + 95, captions[name], "q")
 
-    alt = "; ".join(f"{name}: {numbers}" for name, numbers in said.items())
+    alt = "; ".join(f"{name}: {numbers}" for name, numbers in captions.items())
     return drawing(draw, title=title, alt=f"{alt}.")
 
 
@@ -245,9 +246,10 @@ def shard(spread: Spread, step: int, *, names: Sequence[str] = (), title: str = 
     >>> shard(Spread(breadth_first.all_gather(find("complete-bipartite:2x2")), 0), 2)
     The shard of rank 0 after 2 of 2 steps: 4 of 4 ranks have all of it.
     """
-    many = len(spread.holders(step))
-    alt = f"The shard of rank {spread.owner} after {step} of {spread.schedule.num_steps} steps: {many} of "
-    alt += f"{spread.schedule.ranks} ranks have all of it."
+    alt = (
+        f"The shard of rank {spread.owner} after {step} of {spread.schedule.num_steps} steps: "
+        f"{len(spread.holders(step))} of {spread.schedule.ranks} ranks have all of it."
+    )
     return drawing(lambda pen: in_rows(pen, spread, step, (0, 0), NARROW - DISK - 6, names=names), title=title, alt=alt)
 
 

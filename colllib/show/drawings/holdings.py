@@ -20,7 +20,7 @@ def an_instance(primitive: str, ranks: int, root: int = 0) -> Schedule:
     >>> an_instance("reduce", 4, root=2)
     Schedule(4 ranks, 1 blocks, 2 steps)
     """
-    made = {
+    builders = {
         "broadcast": lambda: broadcast.binomial_tree(ranks, root=root),
         "reduce": lambda: reduce.binomial_tree(ranks, root=root),
         "all-reduce": lambda: allreduce.binomial_tree(ranks),
@@ -29,7 +29,7 @@ def an_instance(primitive: str, ranks: int, root: int = 0) -> Schedule:
         "all-to-all": lambda: alltoall.pairwise(ranks),
         "point-to-point": lambda: pointtopoint.direct(ranks, source=root, target=(root + 1) % ranks),
     }
-    return made[primitive]()
+    return builders[primitive]()
 
 
 def primitives(ranks: int = 4, *, title: str = "") -> Drawing:
@@ -48,19 +48,20 @@ def primitives(ranks: int = 4, *, title: str = "") -> Drawing:
 
 def _thumbnail(film: Film) -> str:
     """Before and after; a sum is a stack of contributions, in the colors of their ranks where there is one block."""
-    pen, stacked = Pen(NARROW), film.kind == "contributions"
+    pen = Pen(NARROW)
+    stacked = film.kind == "contributions"
     wide, high = (31.0, 12.0 / len(film.cells)) if stacked else (32.0 / len(film.cells) - 1, 12.0)
     for side, t in enumerate((0, film.steps)):
         for rank in range(film.schedule.ranks):
             x, y = 50.0 * side, 14.0 * rank
             if stacked:
                 pen.cell(x, y, Look(wide, 12, labeled=False), 0, 0)
-            for k, here in enumerate(film.cells):
+            for k, cell in enumerate(film.cells):
                 value = film.value(t, rank, k) if t == 0 or film.marks(t, rank, k) & FINAL else 0
-                at = (x, y + high * (len(film.cells) - 1 - k)) if stacked else (x + (wide + 1) * k, y)
+                corner = (x, y + high * (len(film.cells) - 1 - k)) if stacked else (x + (wide + 1) * k, y)
                 if value or not stacked:
-                    look = Look(wide, high, here.slots, labeled=False)
-                    pen.cell(*at, look, k, value, FINAL * (value > 0 and here.slots == 1))
+                    look = Look(wide, high, cell.slots, labeled=False)
+                    pen.cell(*corner, look, k, value, FINAL * (value > 0 and cell.slots == 1))
     middle = 7.0 * film.schedule.ranks - 1
     pen.arrow(bow((35, middle), (47, middle)))
     return pen.svg().replace("cl-narrow", "cl-thumb")
@@ -80,7 +81,7 @@ def before_after(schedule: Schedule, *, title: str = "") -> Drawing:
     Before: rank 0 holds block 0. After: ranks 0, 1, 2 must hold block 0.
     """
     film = Film("", execute(schedule))
-    slots = max(here.slots for here in film.cells)
+    slots = max(cell.slots for cell in film.cells)
     look = CHIP if film.kind == "contributions" else Look(21, 26, slots) if slots > 1 else Look(17, 18)
 
     def draw(pen: Pen) -> None:
@@ -93,15 +94,19 @@ def before_after(schedule: Schedule, *, title: str = "") -> Drawing:
                 y = dy + rank * (look.height + 6)
                 if side == 0 or not beside:
                     pen.text(dx - 14, y + look.height / 2, rank)
-                for k, here in enumerate(film.cells):
-                    one = Look(look.width, look.height, here.slots)
+                for k, cell in enumerate(film.cells):
+                    its_look = Look(look.width, look.height, cell.slots)
                     marks = film.marks(t, rank, k) & (FINAL + SPENT) if t else 0
-                    pen.cell(dx + k * (look.width + 2), y, one, k, film.value(t, rank, k), marks)
-        middle = (wide + 12, high / 2 - 3), (wide + 54, high / 2 - 3)
-        pen.arrow(bow(*middle) if beside else bow((wide / 2, high - 2), (wide / 2, high + 10)))
+                    pen.cell(dx + k * (look.width + 2), y, its_look, k, film.value(t, rank, k), marks)
+        if beside:
+            pen.arrow(bow((wide + 12, high / 2 - 3), (wide + 54, high / 2 - 3)))
+        else:
+            pen.arrow(bow((wide / 2, high - 2), (wide / 2, high + 10)))
 
-    spare = any(film.marks(film.steps, *at) & SPENT for at in product(range(schedule.ranks), range(len(film.cells))))
-    legend = [("block final", "what must be there")] + [("block spent", "left over")] * spare
+    places = product(range(schedule.ranks), range(len(film.cells)))
+    legend = [("block final", "what must be there")]
+    if any(film.marks(film.steps, rank, k) & SPENT for rank, k in places):
+        legend.append(("block spent", "left over"))
     return drawing(draw, title=title, alt=describe(schedule.blocks), legend=legend)
 
 
@@ -119,10 +124,10 @@ must hold the sum of block 1.'
         ("Before", ("holds", "hold"), "their contributions to ", blocks.source),
         ("After", ("must hold", "must hold"), "the sum of ", blocks.target),
     ):
-        held = [blocks.holders(who).tolist() for who in side.tolist()]
+        holders = [blocks.holders(who).tolist() for who in side.tolist()]
         groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for rank in range(blocks.ranks):
-            groups[tuple(block for block, ranks in enumerate(held) if rank in ranks)].append(rank)
+            groups[tuple(block for block, ranks in enumerate(holders) if rank in ranks)].append(rank)
         parts = (
             f"{_several('rank', ranks)} {verbs[len(ranks) > 1]} {what * summed}{_several('block', owned)}"
             for owned, ranks in groups.items()

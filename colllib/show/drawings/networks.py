@@ -4,12 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import cos, pi, sin
 
 from colllib.execution import Execution
 from colllib.show.drawings.wires import in_words, wires_of
 from colllib.show.film import amount
-from colllib.show.geometry import Box, Point, Track, bow, lane, num
+from colllib.show.geometry import Box, Point, Track, bow, lane, num, on_circle
 from colllib.show.pen import NARROW, Drawing, Pen, drawing, extent
 from colllib.show.theme import listed
 from colllib.topology import Topology
@@ -45,8 +44,7 @@ def star(topology: Topology, run: Execution | None = None, step: int = 1, *, tit
     def draw(pen: Pen) -> None:
         radius = max(100.0 if run else 84.0, 13.0 * n)
         switch = Box(0, 0, 66, 30)
-        for rank in range(n):
-            x, y = radius * sin(2 * pi * rank / n), -radius * cos(2 * pi * rank / n)
+        for rank, (x, y) in enumerate(on_circle(n, radius)):
             disk = Box(x, y, *DISK, round=True)
             for link, (a, b) in ((rank, (disk, switch)), (n + rank, (switch, disk))):
                 _loaded(pen, lane(a, b, 4), load.get(link, Fraction(0)), idle=run is not None)
@@ -120,19 +118,8 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
             ranks = [place[rank] for rank in below[node]]
             pen.group(Box(place[node].x, 23, ranks[-1].x - ranks[0].x + place[0].width + 7, 82))
         for a, b, tier in wires_of(topology):
-            up, down = sorted((place[a], place[b]), key=lambda box: box.y)
-            narrow = min(up, down, key=lambda box: box.width)
-            over = abs(up.x - down.x) <= max(up.width, down.width) / 2
-            ends = [(narrow.x if over else up.x, up.y), (narrow.x if over else down.x, down.y)]
             card = "card" in topology.tiers[tier].name and max(level[a], level[b]) == 1 and "card" not in names
-            if card:
-                ends.insert(1, (narrow.x, -22))
-            pen.line(ends, f"l t{tier}")
-            if card:
-                pen.put(
-                    f'<rect class="port" x="{num(narrow.x - 5)}" y="-27" width="10" height="10" rx="2"/>',
-                    (narrow.x, -27),
-                )
+            _wire(pen, place[a], place[b], tier, card=card)
         for node, box in place.items():
             if node >= topology.ranks:
                 name = "switch" if level[node] < 0 else names[level[node] - 1]
@@ -149,15 +136,28 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
         f"{in_words(topology)}: {topology.ranks} ranks and {topology.switches} switches in "
         f"{several(levels, 'level')}. Links: {tiers.replace('BW, ', 'BW; ')}."
     )
-    narrow = _network_places(Pen(NARROW), topology, level, below)
-    short = {
-        names[level[node] - 1] for node in below if level[node] > 0 and not _fits(names[level[node] - 1], narrow[node])
-    }
-    legend = [(name[0].upper(), name) for name in names if name in short]
-    legend += [("port", "card")] * (bool(boxed) and "card" not in names) + [
-        (f"line t{k}", f"{tier.name}, {tier.bandwidth} BW") for k, tier in enumerate(topology.tiers)
-    ]
+    on_phone = _network_places(Pen(NARROW), topology, level, below)
+    named = {node: names[level[node] - 1] for node in below if level[node] > 0}
+    abbreviated = {name for node, name in named.items() if not _fits(name, on_phone[node])}
+    legend = [(name[0].upper(), name) for name in names if name in abbreviated]
+    if boxed and "card" not in names:
+        legend.append(("port", "card"))
+    legend += [(f"line t{k}", f"{tier.name}, {tier.bandwidth} BW") for k, tier in enumerate(topology.tiers)]
     return drawing(draw, title=title, alt=alt, legend=legend)
+
+
+def _wire(pen: Pen, a: Box, b: Box, tier: int, *, card: bool) -> None:
+    """A wire between nodes, upright where one stands over the other, by way of a card if there is one on it."""
+    up, down = sorted((a, b), key=lambda box: box.y)
+    narrow = min(up, down, key=lambda box: box.width)
+    over = abs(up.x - down.x) <= max(up.width, down.width) / 2
+    ends = [(narrow.x if over else up.x, up.y), (narrow.x if over else down.x, down.y)]
+    if card:
+        ends.insert(1, (narrow.x, -22))
+    pen.line(ends, f"l t{tier}")
+    if card:
+        port = f'<rect class="port" x="{num(narrow.x - 5)}" y="-27" width="10" height="10" rx="2"/>'
+        pen.put(port, (narrow.x, -27))
 
 
 def _fits(name: str, box: Box) -> bool:
@@ -195,13 +195,14 @@ def _network_places(
     pitch = min(44.0, (pen.width - 26.0 - 8.0 * (n // group)) / n)
     space = min(26.0, (pen.width - 20 - n * pitch) / max(1, n / group - 1)) if group < n else 0.0
     size = min(27.0, pitch - 1)
-    place = {r: Box(r * pitch + r // group * space, 0, size, size, round=True) for r in range(n)}
+    place = {rank: Box(rank * pitch + rank // group * space, 0, size, size, round=True) for rank in range(n)}
     for depth in sorted({level[node] for node in below}, key=abs):
         row = [node for node in below if level[node] == depth]
         span = {node: [place[other].x for other in below[node]] for node in row}
         row.sort(key=lambda node: (sum(span[node]) / len(span[node]), node))
         apart = all(max(span[one]) < min(span[other]) for one, other in pairwise(row))
-        y, across = 44.0 if depth < 0 else -66.0 * depth, max(place[r].x for r in range(n))
+        y = 44.0 if depth < 0 else -66.0 * depth
+        across = max(place[rank].x for rank in range(n))
         for k, node in enumerate(row):
             left, right = min(span[node]), max(span[node])
             if apart:
@@ -218,6 +219,6 @@ def _switch_names(topology: Topology, levels: int) -> list[str]:
         return ["edge", "aggregation", "core"]
     if kind not in ("leaf-spine", "boxes"):
         return ["switch"] * levels
-    cards = sum(tier.name == "card" for tier in topology.tiers) and levels > len(topology.tiers) - 1
-    names = [*(["card"] * bool(cards)), "leaf", "spine", "core"]
+    has_cards = any(tier.name == "card" for tier in topology.tiers) and levels > len(topology.tiers) - 1
+    names = [*(["card"] * has_cards), "leaf", "spine", "core"]
     return names + ["core"] * (levels - len(names))

@@ -1,4 +1,4 @@
-"""Drawings of the trees along which blocks move."""
+"""Drawings of the trees along which blocks are sent."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ DISK = (27.0, 27.0)
 
 
 def tree(schedule: Schedule, *, title: str = "") -> Drawing:
-    """The tree along which a schedule moves its blocks, with the steps in which each edge is used; a chain as a row.
+    """The tree along which a schedule sends its blocks, with the steps in which each edge is used; a chain as a row.
 
     Raises:
-        ValueError: if they do not all move along one tree.
+        ValueError: if it does not send them all along one tree.
 
     >>> from colllib.algorithms import broadcast
     >>> tree(broadcast.binomial_tree(4))
@@ -28,7 +28,8 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
     film = _film(schedule, 1)
     parent = film.trees[0][0]
     used = _steps_of(film)
-    down, up = ({edge: [t for t, way in steps if way == which] for edge, steps in used.items()} for which in (1, -1))
+    down = {edge: [t for t, sign in steps if sign > 0] for edge, steps in used.items()}
+    up = {edge: [t for t, sign in steps if sign < 0] for edge, steps in used.items()}
 
     def draw(pen: Pen) -> None:
         chain = max(map(parent.count, parent)) == 1
@@ -63,7 +64,7 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
     Where the schedule is cut into segments and the edges take turns, those of the even steps are dashed.
 
     Raises:
-        ValueError: if the schedule moves its blocks along another number of trees.
+        ValueError: if the schedule sends its blocks along another number of trees.
 
     >>> from colllib.algorithms import allreduce
     >>> two_trees(allreduce.double_binary_tree(4))
@@ -95,27 +96,32 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
         f"{listed(inner[1])}. " + (f"Of both: {listed(both)}." if both else "No rank is an inner node of both.")
     )
     legend = [("patch h0", "inner in the first"), ("patch h1", "inner in the second"), ("disk", "leaf")]
-    legend += [("line", "used in odd steps"), ("line copy", "used in even steps")] * colored
+    if colored:
+        legend += [("line", "used in odd steps"), ("line copy", "used in even steps")]
     return drawing(draw, title=title, alt=alt, legend=legend)
 
 
 def _film(schedule: Schedule, trees: int) -> Film:
     film = Film("", execute(schedule))
     if len(film.trees) != trees:
-        found, needed = len(film.trees) or "no", ("one", "two")[trees - 1]
-        raise ValueError(f"{schedule!r} moves its blocks along {found} trees: a drawing of {needed} needs {needed}")
+        count, needed = len(film.trees) or "no", ("one", "two")[trees - 1]
+        raise ValueError(f"{schedule!r} moves its blocks along {count} trees: a drawing of {needed} needs {needed}")
     return film
 
 
 def _steps_of(film: Film, part: int = 0, copies: bool = False) -> dict[tuple[int, int], list[tuple[int, int]]]:
     """For each edge from parent to child the steps in which it is used, or something is copied, with 1 for down."""
     parent = film.trees[part][0]
-    found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for t, move in ((t, move) for t, moves in enumerate(film.moves) for move in moves if move.part == part):
-        if not (copies and move.add):
-            down = parent[move.dst] == move.src
-            found[(move.src, move.dst) if down else (move.dst, move.src)].append((t, 1 if down else -1))
-    return found
+    used: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for t, messages in enumerate(film.messages):
+        for src, dst, tree, add, *_ in messages:
+            if tree != part or (copies and add):
+                continue
+            if parent[dst] == src:
+                used[src, dst].append((t, 1))
+            else:
+                used[dst, src].append((t, -1))
+    return used
 
 
 def _span(steps: Sequence[int]) -> str:

@@ -1,10 +1,10 @@
 """Drawings of wires: lattices as grids with stubs where they go round, rings and full meshes as circles."""
 
 from collections.abc import Collection, Mapping
-from math import cos, pi, prod, sin
+from math import prod
 
 from colllib.show import layouts
-from colllib.show.geometry import Box, Point, num
+from colllib.show.geometry import Box, Point, num, on_circle
 from colllib.show.pen import WIDE, Drawing, Pen, drawing
 from colllib.topology import Lattice, Topology
 
@@ -66,15 +66,16 @@ def _described(topology: Topology, columns: int) -> str:
     stubs = wiring_layout(topology, columns, WIDE)[1]
     size = topology.lattice.dims if topology.lattice and not topology.switches else ()
     far = [pair for pair in stubs if len(size) < 3 or pair[1] - pair[0] != prod(size[:2])]
-    said = f"{in_words(topology)}: {topology.ranks} ranks and {len(wires_of(topology))} wires"
-    return f"{said}, {len(far)} of which go round." if far else f"{said}."
+    counts = f"{in_words(topology)}: {topology.ranks} ranks and {len(wires_of(topology))} wires"
+    return f"{counts}, {len(far)} of which go round." if far else f"{counts}."
 
 
 def _stub(
-    pen: Pen, wire: tuple[int, int], place: Mapping[int, Point], way: Point, look: tuple[str, str], *, named: bool
+    pen: Pen, wire: tuple[int, int], place: Mapping[int, Point], direction: Point, look: tuple[str, str], *, named: bool
 ) -> None:
     """Both ends of a wire that goes round; where it is twisted, each says where the other end is."""
-    (dx, dy), (a, b) = way, wire
+    dx, dy = direction
+    a, b = wire
     for node, sign, other in ((a, 1, b), (b, -1, a)):
         x, y = place[node]
         end = (x + sign * dx, y + sign * dy)
@@ -116,14 +117,15 @@ def in_words(topology: Topology) -> str:
     size, *options = sizes.split(",")
     if kind == "boxes":
         chosen = dict(option.split("=") for option in options)
-        said = f"{topology.ranks // topology.in_box} boxes of {topology.in_box}"
-        said += f" on {chosen['rails']} rails" if "rails" in chosen else ""
-        return said + _ADDING[chosen.get("inc", "none")]
+        rails = f" on {chosen['rails']} rails" if "rails" in chosen else ""
+        adding = _ADDING[chosen.get("inc", "none")]
+        return f"{topology.ranks // topology.in_box} boxes of {topology.in_box}{rails}{adding}"
     if kind not in _KINDS:
         return topology.name[0].upper() + topology.name[1:]
-    said = _KINDS[kind]
-    said += f" {size.replace('x', ' × ')}" if said.endswith((" of", " side")) else ""
-    return said[0].upper() + said[1:]
+    words = _KINDS[kind]
+    if words.endswith((" of", " side")):
+        words += f" {size.replace('x', ' × ')}"
+    return words[0].upper() + words[1:]
 
 
 _ADDING = {
@@ -148,8 +150,7 @@ def wiring_layout(topology: Topology, columns: int, width: int) -> tuple[dict[in
     if columns:
         return _grid(topology, (columns, topology.ranks // columns), width)
     radius = min(max(60.0, 8.0 * topology.ranks), width / 2 - 20)
-    turns = [2 * pi * k / topology.ranks for k in range(topology.ranks)]
-    place = {k: (radius * sin(turn), -radius * cos(turn)) for k, turn in enumerate(turns)}
+    place = dict(enumerate(on_circle(topology.ranks, radius)))
     return place | {topology.ranks + k: (0.0, 30.0 * k) for k in range(topology.switches)}, {}
 
 
@@ -159,18 +160,18 @@ def _grid(topology: Topology, dims: tuple[int, ...], width: int) -> tuple[dict[i
     place = dict(enumerate(layouts.lattice(Lattice(dims), (gap, PITCH), 0.0, width, STUB - 12)))
     stubs: Stubs = {}
     for a, b, _ in wires_of(topology):
-        if found := _round(a, b, dims):
-            stubs[a, b] = found
+        if direction := _stub_direction(a, b, dims):
+            stubs[a, b] = direction
     return place, stubs
 
 
-def _round(a: int, b: int, dims: tuple[int, ...]) -> Point | None:
+def _stub_direction(a: int, b: int, dims: tuple[int, ...]) -> Point | None:
     """In which direction a wire leaves the picture at its first end, if it does."""
-    here, there = (Lattice(dims).coordinates(node) for node in (a, b))
+    start, end = (Lattice(dims).coordinates(node) for node in (a, b))
     for axis, size in reversed(list(enumerate(dims))):  # a twisted wire differs along the first axis as well
-        far = abs(here[axis] - there[axis]) == size - 1 and size > 2
-        if far or (axis == 2 and here[axis] != there[axis]):
-            way = (1.0 if here[axis] > there[axis] else -1.0) * (1 if far else -1)
+        far = abs(start[axis] - end[axis]) == size - 1 and size > 2
+        if far or (axis == 2 and start[axis] != end[axis]):
+            sign = (1.0 if start[axis] > end[axis] else -1.0) * (1 if far else -1)
             dx, dy = ((1.0, 0.0), (0.0, -1.0), (0.75, -0.75))[axis]
-            return way * dx * STUB, way * dy * STUB
+            return sign * dx * STUB, sign * dy * STUB
     return None
