@@ -122,14 +122,14 @@ class Lines:
         """Its names, its options, whether it takes segments, and a topology that may suit it."""
         chosen = self.random.choice(CATALOGUE)
         primitive, name = self.name([chosen.primitive]), self.name([chosen.name])
-        where = self.topology()
+        place = self.topology()
         if self.random.random() < 0.7:
             n = self.random.choice(NUMBERS)
             try:
-                where = chosen.at_home(int(n)).name
+                place = chosen.at_home(int(n)).name
             except (StopIteration, ValueError):
-                where = f"star:{n}"
-        return [primitive, name], chosen.options, chosen.segmented, where
+                place = f"star:{n}"
+        return [primitive, name], chosen.options, chosen.segmented, place
 
     def options(self, known: dict[str, str]) -> list[str]:
         words: list[str] = []

@@ -42,7 +42,7 @@ def cases(ranks: int) -> list[Case]:
 
 def shipped(ranks: int) -> list[Case]:
     """Every algorithm that serves so many ranks, with several roots and numbers of segments where it takes them."""
-    found = []
+    cases = []
     for algorithm in runnable(ranks):
         argument = algorithm.argument(algorithm.at_home(ranks))
         taken = inspect.signature(algorithm.build).parameters
@@ -50,10 +50,10 @@ def shipped(ranks: int) -> list[Case]:
             options = {name: value for name, value in (("segments", segments), ("root", root)) if name in taken}
             words = [f"{name}={value}" for name, value in options.items()]
             name = " ".join([algorithm.primitive, algorithm.name, *words])
-            found.append(Case(name, algorithm.primitive, algorithm.build(argument, **options)))
+            cases.append(Case(name, algorithm.primitive, algorithm.build(argument, **options)))
             if not options:
                 break
-    return found
+    return cases
 
 
 def runnable(ranks: int) -> list[Algorithm]:
@@ -84,7 +84,7 @@ def uneven(ranks: int) -> list[Case]:
 def composed(ranks: int) -> list[Case]:
     """Variants that the table of algorithms does not name, and schedules made of schedules."""
     turned = [(3 * rank + 1) % ranks if ranks % 3 else (rank + 1) % ranks for rank in range(ranks)]
-    both = [reducescatter.ring(ranks, direction=way) for way in (1, -1)]
+    both = [reducescatter.ring(ranks, direction=direction) for direction in (1, -1)]
     return [
         Case("all-to-all ring-relay split", "all-to-all", alltoall.ring_relay(ranks, tie="split")),
         Case("all-to-all ring-relay one by one", "all-to-all", alltoall.ring_relay(ranks, bundled=False)),
@@ -124,15 +124,15 @@ def mutants(ranks: int) -> list[Case]:
         ("all-to-all", alltoall.bruck(ranks)),
         ("broadcast", broadcast.binomial_tree(ranks, segments=2)),
     ]
-    found = [Case("mutant without an addition", "all-reduce", without_an_addition(ranks))]
-    while len(found) < MUTANTS:
+    cases = [Case("mutant without an addition", "all-reduce", without_an_addition(ranks))]
+    while len(cases) < MUTANTS:
         primitive, schedule = rng.choice(pool)
         steps = [schedule.step(t) for t in range(schedule.num_steps)]
         t = rng.choice([t for t, step in enumerate(steps) if len(step.src)])
         change = rng.choice([drop, turn, redirect, swap_blocks, repeat, exchange])
         change(rng, schedule, steps, t)
-        found.append(Case(f"mutant {change.__name__}", primitive, Schedule.from_steps(schedule.blocks, steps)))
-    return found
+        cases.append(Case(f"mutant {change.__name__}", primitive, Schedule.from_steps(schedule.blocks, steps)))
+    return cases
 
 
 def without_an_addition(ranks: int) -> Schedule:
@@ -203,16 +203,16 @@ def tried(case: Case, world: Any) -> dict[str, Any]:
     """What became of a case; the same on every rank."""
     counting = Counting(world, [0, 0])
     try:
-        found = mpi.witness(case.primitive, case.schedule, counting, dtype=case.dtype)
+        result = mpi.witness(case.primitive, case.schedule, counting, dtype=case.dtype)
     except ScheduleError as error:
         return {"name": case.name, "refused": str(error)}
     messages, sent = zip(*world.allgather(counting.counted), strict=True)
     return {
         "name": case.name,
-        "equal": found.equal,
-        "differing": found.differing,
-        "function": found.function,
-        "elements": found.elements,
+        "equal": result.equal,
+        "differing": result.differing,
+        "function": result.function,
+        "elements": result.elements,
         "messages": sum(messages),
         "sent": [count // np.dtype(case.dtype).itemsize for count in sent],
     }

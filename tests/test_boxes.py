@@ -105,8 +105,8 @@ def test_a_route_pays_its_outermost_level_only():
     net = boxes((2, 2, 2))
     for dst, level in ((1, 0), (2, 1), (4, 2)):
         message, link = net.router(np.array([0]), np.array([dst]))
-        where, part = net.latencies(message, link, 1)
-        assert (int(where[0]), Fraction(int(part[0]), net.alpha.denominator)) == (level, 1)
+        levels, part = net.latencies(message, link, 1)
+        assert (int(levels[0]), Fraction(int(part[0]), net.alpha.denominator)) == (level, 1)
 
 
 def test_a_switch_in_a_box_reaches_its_own_ranks_only():

@@ -43,9 +43,9 @@ def answer(*arguments):
 
 
 def test_a_cost_of_several_kinds_has_no_single_count():
-    found = answer("run", "all-reduce", "hierarchical", "--on", "dgx-h100:2", "--message", "1GB")
-    assert (found["n_alpha"], found["n_beta"]) == (None, None)
-    assert sum(kind["steps"] for kind in found["kinds"]) == found["steps"]
+    report = answer("run", "all-reduce", "hierarchical", "--on", "dgx-h100:2", "--message", "1GB")
+    assert (report["n_alpha"], report["n_beta"]) == (None, None)
+    assert sum(kind["steps"] for kind in report["kinds"]) == report["steps"]
 
 
 @pytest.mark.parametrize("command", ["run", "trace", "ladder", "forest", "describe", "export", "mpi-run"])
@@ -63,8 +63,8 @@ def test_help_says_the_defaults_of_a_command_and_of_the_topologies_that_it_takes
 
 
 def test_every_command_about_a_schedule_takes_its_root_and_its_tiers():
-    found = answer("trace", "broadcast", "chain", "--on", "star:3", "--root", "2")
-    assert [sorted(held) for held in found["states"][0]["ranks"]] == [[], [], ["0"]]
+    report = answer("trace", "broadcast", "chain", "--on", "star:3", "--root", "2")
+    assert [sorted(blocks) for blocks in report["states"][0]["ranks"]] == [[], [], ["0"]]
     on_boxes = ("all-reduce", "hierarchical", "--on", "boxes:2x4", "--tiers", "ring,recursive-doubling")
     assert len(answer("trace", *on_boxes)["states"]) == 1 + 3 + 1 + 3
 
@@ -96,11 +96,11 @@ def test_help_of_a_prediction_names_machines_and_the_options_that_it_takes():
 
 
 def test_every_option_has_a_meaning_and_every_meaning_an_option():
-    found = answer("list")
-    of_topologies = {option for options in found["topology_options"].values() for option in options}
-    assert set(found["meanings"]["topologies"]) == of_topologies | {"without", "card"}
-    assert set(found["meanings"]["algorithms"]) == {
-        option for options in found["options"].values() for option in options
+    report = answer("list")
+    of_topologies = {option for options in report["topology_options"].values() for option in options}
+    assert set(report["meanings"]["topologies"]) == of_topologies | {"without", "card"}
+    assert set(report["meanings"]["algorithms"]) == {
+        option for options in report["options"].values() for option in options
     }
 
 
@@ -146,52 +146,52 @@ def test_the_options_of_a_predictions_best_schedule_run_it_again():
 
 
 def test_a_ladder_says_which_rows_take_switches_that_add_and_how_to_leave_them_out():
-    said, without = (printed("ladder", "all-reduce", "--on", f"dgx-h100:2{more}") for more in ("", ",inc=none"))
-    assert "in-network, NVLS and CollNet take switches that add; inc=none leaves them out\n" in said
-    for text, rows in ((said, 2), (without, 0)):
+    listing, without = (printed("ladder", "all-reduce", "--on", f"dgx-h100:2{more}") for more in ("", ",inc=none"))
+    assert "in-network, NVLS and CollNet take switches that add; inc=none leaves them out\n" in listing
+    for text, rows in ((listing, 2), (without, 0)):
         table = text.split("\n\n")[1]
         assert sum("in-network" in row or "NVLS" in row for row in table.splitlines()) == rows
     assert "nvls-tree, nvls: on tier 0 needs switches that add and replicate there" in without
 
 
 def test_list_names_what_can_be_run():
-    found = answer("list")
+    report = answer("list")
     assert {"ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "rabenseifner", "dim-ring"} <= set(
-        found["algorithms"]["all-reduce"]
+        report["algorithms"]["all-reduce"]
     )
-    assert len(found["primitives"]) == 7
-    assert "star:N" in found["topologies"]
+    assert len(report["primitives"]) == 7
+    assert "star:N" in report["topologies"]
 
 
 def test_run_reports_the_executed_counts_and_the_closed_form():
-    found = answer("run", "all-reduce", "ring", "--on", "star:512", "--message", "16MB")
-    assert (found["correct"], found["n_alpha"], found["n_beta"]) == (True, 1022, "511/256")
-    assert found["closed_form"] == {"n_alpha": 1022, "n_beta": "511/256", "agrees": True}
-    assert (found["sent_max"], found["received_max"], found["link_load_max"]) == ("511/256",) * 3
-    assert (found["messages"], found["clock"], found["ranks"]) == (523264, "lockstep", 512)
+    report = answer("run", "all-reduce", "ring", "--on", "star:512", "--message", "16MB")
+    assert (report["correct"], report["n_alpha"], report["n_beta"]) == (True, 1022, "511/256")
+    assert report["closed_form"] == {"n_alpha": 1022, "n_beta": "511/256", "agrees": True}
+    assert (report["sent_max"], report["received_max"], report["link_load_max"]) == ("511/256",) * 3
+    assert (report["messages"], report["clock"], report["ranks"]) == (523264, "lockstep", 512)
     cost = execute(allreduce.ring(512)).cost
-    assert found["time_s"] == cost.seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9)
+    assert report["time_s"] == cost.seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9)
 
 
 def test_run_and_trace_take_the_options_of_an_algorithm():
     assert answer("run", "all-gather", "pat", "--on", "star:8", "--with", "cap=1")["n_alpha"] == 7
-    found = answer("trace", "broadcast", "chain", "--on", "star:3", "--with", "root=2")
-    assert [sorted(held) for held in found["states"][0]["ranks"]] == [[], [], ["0"]]
-    found = answer(
+    report = answer("trace", "broadcast", "chain", "--on", "star:3", "--with", "root=2")
+    assert [sorted(blocks) for blocks in report["states"][0]["ranks"]] == [[], [], ["0"]]
+    report = answer(
         "run", "all-to-all", "ring-relay", "--on", "ring:8", "--with", "tie=split", "--with", "bundled=false"
     )
-    assert (found["n_alpha"], found["options"]) == (10, ["tie=split", "bundled=false"])
+    assert (report["n_alpha"], report["options"]) == (10, ["tie=split", "bundled=false"])
 
 
 def test_a_closed_form_of_another_port_model_is_not_claimed():
-    found = answer("run", "all-reduce", "recursive-doubling", "--on", "ring:8")
-    assert "closed_form" not in found
-    assert (found["n_alpha"], found["n_beta"]) == (7, "7")
+    report = answer("run", "all-reduce", "recursive-doubling", "--on", "ring:8")
+    assert "closed_form" not in report
+    assert (report["n_alpha"], report["n_beta"]) == (7, "7")
 
 
 def test_a_torus_runs_what_is_made_for_its_axes():
-    found = answer("run", "all-reduce", "dim-ring", "--on", "torus:8x8x8")
-    assert (found["n_alpha"], found["n_beta"], found["closed_form"]["agrees"]) == (42, "511/256", True)
+    report = answer("run", "all-reduce", "dim-ring", "--on", "torus:8x8x8")
+    assert (report["n_alpha"], report["n_beta"], report["closed_form"]["agrees"]) == (42, "511/256", True)
     rungs = answer("ladder", "all-gather", "--on", "mesh:4x2")["rungs"]
     assert {"ring", "dim-ring"} <= {rung["algorithm"] for rung in rungs}
     assert answer("trace", "broadcast", "dim-chain", "--on", "torus:2x2")["states"][-1]["step"] == 2
@@ -207,24 +207,24 @@ def test_run_takes_the_best_number_of_segments_and_either_clock():
 
 
 def test_trace_shows_the_state_of_every_rank_after_every_step():
-    found = answer("trace", "reduce-scatter", "ring", "--on", "ring:4")
-    assert len(found["states"]) == 4
-    final = found["states"][-1]["ranks"]
+    report = answer("trace", "reduce-scatter", "ring", "--on", "ring:4")
+    assert len(report["states"]) == 4
+    final = report["states"][-1]["ranks"]
     assert [final[rank][str(rank)] for rank in range(4)] == [[0, 1, 2, 3]] * 4
-    assert len(found["states"][1]["messages"]) == 4
+    assert len(report["states"][1]["messages"]) == 4
 
 
 def test_a_forest_reports_its_bound_and_bottleneck_and_that_it_reaches_them():
-    found = answer("forest", "dgx-a100:2")
+    report = answer("forest", "dgx-a100:2")
     known = {"inverse_throughput": "3/65", "trees_per_root": 13, "unit": "3/5", "executed": True, "heights": {"2": 208}}
-    assert found.items() >= known.items()
-    assert found["algbw_GBps"] == pytest.approx(16 * 325 / 15)
-    apart = {*range(16), "s0", "s1", "s2", "s3", "s4"} - set(found["bottleneck"]["vertices"])
+    assert report.items() >= known.items()
+    assert report["algbw_GBps"] == pytest.approx(16 * 325 / 15)
+    apart = {*range(16), "s0", "s1", "s2", "s3", "s4"} - set(report["bottleneck"]["vertices"])
     assert len(apart) == 1
     assert apart < set(range(16))
-    assert found["bottleneck"]["ratio"] == "3/65"
+    assert report["bottleneck"]["ratio"] == "3/65"
     halved = answer("forest", "dgx-a100:2", "--primitive", "all-reduce")
-    assert halved["algbw_GBps"] == found["algbw_GBps"] / 2
+    assert halved["algbw_GBps"] == report["algbw_GBps"] / 2
     fixed = answer("forest", "mi250-8x2", "--trees", "1", "--primitive", "reduce-scatter")
     assert (fixed["trees_per_root"], fixed["executed"], fixed["way"]) == (1, True, "boxes")
     rooted = answer("forest", "torus:4x4", "--primitive", "broadcast", "--root", "5")
@@ -238,8 +238,8 @@ def test_a_forest_is_packed_for_the_bandwidths_that_it_is_priced_at():
     on, speeds = ["--on", "boxes:5x4,cards=2"], ["--alpha", "0.6us,2.7us", "--bandwidth", "450GB/s,50GB/s"]
     run = ["run", "all-gather", "forest", *on, "--message", "10TB", *speeds, "--segments", "best"]
     assert 80 < answer(*run)["time_s"] < 80.5
-    told, untold = (printed("export", "all-gather", "forest", *on, *more) for more in (speeds, []))
-    assert told != untold
+    priced, unpriced = (printed("export", "all-gather", "forest", *on, *more) for more in (speeds, []))
+    assert priced != unpriced
 
 
 @pytest.mark.parametrize("fabric", ["nvl72:2", "superpod:2", "boxes:2x4,oversubscription=2", "leaf-spine:2x4x2"])
@@ -249,8 +249,8 @@ def test_a_forest_grows_on_every_kind_of_fabric(fabric):
 
 def test_a_forest_grows_on_the_cluster_of_a_file(tmp_path):
     (tmp_path / "mine.toml").write_text('boxes = 2\ngpus = 8\ngpu = "h100"\n')
-    own, preset = (answer("forest", name) for name in (str(tmp_path / "mine.toml"), "dgx-h100:2"))
-    assert own["inverse_throughput"] == preset["inverse_throughput"] == "3/100"
+    from_file, preset = (answer("forest", name) for name in (str(tmp_path / "mine.toml"), "dgx-h100:2"))
+    assert from_file["inverse_throughput"] == preset["inverse_throughput"] == "3/100"
 
 
 def test_multicast_saves_traffic_where_the_machines_switches_replicate():
@@ -263,16 +263,16 @@ def test_multicast_saves_traffic_where_the_machines_switches_replicate():
 
 
 def test_a_forest_runs_like_any_other_algorithm():
-    found = answer("run", "all-gather", "forest", "--on", "mi250-8x2", "--segments", "2")
-    assert (found["correct"], found["how"]) == (True, "executed")
+    report = answer("run", "all-gather", "forest", "--on", "mi250-8x2", "--segments", "2")
+    assert (report["correct"], report["how"]) == (True, "executed")
     assert answer("run", "all-reduce", "forest", "--on", "torus:4x4")["link_load_max"] == "15/32"
 
 
 def test_breadth_first_says_what_a_node_pays_and_which_bounds_it_meets():
-    found = answer("run", "all-gather", "breadth-first", "--on", "line-graph(complete-bipartite:4x4)")
-    assert (found["correct"], found["n_alpha"], found["n_beta"]) == (True, 3, "1/4")
-    assert (found["n_beta_node"], found["pieces"]) == ("1", 1)  # 7/8 on K(4,4), and 1/8 more
-    assert found["optimal"] == {"latency": True, "bandwidth": False}
+    report = answer("run", "all-gather", "breadth-first", "--on", "line-graph(complete-bipartite:4x4)")
+    assert (report["correct"], report["n_alpha"], report["n_beta"]) == (True, 3, "1/4")
+    assert (report["n_beta_node"], report["pieces"]) == ("1", 1)  # 7/8 on K(4,4), and 1/8 more
+    assert report["optimal"] == {"latency": True, "bandwidth": False}
     both = answer("run", "all-reduce", "breadth-first", "--on", "torus:5x4")
     assert (both["n_beta_node"], both["optimal"]["bandwidth"], both["pieces"]) == ("19/10", True, 4)
     fewer = answer("run", "all-gather", "breadth-first", "--on", "torus:5x4", "--with", "pieces=2")
@@ -283,17 +283,17 @@ def test_breadth_first_says_what_a_node_pays_and_which_bounds_it_meets():
 
 
 def test_a_ladder_on_a_graph_waits_for_breadth_first_and_names_what_it_does_not_wait_for():
-    found = answer("ladder", "all-gather", "--on", "kautz:2x12", "--message", "1GB")
-    assert found["rungs"][0]["algorithm"] == "breadth-first"
-    assert found["left_out"]["synthesis"] == "is found by a search that a ladder does not start"
+    report = answer("ladder", "all-gather", "--on", "kautz:2x12", "--message", "1GB")
+    assert report["rungs"][0]["algorithm"] == "breadth-first"
+    assert report["left_out"]["synthesis"] == "is found by a search that a ladder does not start"
     assert {"breadth-first", "breadth-first-rooted"} <= {
         rung["algorithm"] for rung in answer("ladder", "all-reduce", "--on", "kautz:2x12")["rungs"]
     }
 
 
 def test_what_programs_find_runs_like_any_other_algorithm():
-    found = answer("run", "all-gather", "synthesis", "--on", "diamond", "--with", "pieces=2")
-    assert (found["correct"], found["n_beta"], found["n_beta_node"], found["pieces"]) == (True, "7/16", "7/8", 2)
+    report = answer("run", "all-gather", "synthesis", "--on", "diamond", "--with", "pieces=2")
+    assert (report["correct"], report["n_beta"], report["n_beta_node"], report["pieces"]) == (True, "7/16", "7/8", 2)
     short, long = (answer("run", "all-to-all", "flow", "--on", "kautz:2x6", "--with", f"steps={n}") for n in (2, 3))
     assert (short["correct"], short["n_alpha"], short["n_beta"]) == (True, 2, "5/6")
     assert (long["n_alpha"], long["n_beta"]) == (3, long["link_load_max"])
@@ -452,27 +452,27 @@ def test_without_arguments_the_help_is_printed_as_it_is():
 
 
 def test_latencies_between_ranks_and_switches_may_be_fractions():
-    found = answer("run", "broadcast", "in-network", "--on", "inc-star:4", "--segments", "2")
-    assert (found["n_alpha"], found["closed_form"]["n_alpha"]) == ("3/2", "3/2")
+    report = answer("run", "broadcast", "in-network", "--on", "inc-star:4", "--segments", "2")
+    assert (report["n_alpha"], report["closed_form"]["n_alpha"]) == ("3/2", "3/2")
     assert answer("run", "broadcast", "in-network", "--on", "inc-star:4")["n_alpha"] == 1
 
 
 def test_a_ladder_leaves_out_what_is_too_large_and_says_why():
-    found = answer("ladder", "all-to-all", "--ranks", "100000")
-    assert [(rung["algorithm"], rung["how"]) for rung in found["rungs"]] == [
+    report = answer("ladder", "all-to-all", "--ranks", "100000")
+    assert [(rung["algorithm"], rung["how"]) for rung in report["rungs"]] == [
         ("bruck", "by symmetry"),
         ("pairwise", "by symmetry"),
     ]
-    assert "messages of one rank are too many" in found["left_out"]["ring-relay"]
+    assert "messages of one rank are too many" in report["left_out"]["ring-relay"]
     # without latency no number of segments is best, and what takes none is still compared
-    found = answer("ladder", "broadcast", "--ranks", "8", "--alpha", "0s")
-    assert [rung["algorithm"] for rung in found["rungs"]] == ["scatter-allgather"]
-    assert "alpha = 0" in found["left_out"]["two-tree"]
+    report = answer("ladder", "broadcast", "--ranks", "8", "--alpha", "0s")
+    assert [rung["algorithm"] for rung in report["rungs"]] == ["scatter-allgather"]
+    assert "alpha = 0" in report["left_out"]["two-tree"]
     # over several tiers the same
-    found = answer("ladder", "broadcast", "--on", "dgx-h100:2", "--alpha", "0s,0s")
-    assert {rung["segments"] for rung in found["rungs"]} == {1}
+    report = answer("ladder", "broadcast", "--on", "dgx-h100:2", "--alpha", "0s,0s")
+    assert {rung["segments"] for rung in report["rungs"]} == {1}
     assert {"hierarchical", "channels", "two-tree"} <= {
-        name for name, why in found["left_out"].items() if "alpha = 0" in why
+        name for name, why in report["left_out"].items() if "alpha = 0" in why
     }
 
 

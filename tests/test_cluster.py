@@ -30,11 +30,11 @@ def matrix(gpus, cell, near):
 
 
 @pytest.mark.parametrize(
-    ("gpus", "cell", "told", "name"),
+    ("gpus", "cell", "gpu", "name"),
     [(8, "NV18", "", "H100"), (8, "NV12", "", "A100"), (4, "NV4", "", "A100"), (2, "SYS", "l4", "L4")],
 )
-def test_the_matrix_of_nvidia_smi_gives_gpus_links_and_cards(gpus, cell, told, name):
-    box = read_smi(matrix(gpus, cell, "PIX"), told)
+def test_the_matrix_of_nvidia_smi_gives_gpus_links_and_cards(gpus, cell, gpu, name):
+    box = read_smi(matrix(gpus, cell, "PIX"), gpu)
     assert (box.gpus, box.cards, box.name, box.far) == (gpus, gpus, name, 0)
 
 
@@ -60,8 +60,8 @@ def test_a_gpu_that_the_machine_has_not_is_refused(tmp_path):
     log = tmp_path / "log.txt"
     log.write_text(logs.text(300e9))
     for on, gpu, refused in (("dgx-h100:2", "a100", "has H100"), ("gh200:1", "GH200", "None")):
-        found = CliRunner().invoke(cli.cli, ["diagnose", str(log), "--on", on, "--gpu", gpu])
-        assert refused in str(found.exception)
+        invoked = CliRunner().invoke(cli.cli, ["diagnose", str(log), "--on", on, "--gpu", gpu])
+        assert refused in str(invoked.exception)
 
 
 @pytest.mark.parametrize("gpu", ["z900", "-h", "T" * 10_000])
@@ -70,10 +70,10 @@ def test_a_gpu_that_nobody_knows_is_refused_with_those_that_are_known(gpu, tmp_p
     log.write_text(logs.text(300e9))
     with pytest.raises(SystemExit) as left:
         cli.main(["diagnose", str(log), "--gpu", gpu])
-    said = capsys.readouterr().err
+    error = capsys.readouterr().err
     assert left.value.code == 2
-    assert len(said.splitlines()) == 1
-    assert all(name in said for name in ("--gpu", "H100", "MI300X", "T4", "a cluster file (.toml)"))
+    assert len(error.splitlines()) == 1
+    assert all(name in error for name in ("--gpu", "H100", "MI300X", "T4", "a cluster file (.toml)"))
 
 
 @pytest.mark.parametrize("options", ["card=25GB/s,card=50GB/s", "cards=4,boxes=3,cards=4"])
@@ -104,8 +104,8 @@ def test_where_the_file_leaves_the_gpu_open_the_log_names_it(tmp_path):
     log.write_text(logs.text(800e9, boxes=1, gpu="NVIDIA B200"))
     for cell in ("NV8", "NV18"):  # of no machine of the table, and of H100 as well as of B200
         place.write_text(matrix(8, cell, "PIX"))
-        found = CliRunner().invoke(cli.cli, ["diagnose", str(log), "--on", str(place)])
-        assert found.output.startswith("8 B200 at 799 GB/s busbw: normal for NVLink")
+        invoked = CliRunner().invoke(cli.cli, ["diagnose", str(log), "--on", str(place)])
+        assert invoked.output.startswith("8 B200 at 799 GB/s busbw: normal for NVLink")
 
 
 @pytest.mark.parametrize("change", [("NV18", "NV", 1), ("GPU3\t", "", 1), ("\tSYS", "", 3)])
@@ -131,9 +131,9 @@ def test_nccl_s_file_gives_a_machine_without_its_management_port(tmp_path):
 
 def inside(sm, links, gpus=4, cards=1, host="0x1"):
     """A host of NCCL's file, each of whose GPUs has the same elements in it."""
-    each = "".join(f'<pci busid="{k}"><gpu dev="{k}" sm="{sm}">{links}</gpu></pci>' for k in range(gpus))
+    devices = "".join(f'<pci busid="{k}"><gpu dev="{k}" sm="{sm}">{links}</gpu></pci>' for k in range(gpus))
     nets = "".join(f'<nic><net name="mlx5_{k}" dev="{k}" speed="400000"/></nic>' for k in range(cards))
-    return f'<cpu host_hash="{host}">{each}{nets}</cpu>'
+    return f'<cpu host_hash="{host}">{devices}{nets}</cpu>'
 
 
 PEER, SWITCH = '<nvlink target="3" count="12" tclass="0x030200"/>', '<nvlink target="ff" count="18" tclass="0x068000"/>'
@@ -152,8 +152,8 @@ PEER, SWITCH = '<nvlink target="3" count="12" tclass="0x030200"/>', '<nvlink tar
     ],
 )
 def test_nccl_s_file_tells_bridges_from_switches_and_hosts_of_a_rack_from_one(hosts, name, gpus, cards):
-    found = read_nccl_xml(f'<system version="1">{hosts}</system>')
-    assert (found.name, found.gpus, found.cards) == (name, gpus, cards)
+    box = read_nccl_xml(f'<system version="1">{hosts}</system>')
+    assert (box.name, box.gpus, box.cards) == (name, gpus, cards)
 
 
 @pytest.mark.parametrize(("vendor", "processor"), [("AuthenticAMD", "amd"), ("GenuineIntel", "intel"), ("", "intel")])
@@ -189,8 +189,8 @@ def test_a_cluster_file_is_a_topology_and_a_machine(tmp_path):
     same = find("boxes:2x4,cards=2")
     assert (topology.ranks, topology.switches, topology.name) == (same.ranks, same.switches, same.name)
     assert topology.speeds[1] == (300e9, 25e9)
-    made = CliRunner().invoke(cli.cli, ["predict", "all-gather", "--on", str(place), "--message", "1GB", "--json"])
-    assert json.loads(made.output)["ranks"] == 8
+    invoked = CliRunner().invoke(cli.cli, ["predict", "all-gather", "--on", str(place), "--message", "1GB", "--json"])
+    assert json.loads(invoked.output)["ranks"] == 8
 
 
 @pytest.mark.parametrize("name", sorted(set(machines.PRESETS) & set(presets.PRESETS)))
@@ -241,9 +241,9 @@ def test_a_cluster_file_that_is_wrong_is_refused_in_one_line(old, new, why):
 @pytest.mark.parametrize("cards", [1, 2, 16])
 def test_the_slot_of_a_gpu_that_nobody_names_never_binds(cards):
     text = f'boxes = 2\ngpus = 2\nlink = "450GB/s"\ncards = {cards}\ncard = "400Gb/s"'
-    found = read_cluster(text)
-    assert not found.slots_bind
-    assert found.network == cards * 50e9
+    machine = read_cluster(text)
+    assert not machine.slots_bind
+    assert machine.network == cards * 50e9
 
 
 def test_a_file_that_is_not_there_is_refused():
@@ -260,6 +260,6 @@ def test_a_gpu_that_a_file_does_not_name_has_as_many_links_as_the_one_with_most(
 
 def test_a_topology_file_without_cards_has_those_of_its_part_of_a_box():
     gpus = "".join(f'<pci><gpu dev="{k}" sm="90"><nvlink count="18"/></gpu></pci>' for k in range(2))
-    found = read_nccl_xml(f'<system version="1"><cpu>{gpus}</cpu></system>')
-    assert (found.gpus, found.cards) == (2, 2)  # of 8 and 8
-    assert topology_of(found).ranks == 2
+    machine = read_nccl_xml(f'<system version="1"><cpu>{gpus}</cpu></system>')
+    assert (machine.gpus, machine.cards) == (2, 2)  # of 8 and 8
+    assert topology_of(machine).ranks == 2

@@ -70,8 +70,8 @@ def test_a_right_n_beta_makes_eta_a_constant():
     """The spread of eta over 5 to 8 ranks: 2 % with two shots, more with one or with the bus bandwidth halved."""
 
     def spread(shots):
-        found = [implied_eta_beta(b, NVLINK4, port_load(n, shots=shots), n) for n, (b, _) in NVLS_BY_RANKS.items()]
-        return max(found) / min(found) - 1
+        etas = [implied_eta_beta(b, NVLINK4, port_load(n, shots=shots), n) for n, (b, _) in NVLS_BY_RANKS.items()]
+        return max(etas) / min(etas) - 1
 
     halved = [b / NVLINK4 / 2 for b, _ in NVLS_BY_RANKS.values()]
     assert spread(2) < 0.025 < spread(1) < max(halved) / min(halved) - 1
@@ -90,7 +90,7 @@ def walked(topology, src, dst):
 @pytest.mark.parametrize("topology", [torus((4, 4)), mesh((4, 4)), leaf_spine(4, 4, 2, seed=5)])
 def test_a_job_in_company_is_counted_message_by_message(topology, seed):
     jobs = [(allreduce.ring(5), scattered(16, 5, seed, 3)[k]) for k in range(3)]
-    found = together(jobs, topology)
+    shared = together(jobs, topology)
     speed = list(topology.bandwidth)
     alpha_of, beta_of = ([Fraction(0)] * 3 for _ in range(2))
     for t in range(8):
@@ -105,18 +105,18 @@ def test_a_job_in_company_is_counted_message_by_message(topology, seed):
             routes = [walked(topology, places[a], places[b]) for a, b in zip(step.src, step.dst, strict=True)]
             alpha_of[j] += max(sum(topology.alpha[link] for link in route) for route in routes)
             beta_of[j] += max(load[link] for route in routes for link in route)
-    assert list(found.in_step) == [Cost(a, b) for a, b in zip(alpha_of, beta_of, strict=True)]
-    assert found.joint.cost.n_beta == execute(side_by_side(*found.jobs), topology).cost.n_beta >= max(beta_of)
-    total = np.sum([run.ledger.link for run in found.alone], axis=0)
-    assert (total == found.joint.ledger.link).all()
+    assert list(shared.in_step) == [Cost(a, b) for a, b in zip(alpha_of, beta_of, strict=True)]
+    assert shared.joint.cost.n_beta == execute(side_by_side(*shared.jobs), topology).cost.n_beta >= max(beta_of)
+    total = np.sum([run.ledger.link for run in shared.alone], axis=0)
+    assert (total == shared.joint.ledger.link).all()
 
 
 def test_jobs_of_different_lengths_and_primitives_run_together():
     jobs = [(allreduce.ring(4), (0, 1, 2, 3)), (allgather.ring(3), (5, 6, 7))]
-    found = together(jobs, ring(8))
-    assert list(found.in_step) == [run.cost for run in found.alone]
-    assert found.slowdowns(**PRICE) == (1.0, 1.0)
-    assert found.slowdowns(**PRICE, clock="event") == pytest.approx((1, 1))
+    shared = together(jobs, ring(8))
+    assert list(shared.in_step) == [run.cost for run in shared.alone]
+    assert shared.slowdowns(**PRICE) == (1.0, 1.0)
+    assert shared.slowdowns(**PRICE, clock="event") == pytest.approx((1, 1))
 
 
 def test_what_a_machine_integer_does_not_hold_is_counted_exactly():
@@ -128,20 +128,20 @@ def test_what_a_machine_integer_does_not_hold_is_counted_exactly():
 
 
 def test_two_interleaved_rings_double_each_other():
-    found = together([(allreduce.ring(4), (0, 2, 4, 6)), (allreduce.ring(4), (1, 3, 5, 7))], ring(8))
-    assert [str(cost.n_beta) for cost in found.in_step] == ["3", "3"]
-    assert [str(run.cost.n_beta) for run in found.alone] == ["3/2", "3/2"]
-    assert {int(count) for count in found.users} == {0, 2}  # the rings go round one way only
-    assert found.slowdowns(message=1e15, alpha=1e-9, bandwidth=1e9) == pytest.approx((2, 2))
-    for slowdown in found.slowdowns(message=1e15, alpha=1e-9, bandwidth=1e9, clock="event"):
+    shared = together([(allreduce.ring(4), (0, 2, 4, 6)), (allreduce.ring(4), (1, 3, 5, 7))], ring(8))
+    assert [str(cost.n_beta) for cost in shared.in_step] == ["3", "3"]
+    assert [str(run.cost.n_beta) for run in shared.alone] == ["3/2", "3/2"]
+    assert {int(count) for count in shared.users} == {0, 2}  # the rings go round one way only
+    assert shared.slowdowns(message=1e15, alpha=1e-9, bandwidth=1e9) == pytest.approx((2, 2))
+    for slowdown in shared.slowdowns(message=1e15, alpha=1e-9, bandwidth=1e9, clock="event"):
         assert 1.5 < slowdown <= 2
 
 
 def test_on_the_event_clock_a_job_is_done_when_its_last_message_is_there():
     jobs = [(allreduce.ring(4), (0, 1, 2, 3)), (allreduce.recursive_doubling(4), (4, 5, 6, 7))]
-    found = together(jobs, star(8))
+    shared = together(jobs, star(8))
     alone = [event_clock(placed(s, list(p), 8), star(8), **PRICE).seconds for s, p in jobs]
-    assert found.completion(**PRICE) == pytest.approx(alone)
+    assert shared.completion(**PRICE) == pytest.approx(alone)
 
 
 def test_two_jobs_between_the_same_two_ranks_in_the_same_step_are_refused_on_the_event_clock():
@@ -171,8 +171,8 @@ def test_link_loads_alone_give_the_executed_cost(schedule, topology):
     for seed in range(4):
         for groups in (1, topology.ranks // schedule.ranks):
             places = scattered(topology.ranks, schedule.ranks, seed, groups)
-            whole = side_by_side(*(placed(schedule, row.tolist(), topology.ranks) for row in places))
-            assert cost_of_copies(schedule, places, topology) == execute(whole, topology).cost
+            joint = side_by_side(*(placed(schedule, row.tolist(), topology.ranks) for row in places))
+            assert cost_of_copies(schedule, places, topology) == execute(joint, topology).cost
 
 
 def test_equal_steps_are_told_once():

@@ -57,10 +57,10 @@ def narrowest(topology):
 
 @pytest.mark.parametrize("topology", SMALL, ids=lambda t: t.name)
 def test_the_narrowest_of_all_halves_is_found(topology):
-    found = bisection(topology)
-    assert found.bandwidth == narrowest(topology) == cut_bandwidth(topology, found.half)
-    assert found.exact
-    assert len(found.half) == topology.ranks // 2
+    halves = bisection(topology)
+    assert halves.bandwidth == narrowest(topology) == cut_bandwidth(topology, halves.half)
+    assert halves.exact
+    assert len(halves.half) == topology.ranks // 2
 
 
 @pytest.mark.parametrize("topology", SMALL, ids=lambda t: t.name)
@@ -94,9 +94,9 @@ def wirings(draw):
 def test_all_ways_to_the_bisection_agree_on_any_wiring(topology):
     least = narrowest(topology)
     assert swept(topology) == least
-    found = bisection(topology)
-    assert (found.bandwidth, found.exact) == (least, True)
-    assert min(cut_bandwidth(topology, side) for side in (found.half, _others(topology, found.half))) == least
+    halves = bisection(topology)
+    assert (halves.bandwidth, halves.exact) == (least, True)
+    assert min(cut_bandwidth(topology, side) for side in (halves.half, _others(topology, halves.half))) == least
 
 
 def _others(topology, half):
@@ -106,14 +106,14 @@ def _others(topology, half):
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_links_wires_and_hops_of_any_lattice_are_the_closed_forms(dims, wraps):
-    where = (torus if wraps else mesh)(dims)
-    if where.ranks > 1:
-        assert diameter(where) == sum(d // 2 if wraps else d - 1 for d in dims)
-    lines = [where.ranks // d for d in dims]
-    assert wires(where) == sum(n * (d if wraps and d > 2 else d - 1) for n, d in zip(lines, dims, strict=True))
-    assert sum(links_per_rank(where)) == 2 * wires(where)
+    topology = (torus if wraps else mesh)(dims)
+    if topology.ranks > 1:
+        assert diameter(topology) == sum(d // 2 if wraps else d - 1 for d in dims)
+    lines = [topology.ranks // d for d in dims]
+    assert wires(topology) == sum(n * (d if wraps and d > 2 else d - 1) for n, d in zip(lines, dims, strict=True))
+    assert sum(links_per_rank(topology)) == 2 * wires(topology)
     if wraps:
-        assert set(links_per_rank(where)) == {sum(min(d - 1, 2) for d in dims)}
+        assert set(links_per_rank(topology)) == {sum(min(d - 1, 2) for d in dims)}
 
 
 @pytest.mark.parametrize("dims", [(5, 5), (7, 5), (7, 7), (6, 5), (9, 4), (9, 7), (21,), (5, 5, 1)])
@@ -151,24 +151,24 @@ def test_cut_and_bound_meet_at_512_ranks(dims):
 
 def test_an_odd_lattice_is_settled_by_a_sweep_or_the_theorem_and_says_so():
     for dims, proof in (((5, 5), "a sweep"), ((3, 3, 3), "a theorem")):
-        found = bisection(torus(dims))
-        assert (found.bandwidth, found.exact, found.proof) == (lattice_bisection(Lattice(dims)), True, proof)
+        halves = bisection(torus(dims))
+        assert (halves.bandwidth, halves.exact, halves.proof) == (lattice_bisection(Lattice(dims)), True, proof)
     with pytest.raises(ValueError, match="axes of at least 3"):
         lattice_bisection(Lattice((4, 2)))
 
 
 def test_what_is_not_proved_is_not_called_exact():
-    found = bisection(twisted_torus(5))
-    assert found.at_least < found.bandwidth == 20
-    assert not found.exact
+    halves = bisection(twisted_torus(5))
+    assert halves.at_least < halves.bandwidth == 20
+    assert not halves.exact
 
 
 def test_a_twist_doubles_the_cut():
     """Every half up to 18 ranks, a sweep for 32: the picture at the head of the chapter."""
     for k in (2, 3, 4):
-        found = bisection(twisted_torus(k))
-        assert found.exact
-        assert found.bandwidth == 4 * k
+        halves = bisection(twisted_torus(k))
+        assert halves.exact
+        assert halves.bandwidth == 4 * k
         assert wires(twisted_torus(k)) == wires(torus((2 * k, k))) or k == 2
     assert bisection(torus((8, 4))).bandwidth == 8
 
@@ -183,14 +183,14 @@ def test_a_switch_takes_the_side_that_suits_the_traffic():
 
 
 def test_halves_of_a_star_are_not_alike_where_ranks_have_lost_their_cables():
-    found = bisection(without(star(8), "0-s0", "7-s0"))
-    assert (found.bandwidth, found.exact) == (2, True)  # both with two others on one side
+    halves = bisection(without(star(8), "0-s0", "7-s0"))
+    assert (halves.bandwidth, halves.exact) == (2, True)  # both with two others on one side
 
 
 def test_parallel_links_count_together_in_a_graph_of_any_size():
     for ranks in (6, 30):
-        found = bisection(find(f"uniring:2x{ranks}"))
-        assert (found.bandwidth, found.exact) == (2, True)
+        halves = bisection(find(f"uniring:2x{ranks}"))
+        assert (halves.bandwidth, halves.exact) == (2, True)
 
 
 def narrowest_through_switches(topology):

@@ -27,18 +27,18 @@ def walk(net, src, dst):
 @given(st.sampled_from(["ring:6", "torus:4x3", "mesh:3x3", "boxes:3x4", "boxes:2x4,rails=4"]), st.data())
 @settings(max_examples=60, deadline=None)
 def test_without_a_cable_routes_that_used_it_are_as_short_as_can_be_and_others_stay(expression, data):
-    whole = topology(expression)
-    link = data.draw(st.integers(0, whole.num_links - 1))
-    ends = {int(whole.link_src[link]), int(whole.link_dst[link])}
-    cable = "-".join(str(node) if node < whole.ranks else f"s{node - whole.ranks}" for node in sorted(ends))
+    intact = topology(expression)
+    link = data.draw(st.integers(0, intact.num_links - 1))
+    ends = {int(intact.link_src[link]), int(intact.link_dst[link])}
+    cable = "-".join(str(node) if node < intact.ranks else f"s{node - intact.ranks}" for node in sorted(ends))
     rest = topology(f"{expression},without={cable}")
-    assert rest.num_links == whole.num_links - 2
+    assert rest.num_links == intact.num_links - 2
     graph = nx.DiGraph(list(zip(rest.link_src.tolist(), rest.link_dst.tolist(), strict=True)))
-    for src in range(whole.ranks):
-        for dst in range(whole.ranks):
+    for src in range(intact.ranks):
+        for dst in range(intact.ranks):
             if src == dst:
                 continue
-            before = walk(whole, src, dst)
+            before = walk(intact, src, dst)
             if not any(set(pair) == ends for pair in pairwise(before)):
                 assert walk(rest, src, dst) == before
             elif not nx.has_path(graph, src, dst):
@@ -50,10 +50,10 @@ def test_without_a_cable_routes_that_used_it_are_as_short_as_can_be_and_others_s
 
 def test_without_its_card_a_rank_takes_a_neighbors():
     """By hand, 2 x 2: rank 1 crosses its box to rank 0, whose card carries both parts of an all-gather's bundle."""
-    whole, rest = (boxes((2, 2)), topology("boxes:2x2,without=card 1"))
-    assert walk(rest, 1, 3) == [1, 4, 0, *walk(whole, 0, 3)[1:]]
-    schedule = find("all-gather", "hierarchical").build(whole)
-    assert [execute(schedule, net).kinds()[0].loads[1] for net in (whole, rest)] == [Fraction(1, 4), Fraction(1, 2)]
+    intact, rest = (boxes((2, 2)), topology("boxes:2x2,without=card 1"))
+    assert walk(rest, 1, 3) == [1, 4, 0, *walk(intact, 0, 3)[1:]]
+    schedule = find("all-gather", "hierarchical").build(intact)
+    assert [execute(schedule, net).kinds()[0].loads[1] for net in (intact, rest)] == [Fraction(1, 4), Fraction(1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_on_rails_that_are_apart_a_lost_leaf_costs_its_rail_only():
 
 def test_a_torus_without_a_cable_goes_round_the_other_way():
     """By hand, a ring of 4 without 0-1: what went over the cable takes three hops backwards."""
-    whole, rest = (topology(f"ring:4{end}") for end in ("", ",without=0-1"))
+    intact, rest = (topology(f"ring:4{end}") for end in ("", ",without=0-1"))
     assert walk(rest, 0, 1) == [0, 3, 2, 1]
-    costs = [execute(lattice.dim_ring(whole.lattice), net).cost for net in (whole, rest)]
+    costs = [execute(lattice.dim_ring(intact.lattice), net).cost for net in (intact, rest)]
     assert [(cost.n_alpha, cost.n_beta) for cost in costs] == [(6, Fraction(3, 2)), (18, Fraction(3, 2))]
     assert not find("all-reduce", "dim-ring").costs_its_closed_form(rest)
-    assert bisection(rest).bandwidth == bisection(whole).bandwidth / 2
+    assert bisection(rest).bandwidth == bisection(intact).bandwidth / 2
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_what_is_not_there_cannot_fail(expression, complaint):
 @pytest.mark.parametrize("lost", [1, 3, 6])
 def test_cards_that_fail_together_are_counted_before_any_has_failed(lost):
     """What leaves the first box has to fit on the cards that it has left, and the other boxes keep all of theirs."""
-    whole = boxes((8, 8))
+    intact = boxes((8, 8))
     rest = topology(",".join(["boxes:8x8", *(f"without=card {card}" for card in range(lost))]))
-    gone = set(zip(whole.link_src, whole.link_dst, strict=True)) - set(zip(rest.link_src, rest.link_dst, strict=True))
+    gone = set(zip(intact.link_src, intact.link_dst, strict=True)) - set(zip(rest.link_src, rest.link_dst, strict=True))
     assert {min(ends) for ends in gone} == set(range(lost))
     busiest = max(execute(channels.all_reduce(rest), rest).link_total)
     assert busiest >= Fraction(2 * 63, 64) / (8 - lost)

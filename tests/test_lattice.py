@@ -48,10 +48,10 @@ def test_the_shorter_way_is_up_where_both_are_as_long(dims, wraps, data):
     here, there = lattice.coordinates(a)[axis], lattice.coordinates(b)[axis]
     hops = {1: there - here, -1: here - there}
     if wraps:
-        hops = {way: count % dims[axis] for way, count in hops.items()}
-    possible = {way: count for way, count in hops.items() if count >= 0}
-    way, count = shortest_way(lattice, axis, np.array([a]), np.array([b]))
-    assert (way[0], count[0]) == min(possible.items(), key=lambda item: (item[1], -item[0]))
+        hops = {direction: count % dims[axis] for direction, count in hops.items()}
+    possible = {direction: count for direction, count in hops.items() if count >= 0}
+    direction, count = shortest_way(lattice, axis, np.array([a]), np.array([b]))
+    assert (direction[0], count[0]) == min(possible.items(), key=lambda item: (item[1], -item[0]))
 
 
 @given(SHAPES)

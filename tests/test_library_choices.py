@@ -20,7 +20,7 @@ def test_open_mpi_has_no_ring_for_a_commutative_all_reduce_at_512_to_2047_ranks(
 
 
 @pytest.mark.parametrize(
-    ("ranks", "message", "wanted"),
+    ("ranks", "message", "expected"),
     [
         (8, 8191, "recursive_doubling"),
         (8, 8192, "rabenseifner"),
@@ -34,8 +34,8 @@ def test_open_mpi_has_no_ring_for_a_commutative_all_reduce_at_512_to_2047_ranks(
         (4096, 32768, "rabenseifner"),
     ],
 )
-def test_open_mpi_all_reduce(ranks, message, wanted):
-    assert named("Open MPI", "all-reduce", ranks, message) == wanted
+def test_open_mpi_all_reduce(ranks, message, expected):
+    assert named("Open MPI", "all-reduce", ranks, message) == expected
 
 
 def test_open_mpi_compares_the_share_of_one_rank_for_all_gather_and_all_to_all():
@@ -51,7 +51,7 @@ def test_open_mpi_compares_the_share_of_one_rank_for_all_gather_and_all_to_all()
 
 
 @pytest.mark.parametrize(
-    ("primitive", "ranks", "message", "wanted"),
+    ("primitive", "ranks", "message", "expected"),
     [
         ("all-reduce", 8, 8, "recursive_doubling"),
         ("all-reduce", 8, 28, "recursive_doubling"),  # 7 elements for 8 ranks
@@ -80,12 +80,12 @@ def test_open_mpi_compares_the_share_of_one_rank_for_all_gather_and_all_to_all()
         ("all-to-all", 8, 8 * 32769, "pairwise"),
     ],
 )
-def test_mpich(primitive, ranks, message, wanted):
-    assert named("MPICH", primitive, ranks, message) == wanted
+def test_mpich(primitive, ranks, message, expected):
+    assert named("MPICH", primitive, ranks, message) == expected
 
 
 @pytest.mark.parametrize(
-    ("primitive", "ranks", "message", "wanted"),
+    ("primitive", "ranks", "message", "expected"),
     [
         ("all-gather", 8, 100, ("recursive_doubling", "recursive-doubling")),
         ("all-gather", 6, 100, ("bruck", "bruck")),
@@ -100,9 +100,9 @@ def test_mpich(primitive, ranks, message, wanted):
         ),  # 16,383 elements, and every one of 16,384 ranks needs one
     ],
 )
-def test_an_algorithm_of_open_mpi_hands_over_what_it_cannot_do(primitive, ranks, message, wanted):
-    found = choice("Open MPI", primitive, ranks, message)
-    assert (found.named, found.algorithm) == wanted
+def test_an_algorithm_of_open_mpi_hands_over_what_it_cannot_do(primitive, ranks, message, expected):
+    chosen = choice("Open MPI", primitive, ranks, message)
+    assert (chosen.named, chosen.algorithm) == expected
 
 
 def test_the_book_has_no_schedule_where_a_library_folds_a_reduce_scatter():

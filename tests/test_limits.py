@@ -116,16 +116,16 @@ def test_what_would_run_for_hours_is_refused_at_once(primitive, name, expression
 
 
 def test_an_all_to_all_between_4096_ranks_in_boxes_is_not_refused():
-    where = topology("boxes:512x8")
+    fabric = topology("boxes:512x8")
     algorithm = find("all-to-all", "hierarchical")
-    assert expected_seconds("this", algorithm.build(where), where) < MOST_SECONDS
+    assert expected_seconds("this", algorithm.build(fabric), fabric) < MOST_SECONDS
 
 
 @pytest.mark.parametrize("name", ["ring", "binomial-tree", "rabenseifner"])
 @pytest.mark.parametrize("expression", ["star:{}", "ring:{}", "boxes:{}x2"])
 def test_the_expected_time_grows_with_the_work(name, expression):
     sizes = [topology(expression.format(n)) for n in (8, 16, 32, 64)]
-    schedules = [find("all-reduce", name).build(where.ranks) for where in sizes]
+    schedules = [find("all-reduce", name).build(fabric.ranks) for fabric in sizes]
     times = [expected_seconds("this", *pair) for pair in zip(schedules, sizes, strict=True)]
     assert all(0 < few < many for few, many in pairwise(times))
 
@@ -147,9 +147,9 @@ def test_where_too_many_segments_are_best_it_is_said(price):
 
 def test_the_best_number_is_found_below_the_limit_and_refused_above():
     """A chain of N ranks is fastest in about sqrt((N - 2) M / (alpha BW)) segments."""
-    chain, where = find("broadcast", "chain"), topology("star:6")
-    for wanted in (10, 100, 1000):
-        price = {"message": wanted**2 / 4, "alpha": 1.0, "bandwidth": 1.0}
-        assert run(chain, where, **price).segments == pytest.approx(wanted, rel=0.01)
+    chain, fabric = find("broadcast", "chain"), topology("star:6")
+    for best in (10, 100, 1000):
+        price = {"message": best**2 / 4, "alpha": 1.0, "bandwidth": 1.0}
+        assert run(chain, fabric, **price).segments == pytest.approx(best, rel=0.01)
     with pytest.raises(TooLarge, match=f"above {MOST_SEGMENTS}"):
-        run(chain, where, message=Fraction(10**10, 4), alpha=1.0, bandwidth=1.0)
+        run(chain, fabric, message=Fraction(10**10, 4), alpha=1.0, bandwidth=1.0)

@@ -19,11 +19,11 @@ def test_every_die_has_seven_links_to_three_or_four_others():
 
 
 def test_two_boxes_meet_at_one_switch_and_half_of_each_is_a_machine_too():
-    whole, half = speeds_of(find("mi250:2")), speeds_of(find("mi250-8x2"))
-    assert sum(speed for (a, b), speed in whole.items() if b == 32 and a < 16) == 256
+    both, half = speeds_of(find("mi250:2")), speeds_of(find("mi250-8x2"))
+    assert sum(speed for (a, b), speed in both.items() if b == 32 and a < 16) == 256
     place = {rank: rank if rank < 8 else rank + 8 for rank in range(16)} | {16: 32}
-    kept = {(place[a], place[b]): speed for (a, b), speed in half.items()}
-    assert kept == {link: speed for link, speed in whole.items() if set(link) <= set(place.values())}
+    mapped = {(place[a], place[b]): speed for (a, b), speed in half.items()}
+    assert mapped == {link: speed for link, speed in both.items() if set(link) <= set(place.values())}
 
 
 @pytest.mark.parametrize(

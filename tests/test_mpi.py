@@ -65,7 +65,7 @@ ENVIRONMENT = {
 def mpirun():
     """Start a command on several ranks: ``mpirun(ranks, *command)``."""
     path = shutil.which("mpirun")
-    missing = [name for name, there in (("mpirun", path), ("mpi4py", importlib.util.find_spec("mpi4py"))) if not there]
+    missing = [name for name, has in (("mpirun", path), ("mpi4py", importlib.util.find_spec("mpi4py"))) if not has]
     if missing:
         message = f"no {' and no '.join(missing)} here: install an MPI (Debian's openmpi-bin), then run: make mpi"
         if os.environ.get("CI", "").lower() == "true":
@@ -140,9 +140,9 @@ def test_mpi_gives_what_the_executor_proves_and_nothing_else(mpirun, ranks):
 def miscounted(schedule, result):
     """What the bytes that MPI was given say against the ledger, and against the second interpreter."""
     sent, _ = reference.traffic(schedule)
-    wanted = [sent[rank] * result["elements"] for rank in range(schedule.ranks)]
-    if result["sent"] != wanted:
-        yield f"sent {result['sent']} elements over MPI, {wanted} by the second interpreter"
+    expected = [sent[rank] * result["elements"] for rank in range(schedule.ranks)]
+    if result["sent"] != expected:
+        yield f"sent {result['sent']} elements over MPI, {expected} by the second interpreter"
     bundles = sum(len({(src, dst) for src, dst, _, _ in step}) for step in reference.messages(schedule))
     if result["messages"] != bundles:
         yield f"{result['messages']} messages over MPI, {bundles} by the second interpreter"
@@ -168,9 +168,9 @@ COLLLIB = (sys.executable, "-m", "colllib", "mpi-run")
 def test_the_command_says_what_was_run_and_that_it_is_equal(mpirun):
     done = mpirun(3, *COLLLIB, "broadcast", "two-tree", "--segments", "3", "--root", "2", "--dtype", "int32", "--json")
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said.pop("mpi_library")
-    assert said == {
+    report = json.loads(done.stdout)
+    assert report.pop("mpi_library")
+    assert report == {
         "primitive": "broadcast",
         "algorithm": "two-tree",
         "topology": "star:3",
@@ -443,8 +443,8 @@ def test_a_schedule_that_cannot_run_is_refused_before_anything_is_sent(schedule,
 
 @given(shares=st.lists(st.fractions(0, 1, max_denominator=12), min_size=1, max_size=5), least=st.integers(1, 500))
 def test_the_fitting_length_is_the_least_in_which_every_block_is_whole(shares, least):
-    whole = sum(shares) or 1
-    shares = [share / whole for share in shares] if sum(shares) else [Fraction(1)]
+    total = sum(shares) or 1
+    shares = [share / total for share in shares] if sum(shares) else [Fraction(1)]
     blocks = broadcast_blocks(2, shares)
     length = mpi.fitting(blocks, least)
     fits = [n for n in range(least, length + 1) if all((share * n).denominator == 1 for share in shares)]

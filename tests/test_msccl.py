@@ -62,8 +62,8 @@ def read_as_msccl_does(text):
     for gpu in algo:
         for side in ("i_chunks", "o_chunks"):
             assert int(gpu.get(side)) * (ranks if side == shards else 1) == chunks
-        for way in ("send", "recv"):
-            peers = [tb.get(way) for tb in gpu if tb.get(way) != "-1"]
+        for kind in ("send", "recv"):
+            peers = [tb.get(kind) for tb in gpu if tb.get(kind) != "-1"]
             assert gpu.get("id") not in peers
             assert len(peers) == len(set(peers)) <= 32
         for tb in gpu:
@@ -143,8 +143,8 @@ def test_nesting_without_end_is_refused():
 
 
 def test_the_command_prints_what_it_has_proved():
-    made = CliRunner().invoke(cli.cli, ["export", "all-gather", "ring", "--on", "ring:6"])
-    assert run(made.output) == ("allgather", 6)
+    exported = CliRunner().invoke(cli.cli, ["export", "all-gather", "ring", "--on", "ring:6"])
+    assert run(exported.output) == ("allgather", 6)
 
 
 @pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter"])
@@ -158,8 +158,8 @@ def summed_by_gpu_0(shares, ranks=2):
     """An all-reduce: the other GPUs send every block, one GPU after the other, and get the sums back."""
     blocks = all_reduce(ranks, shares)
     every, others = np.arange(len(blocks.share)), range(1, ranks)
-    there = [Step.of([rank], [0], every, True) for rank in others]
-    return Schedule.from_steps(blocks, [*there, *(Step.of([0], [rank], every) for rank in others)])
+    gather = [Step.of([rank], [0], every, True) for rank in others]
+    return Schedule.from_steps(blocks, [*gather, *(Step.of([0], [rank], every) for rank in others)])
 
 
 def by_every_other(ranks):

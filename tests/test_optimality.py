@@ -13,7 +13,7 @@ from colllib.topology.expression import find
 
 
 @pytest.mark.parametrize(
-    ("name", "steps", "told", "latency", "bandwidth"),
+    ("name", "steps", "printed", "latency", "bandwidth"),
     [
         ("kautz:4x1024", 5, "1.332", True, False),
         ("line-graph(line-graph(line-graph(circulant:16x3x4)))", 6, "1.020", False, False),
@@ -21,13 +21,13 @@ from colllib.topology.expression import find
         ("complete-bipartite:2x2", 2, "0.750", True, True),
     ],
 )
-def test_rows_of_the_published_tables_are_met_in_their_own_unit(name, steps, told, latency, bandwidth):
+def test_rows_of_the_published_tables_are_met_in_their_own_unit(name, steps, printed, latency, bandwidth):
     """Zhao's tables 3.4 and figure 3.1: steps, and M/B to three places."""
     topology = find(name)
     cost = execute(breadth_first.all_gather(topology), topology).cost
-    found = at_node("all-gather", topology, cost)
-    assert (cost.n_alpha, f"{float(found.n_beta):.3f}") == (steps, told)
-    assert (found.latency, found.bandwidth) == (latency, bandwidth)
+    verdict = at_node("all-gather", topology, cost)
+    assert (cost.n_alpha, f"{float(verdict.n_beta):.3f}") == (steps, printed)
+    assert (verdict.latency, verdict.bandwidth) == (latency, bandwidth)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_fewer_steps_are_possible_just_where_a_tree_of_that_degree_reaches_all_r
         leaves *= degree(topology)
         reached, least = reached + leaves, least + 1
     passes = 2 if primitive == "all-reduce" else 1
-    found = at_node(primitive, topology, cost)
-    assert found.latency == (cost.n_alpha == passes * least)
-    assert found.bandwidth == (found.n_beta == passes * Fraction(topology.ranks - 1, topology.ranks))
-    assert found.n_beta >= passes * Fraction(topology.ranks - 1, topology.ranks)
+    verdict = at_node(primitive, topology, cost)
+    assert verdict.latency == (cost.n_alpha == passes * least)
+    assert verdict.bandwidth == (verdict.n_beta == passes * Fraction(topology.ranks - 1, topology.ranks))
+    assert verdict.n_beta >= passes * Fraction(topology.ranks - 1, topology.ranks)
 
 
 @pytest.mark.parametrize(

@@ -73,9 +73,9 @@ def test_sharded_parameters_are_gathered_again_for_every_microbatch():
 def test_reduce_scatter_then_all_gather_is_an_all_reduce_of_the_same_bytes(n):
     both = execute(in_sequence(reducescatter.ring(n), allgather.ring(n)))
     apart = [execute(half) for half in (reducescatter.ring(n), allgather.ring(n))]
-    whole = execute(allreduce.ring(n))
-    assert both.sent == whole.sent
-    assert [sum(pair) for pair in zip(*(half.sent for half in apart), strict=True)] == list(whole.sent)
+    ring = execute(allreduce.ring(n))
+    assert both.sent == ring.sent
+    assert [sum(pair) for pair in zip(*(half.sent for half in apart), strict=True)] == list(ring.sent)
 
 
 def test_tensor_parallel_issues_four_all_reduces_a_layer():
@@ -96,11 +96,11 @@ def test_sequence_parallel_sends_the_same_bytes_plus_one_more_gather():
 def test_a_boundary_sees_two_messages_a_microbatch_each_a_ranks_part_of_the_activations(cut):
     plan = Plan(dp=2, tp=8, pp=4, sequence_parallel=cut)
     calls = training(LLAMA, plan, tokens=2**17, microbatches=8)
-    whole = 2**17 / 16 * 16384 * 2
+    full = 2**17 / 16 * 16384 * 2
     [call] = [c for c in calls if c.axis == "PP"]
-    assert (call.count, call.message) == (16, whole / 8)
+    assert (call.count, call.message) == (16, full / 8)
     gathers = [c for c in calls if c.why == "activations that came in parts"]
-    assert [(c.primitive, c.ranks, c.count, c.message) for c in gathers] == [("all-gather", 8, 8, whole)] * (not cut)
+    assert [(c.primitive, c.ranks, c.count, c.message) for c in gathers] == [("all-gather", 8, 8, full)] * (not cut)
 
 
 def test_parts_that_cross_a_boundary_and_are_gathered_are_the_whole_activations():
@@ -116,8 +116,8 @@ def test_the_last_of_16_stages_has_7_of_126_layers_as_the_plan_was_published():
     calls = training(LLAMA, Plan(dp=128, tp=8, pp=16), tokens=TOKENS, microbatches=16)
     assert sum(c.count for c in calls if c.primitive == "all-reduce") == 4 * 7 * 16
     layer = 2 * 16384 * 128 * (128 + 8) + 3 * 16384 * 53248 + 2 * 16384  # attention, MLP, two norms
-    held = (7 * layer + 128256 * 16384 + 16384) / 8
-    assert next(c.message for c in calls if c.why == "gradients") == 4 * held
+    parameters = (7 * layer + 128256 * 16384 + 16384) / 8
+    assert next(c.message for c in calls if c.why == "gradients") == 4 * parameters
 
 
 def test_experts_exchange_four_times_a_layer_and_only_where_there_are_experts():
@@ -126,16 +126,16 @@ def test_experts_exchange_four_times_a_layer_and_only_where_there_are_experts():
     assert sum(call.count for call in exchanges) == 4 * 3 * 4  # 3 layers on the last stage, 4 microbatches
     assert {call.message for call in exchanges} == {2**22 / 128 / 4 * 8 * 7168 * 2}
     assert not [call for call in training(DEEPSEEK, Plan(dp=128, pp=16), tokens=2**22) if call.axis == "EP"]
-    whole = training(DEEPSEEK, Plan(ep=8, dp=8), tokens=2**20)
-    assert sum(call.count for call in whole if call.axis == "EP") == 4 * 58  # three layers have none
+    calls = training(DEEPSEEK, Plan(ep=8, dp=8), tokens=2**20)
+    assert sum(call.count for call in calls if call.axis == "EP") == 4 * 58  # three layers have none
 
 
 def test_expert_gradients_are_reduced_over_fewer_ranks():
     calls = training(DEEPSEEK, Plan(dp=128, ep=64, pp=16, zero=0), tokens=2**22)
     ranks = {call.why: call.ranks for call in calls if call.axis == "DP"}
     assert ranks == {"gradients": 128, "gradients of the experts": 2}
-    held = sum(call.message for call in calls if call.axis == "DP" and "experts" in call.why) / 4
-    assert held == 3 * 256 * 3 * 7168 * 2048 / 64
+    parameters = sum(call.message for call in calls if call.axis == "DP" and "experts" in call.why) / 4
+    assert parameters == 3 * 256 * 3 * 7168 * 2048 / 64
 
 
 def test_context_parallel_gathers_keys_and_values():
@@ -197,13 +197,13 @@ def test_memory_is_what_the_distributed_optimizer_says():
 def test_hybrid_sharding_in_boxes_of_eight_by_hand():
     """Of each layer: two gathers and a scatter among 8 for each microbatch, and in the end the 16 copies' eighths."""
     model, plan = MODELS["Llama 3.1 8B"], Plan(dp=128, zero=3, replicate=16)
-    each = model.parameters / 32
+    shard = model.parameters / 32
     calls = training(model, plan, tokens=128 * 2 * 1024, microbatches=2)
-    found = {call.primitive: (call.ranks, call.message, call.count) for call in calls}
-    assert found == {
-        "reduce-scatter": (8, 4 * each, 2 * 32),
-        "all-reduce": (16, 4 * each / 8, 32),
-        "all-gather": (8, 2 * each, 4 * 32),
+    counted = {call.primitive: (call.ranks, call.message, call.count) for call in calls}
+    assert counted == {
+        "reduce-scatter": (8, 4 * shard, 2 * 32),
+        "all-reduce": (16, 4 * shard / 8, 32),
+        "all-gather": (8, 2 * shard, 4 * 32),
     }
     assert memory(model, plan) == memory(model, Plan(dp=8, zero=3))
 
@@ -224,8 +224,8 @@ def test_the_bubble_is_counted_from_a_pipeline():
 
 @pytest.mark.parametrize(("experts", "k", "ranks"), [(8, 2, 4), (8, 3, 8), (12, 4, 3), (6, 2, 1)])
 def test_copies_by_trying_every_choice(experts, k, ranks):
-    here = experts // ranks
-    met = [len({expert // here for expert in choice}) for choice in combinations(range(experts), k)]
+    per_rank = experts // ranks
+    met = [len({expert // per_rank for expert in choice}) for choice in combinations(range(experts), k)]
     assert copies(experts, k, ranks) == pytest.approx(sum(met) / len(met))
 
 
@@ -233,26 +233,26 @@ def test_copies_by_trying_every_choice(experts, k, ranks):
 
 
 def test_a_price_is_the_fastest_rung_of_the_executed_ladder():
-    here = {"alpha": 0.5e-6, "bandwidth": 900e9}
+    network = {"alpha": 0.5e-6, "bandwidth": 900e9}
     for call in (
         *training(LLAMA, Plan(dp=6, tp=8, pp=4), tokens=6 * 8192, microbatches=2),
         *decoding(DEEPSEEK, Plan(dp=8, ep=8), sequences=4),
         *decoding(LLAMA, Plan(tp=8), sequences=1),
     ):
-        found = price(call, **here)
-        best = ladder.ladder(call.primitive, star(call.ranks), message=call.message, **here)[0]
-        assert found.seconds == pytest.approx(best.seconds, rel=1e-12)
-        assert found.rung.cost.seconds(message=call.message, **here) == found.seconds
-        assert found.bound <= found.seconds
-        assert found.total == call.count * found.seconds
+        priced = price(call, **network)
+        best = ladder.ladder(call.primitive, star(call.ranks), message=call.message, **network)[0]
+        assert priced.seconds == pytest.approx(best.seconds, rel=1e-12)
+        assert priced.rung.cost.seconds(message=call.message, **network) == priced.seconds
+        assert priced.bound <= priced.seconds
+        assert priced.total == call.count * priced.seconds
 
 
 def test_a_decoded_token_and_a_training_step_want_different_algorithms():
-    here = {"alpha": 0.5e-6, "bandwidth": 900e9}
+    network = {"alpha": 0.5e-6, "bandwidth": 900e9}
     [small] = decoding(LLAMA, Plan(tp=8), sequences=1)
     large = training(LLAMA, Plan(tp=8), tokens=8192)[0]
-    assert price(small, **here).rung.algorithm.name == "recursive-doubling"
-    assert price(large, **here).rung.algorithm.name == "rabenseifner"
+    assert price(small, **network).rung.algorithm.name == "recursive-doubling"
+    assert price(large, **network).rung.algorithm.name == "rabenseifner"
 
 
 # -- plans that cannot be ---------------------------------------------------------------------
@@ -300,29 +300,29 @@ def test_data_parallel_gradients_are_those_of_the_whole_batch():
 def test_a_row_split_matrix_needs_an_all_reduce_and_gives_the_whole_product():
     random = np.random.default_rng(2)
     tokens, up, down = random.normal(size=(6, 8)), random.normal(size=(8, 12)), random.normal(size=(12, 8))
-    whole = np.tanh(tokens @ up) @ down
+    expected = np.tanh(tokens @ up) @ down
     partial = [np.tanh(tokens @ up[:, 3 * r : 3 * r + 3]) @ down[3 * r : 3 * r + 3] for r in range(4)]
-    assert not np.allclose(partial[0], whole)
+    assert not np.allclose(partial[0], expected)
     for total in run_on(allreduce.recursive_doubling(4), partial):
-        assert np.allclose(total, whole)
+        assert np.allclose(total, expected)
     slices = run_on(reducescatter.ring(3), [partial[0] + partial[1], partial[2], partial[3]])
-    assert np.allclose(np.concatenate(slices), whole)  # sequence parallel: each rank keeps its rows
+    assert np.allclose(np.concatenate(slices), expected)  # sequence parallel: each rank keeps its rows
 
 
 def test_dispatch_and_combine_are_two_all_to_alls():
     random = np.random.default_rng(3)
-    ranks, here, width = 4, 6, 3
-    tokens, experts = random.normal(size=(ranks, here, width)), random.normal(size=(ranks, width, width))
-    chosen = random.integers(0, ranks, size=(ranks, here))
-    slots = np.zeros((ranks, ranks, here, width))  # a slot for each token at each expert, empty ones zero
+    ranks, per_rank, width = 4, 6, 3
+    tokens, experts = random.normal(size=(ranks, per_rank, width)), random.normal(size=(ranks, width, width))
+    chosen = random.integers(0, ranks, size=(ranks, per_rank))
+    slots = np.zeros((ranks, ranks, per_rank, width))  # a slot for each token at each expert, empty ones zero
     for rank in range(ranks):
-        slots[rank, chosen[rank], np.arange(here)] = tokens[rank]
+        slots[rank, chosen[rank], np.arange(per_rank)] = tokens[rank]
     arrived = run_on(alltoall.pairwise(ranks), slots)
     worked = [arrived[rank] @ experts[rank] for rank in range(ranks)]
     returned = run_on(alltoall.bruck(ranks), worked)
     for rank in range(ranks):
-        wanted = np.stack([tokens[rank, i] @ experts[chosen[rank, i]] for i in range(here)])
-        assert np.allclose(returned[rank][chosen[rank], np.arange(here)], wanted)
+        expected = np.stack([tokens[rank, i] @ experts[chosen[rank, i]] for i in range(per_rank)])
+        assert np.allclose(returned[rank][chosen[rank], np.arange(per_rank)], expected)
 
 
 def test_without_expert_parallelism_gradients_of_experts_leave_with_the_others():

@@ -87,7 +87,7 @@ def test_paths_follow_their_messages_through_every_operation():
     [
         (lambda: routed(RING, Paths.of([(0, (0, 2))])), "(0, 2) is no path of torus:4: no link from node 0 to 2"),
         (
-            lambda: routed(RING, Paths.joined([Paths.of([(7, way)]) for way in ((0, 1, 2), (0, 3, 2))])),
+            lambda: routed(RING, Paths.joined([Paths.of([(7, links)]) for links in ((0, 1, 2), (0, 3, 2))])),
             "two paths for block 7 from node 0 to node 2",
         ),
         (lambda: placed(_sent(OWN), [2, 1, 0]), "a schedule that uses switches belongs to its topology"),

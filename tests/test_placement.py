@@ -34,9 +34,9 @@ def test_in_any_place_the_primitive_becomes_true_and_a_rank_sends_as_much(count,
     chosen = data.draw(st.sampled_from([a for p in SIX for a in of(p) if a.fits(net.ranks)]))
     order = order_of(net, kind, seed=data.draw(st.integers(0, 5)))
     assert sorted(order.tolist()) == list(range(net.ranks))
-    plain, moved = (execute(a.build(net.ranks), net) for a in (chosen, at_places(chosen, order)))
-    assert PRIMITIVES[chosen.primitive].accepts(moved.schedule.blocks)
-    assert [moved.sent[place] for place in order] == list(plain.sent)
+    plain, relocated = (execute(a.build(net.ranks), net) for a in (chosen, at_places(chosen, order)))
+    assert PRIMITIVES[chosen.primitive].accepts(relocated.schedule.blocks)
+    assert [relocated.sent[place] for place in order] == list(plain.sent)
 
 
 @given(st.integers(2, 4), st.integers(2, 4), st.sampled_from(["contiguous", "strided", "random"]))
@@ -46,20 +46,20 @@ def test_what_a_ring_puts_on_all_cards_follows_from_how_often_it_changes_its_box
     order = order_of(net, kind, seed=1)
     run = execute(at_places(find("all-gather", "ring"), order).build(net.ranks), net)
     up = [k for k in range(net.num_links) if net.link_src[k] < net.ranks and net.tiers[net.tier[k]].name == "card"]
-    each = Fraction(net.ranks - 1, net.ranks)
-    assert sum(run.link_total[k] for k in up) == crossings(order, inner) * each
+    share = Fraction(net.ranks - 1, net.ranks)
+    assert sum(run.link_total[k] for k in up) == crossings(order, inner) * share
 
 
 @pytest.mark.parametrize(
-    ("primitive", "name", "where", "stays"),
+    ("primitive", "name", "topology", "stays"),
     [("all-reduce", "dim-ring", torus((4, 4)), False), ("all-reduce", "ring", star(8), True)],
 )
-def test_at_other_places_a_closed_form_stays_only_where_no_rank_is_nearer_than_others(primitive, name, where, stays):
+def test_at_other_places_a_closed_form_stays_only_where_no_rank_is_nearer_than_others(primitive, name, topology, stays):
     chosen = find(primitive, name)
-    moved = at_places(chosen, order_of(where, "random"))
-    cost = execute(moved.build(moved.argument(where)), where).cost
-    assert (cost == chosen.cost(chosen.argument(where))) == stays
-    assert moved.costs_its_closed_form(where) == stays
+    relocated = at_places(chosen, order_of(topology, "random"))
+    cost = execute(relocated.build(relocated.argument(topology)), topology).cost
+    assert (cost == chosen.cost(chosen.argument(topology))) == stays
+    assert relocated.costs_its_closed_form(topology) == stays
 
 
 def test_a_strided_ring_crosses_the_cards_in_every_hop():
@@ -72,8 +72,8 @@ def test_the_search_finds_an_order_that_changes_each_box_once():
     ring, strided = find("all-reduce", "ring").build(9), order_of(net, "strided")
     order = sought(placed(ring, strided.tolist()), net, seed=3, tries=300, **FREE)[strided]
     assert crossings(order, 3) == 3
-    found, far = (execute(placed(ring, list(at)), net).cost.seconds(**FREE) for at in (order, strided))
-    assert found == execute(ring, net).cost.seconds(**FREE) < far
+    time, far = (execute(placed(ring, list(at)), net).cost.seconds(**FREE) for at in (order, strided))
+    assert time == execute(ring, net).cost.seconds(**FREE) < far
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -81,11 +81,11 @@ def test_no_order_that_is_sought_is_slower_than_rank_order(seed):
     net = boxes((3, 4))
     phases = find("all-reduce", "hierarchical").build(net)
     order = sought(phases, net, seed=seed, tries=10, **FREE)
-    found, near, far = (
+    time, near, far = (
         execute(placed(phases, at.tolist()), net).cost.seconds(**FREE)
         for at in (order, order_of(net, "contiguous"), order_of(net, "random", seed))
     )
-    assert found <= near < far
+    assert time <= near < far
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -111,7 +111,7 @@ def test_groups_are_of_neighbors_or_across_and_each_has_a_message(count, size, a
 SPEEDS = ["--bandwidth", "450GB/s,50GB/s", "--json"]
 
 
-def told(*words):
+def answer(*words):
     result = CliRunner().invoke(cli, ["run", *words, "--on", "boxes:4x4", "--alpha", "0us,0us", *SPEEDS])
     assert result.exit_code == 0, result.exception
     return json.loads(result.output)
@@ -120,18 +120,18 @@ def told(*words):
 def test_the_command_line_places_and_groups(monkeypatch):
     monkeypatch.setattr("colllib.placement.SEARCHED", 0.1)
     tensor, data = (
-        told("all-reduce", "ring", "--groups", f"{way}:4", "--message", "1GB") for way in ("inside", "across")
+        answer("all-reduce", "ring", "--groups", f"{kind}:4", "--message", "1GB") for kind in ("inside", "across")
     )
     assert tensor["correct"]
     assert data["correct"]
     # by hand: 2 * 3/4 M at the speed of its links, without and with cards
     assert (tensor["time_s"], data["time_s"]) == (pytest.approx(1.5e9 / 450e9), pytest.approx(1.5e9 / 50e9))
     assert (tensor["busbw_GBps"], data["busbw_GBps"]) == (pytest.approx(450), pytest.approx(50))
-    near, far = (told("all-gather", "ring", "--placement", kind) for kind in ("contiguous", "strided"))
+    near, far = (answer("all-gather", "ring", "--placement", kind) for kind in ("contiguous", "strided"))
     assert near["time_s"] == pytest.approx(far["time_s"])  # a card for each rank: a hop is a hop
-    assert told("all-gather", "ring", "--placement", "search,1")["correct"]
+    assert answer("all-gather", "ring", "--placement", "search,1")["correct"]
     # a hierarchical schedule that takes ranks to be contiguous, on strided ones: its boxes' traffic is all on the cards
-    near, far = (told("all-reduce", "hierarchical", "--placement", kind) for kind in ("contiguous", "strided"))
+    near, far = (answer("all-reduce", "hierarchical", "--placement", kind) for kind in ("contiguous", "strided"))
     assert [far["time_s"] > near["time_s"], far["correct"]] == [True, True]
 
 

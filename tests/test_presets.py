@@ -30,9 +30,9 @@ def test_every_figure_of_a_machine_has_a_source_and_a_speed_for_each_level(name)
 
 @pytest.mark.parametrize("cards", ["card=100Gb/s", "cards=4,card=25GB/s"])
 def test_a_machine_with_other_cards_has_their_rate_for_schedules_as_for_predictions(cards):
-    told = machines.find(f"dgx-h100:2,{cards}")
-    assert find(f"dgx-h100:2,{cards}").speeds[1] == (told.link, told.card)
-    assert told.card < find("dgx-h100:2").speeds[1][1]
+    machine = machines.find(f"dgx-h100:2,{cards}")
+    assert find(f"dgx-h100:2,{cards}").speeds[1] == (machine.link, machine.card)
+    assert machine.card < find("dgx-h100:2").speeds[1][1]
 
 
 def test_a_rate_of_cards_that_cannot_be_is_refused():
@@ -87,8 +87,8 @@ def test_options_of_a_machine_are_those_of_its_topology_and_override_its_own():
 def test_a_machines_switches_do_what_they_can_unless_told_otherwise():
     """Those of NVLink add and replicate; none takes bundles apart, which an option of boxes may grant."""
     for name in PRESETS:
-        made, able = find(f"{name}:2"), machines.PRESETS[name].nvls if name in machines.PRESETS else name == "superpod"
-        assert (made.combines, made.replicates, made.scatters) == (able, able, False)
+        net, able = find(f"{name}:2"), machines.PRESETS[name].nvls if name in machines.PRESETS else name == "superpod"
+        assert (net.combines, net.replicates, net.scatters) == (able, able, False)
         assert not find(f"{name}:2,inc=none").combines
     assert find("dgx-a100:2,inc=box").scatters
     direct = find("dgx-h100:2,inside=full-mesh")
@@ -115,10 +115,10 @@ def test_machines_that_cannot_be_are_refused(expression, complaint):
 
 
 def test_the_command_line_describes_a_machine_and_prices_with_its_speeds():
-    told = CliRunner().invoke(cli, ["describe", "superpod:32", "--radix", "144", "--json"])
-    found = json.loads(told.output)
-    assert (found["ranks"], found["boxes"]) == (2304, 32)
-    assert [(alike["number"], alike["chassis"]) for alike in found["switches"]] == [(32, 0), (32, 32), (4, 16)]
+    invoked = CliRunner().invoke(cli, ["describe", "superpod:32", "--radix", "144", "--json"])
+    description = json.loads(invoked.output)
+    assert (description["ranks"], description["boxes"]) == (2304, 32)
+    assert [(alike["number"], alike["chassis"]) for alike in description["switches"]] == [(32, 0), (32, 32), (4, 16)]
     assert "of 144 ports" in CliRunner().invoke(cli, ["describe", "superpod:32", "--radix", "144"]).output
     run = CliRunner().invoke(cli, ["run", "all-reduce", "hierarchical", "--on", "dgx-h100:2", "--json"])
     assert [tier["bandwidth"] for tier in json.loads(run.output)["tiers"]] == [450e9, 50e9, 400e9]

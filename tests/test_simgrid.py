@@ -77,12 +77,12 @@ def played(text):
 
 def counted(schedule, message):
     """Bytes by receiver and sender, from the schedule's messages alone."""
-    found = {rank: Counter() for rank in range(schedule.ranks)}
+    counts = {rank: Counter() for rank in range(schedule.ranks)}
     for t in range(schedule.num_steps):
         step = schedule.step(t)
         for source, target, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
-            found[target][source] += schedule.blocks.share[block] * message
-    return found
+            counts[target][source] += schedule.blocks.share[block] * message
+    return counts
 
 
 @settings(max_examples=60, deadline=None)
@@ -151,8 +151,8 @@ def ran(*arguments):
 
 
 def test_the_command_prints_a_trace():
-    made = ran("all-gather", "ring", "--on", "ring:6", "--format", "simgrid", "--message", "6MB").output
-    assert made == simgrid.trace(algorithms.find("all-gather", "ring").build(6), 6e6) + "\n"
+    printed = ran("all-gather", "ring", "--on", "ring:6", "--format", "simgrid", "--message", "6MB").output
+    assert printed == simgrid.trace(algorithms.find("all-gather", "ring").build(6), 6e6) + "\n"
 
 
 @pytest.mark.parametrize(
@@ -180,19 +180,19 @@ def test_a_folder_that_cannot_be_made_is_refused_in_one_line(place, tmp_path, ca
         cli.main(
             ["export", "all-reduce", "ring", "--on", "star:4", "--format", "simgrid", "--to", str(tmp_path / place)]
         )
-    said = capsys.readouterr().err
+    error = capsys.readouterr().err
     assert left.value.code == 2
-    assert re.fullmatch(r"colllib: --to '[^\n]+': (File exists|Not a directory)\n", said)
+    assert re.fullmatch(r"colllib: --to '[^\n]+': (File exists|Not a directory)\n", error)
 
 
 @pytest.mark.usefixtures("installed")
 def test_the_files_that_the_command_writes_replay_with_the_command_that_it_prints(tmp_path):
     speeds = ("--alpha", "1us,4us", "--bandwidth", "400GB/s,50GB/s", "--message", "64MB")
     schedule = ("all-reduce", "hierarchical", "--on", "boxes:2x4")
-    made = ran(*schedule, *speeds, "--format", "simgrid", "--to", str(tmp_path / "files"))
-    done = subprocess.run(["bash", "-c", made.output], capture_output=True, text=True, check=True)
+    invoked = ran(*schedule, *speeds, "--format", "simgrid", "--to", str(tmp_path / "files"))
+    done = subprocess.run(["bash", "-c", invoked.output], capture_output=True, text=True, check=True)
     (seconds,) = re.findall(r"^([\d.]+):Simulation time", done.stdout + done.stderr, re.MULTILINE)
-    assert shlex.split(made.output)[:2] == ["cd", str(tmp_path / "files")]
+    assert shlex.split(invoked.output)[:2] == ["cd", str(tmp_path / "files")]
     topology = find_topology("boxes:2x4")
     clock = execute(hierarchical.all_reduce(topology), topology).cost.seconds(**PRICE)
     assert float(seconds) == pytest.approx(clock, rel=1e-4)

@@ -26,12 +26,12 @@ def test_software_and_switch_are_run(primitive, n, endpoint, switch):
     for message in (1e4, 4e6, 1e9):
         price = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
         rungs = [run(a, topology, **price) for a in offered(primitive, topology)]
-        found = switch_gain(primitive, n, message, endpoint, switch)
+        gain = switch_gain(primitive, n, message, endpoint, switch)
         software = min(r.seconds for r in rungs if r.algorithm.takes == "ranks")
         through = min(r.seconds for r in rungs if r.algorithm.takes == "topology")
-        assert found.seconds == pytest.approx(software, rel=1e-9)
-        assert found.lockstep == pytest.approx(through, rel=1e-9)
-        assert found.streamed <= found.lockstep
+        assert gain.seconds == pytest.approx(software, rel=1e-9)
+        assert gain.lockstep == pytest.approx(through, rel=1e-9)
+        assert gain.streamed <= gain.lockstep
 
 
 @pytest.mark.parametrize("primitive", PRIMITIVES)

@@ -168,16 +168,16 @@ def test_equal_injection_of_a_single_rank_leaves_it_as_it_is():
     ],
 )
 def test_a_network_is_refused_from_its_first_node_or_link_too_many(expression, monkeypatch):
-    found = find(expression)
-    monkeypatch.setattr(base, "MOST_NODES", found.nodes)
-    if found.lattice is None or found.lattice.wraps:  # of a mesh its torus's links are counted
-        monkeypatch.setattr(base, "MOST_LINKS", found.num_links)
-        assert find(expression).num_links == found.num_links
-    monkeypatch.setattr(base, "MOST_LINKS", found.num_links - 1)
+    topology = find(expression)
+    monkeypatch.setattr(base, "MOST_NODES", topology.nodes)
+    if topology.lattice is None or topology.lattice.wraps:  # of a mesh its torus's links are counted
+        monkeypatch.setattr(base, "MOST_LINKS", topology.num_links)
+        assert find(expression).num_links == topology.num_links
+    monkeypatch.setattr(base, "MOST_LINKS", topology.num_links - 1)
     with pytest.raises(TooLarge, match=r"^[^ ]+: \d+ links are too many"):
         find(expression)
-    monkeypatch.setattr(base, "MOST_NODES", found.nodes - 1)
-    with pytest.raises(TooLarge, match=f"{found.nodes} ranks and switches are too many"):
+    monkeypatch.setattr(base, "MOST_NODES", topology.nodes - 1)
+    with pytest.raises(TooLarge, match=f"{topology.nodes} ranks and switches are too many"):
         find(expression)
 
 
