@@ -35,14 +35,16 @@ def states(schedule):
     for step in messages(schedule):
         sent = [state[src, block] for src, dst, block, add in step]
         for (_, dst, block, add), value in zip(step, sent, strict=True):
-            both = add and (dst, block) in state
-            state[dst, block] = state[dst, block] + value if both else value
+            if add and (dst, block) in state:
+                value = state[dst, block] + value
+            state[dst, block] = value
         yield dict(state)
 
 
 def holds(schedule):
     """Whether every target ends with each contribution exactly once."""
-    blocks, (*_, final) = schedule.blocks, states(schedule)
+    blocks = schedule.blocks
+    *_, final = states(schedule)
     for block in range(len(blocks)):
         expected = Counter(blocks.holders(int(blocks.source[block])).tolist())
         for rank in blocks.holders(int(blocks.target[block])).tolist():
