@@ -81,7 +81,7 @@ def test_every_message_is_one_of_the_phase_moved_to_a_line_of_its_axis(drawn, se
     for axis, schedule in phases:
         for k in range(schedule.num_steps):
             inner = {(s, d) for s, d, _, _ in list(reference.messages(schedule))[k]}
-            step = schedule.step(t)
+            step = composed.step(t)
             for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True):
                 here, there = lattice.coordinates(src), lattice.coordinates(dst)
                 assert (here[axis], there[axis]) in inner
