@@ -19,9 +19,9 @@ def timed(benchmark, target, work, rounds=3):
     """The work, in CPU seconds."""
     benchmark.extra_info["target"] = target
     benchmark._timer = process_time
-    found = benchmark.pedantic(work, rounds=rounds, warmup_rounds=1 if rounds > 1 else 0)
+    result = benchmark.pedantic(work, rounds=rounds, warmup_rounds=1 if rounds > 1 else 0)
     benchmark.extra_info["peak_memory_MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    return found
+    return result
 
 
 @pytest.mark.parametrize("primitive", PRIMITIVES)

@@ -71,5 +71,5 @@ def test_the_loads_of_a_50_by_50_torus(benchmark):
 def test_a_linear_program_for_each_receiver(benchmark):
     """What the closed form saves: the programs of one step of kautz:4x1024."""
     plan = BreadthFirst(find("kautz:4x1024"))
-    found = benchmark.pedantic(lambda: [plan.linear_program(u, 5) for u in range(1024)], rounds=1)
-    assert max(found) == plan.loads[4]
+    loads = benchmark.pedantic(lambda: [plan.linear_program(u, 5) for u in range(1024)], rounds=1)
+    assert max(loads) == plan.loads[4]

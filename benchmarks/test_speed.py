@@ -18,8 +18,8 @@ from colllib.topology import Lattice, torus
 
 def test_yardstick_of_plain_numpy(benchmark):
     """A thousand weighted bincounts over 512 messages: what the ledger cannot do without."""
-    where, weight = np.arange(512), np.ones(512)
-    benchmark(lambda: [np.bincount(where, weight, 512) for _ in range(1000)])
+    places, weight = np.arange(512), np.ones(512)
+    benchmark(lambda: [np.bincount(places, weight, 512) for _ in range(1000)])
 
 
 @pytest.mark.parametrize(("ranks", "target"), [(512, "0.1 s, 150 MB"), (4096, "4 s, 1 GB")])
@@ -54,8 +54,8 @@ def test_64_groups_of_8_at_once_on_a_torus(benchmark):
     """The ring all-reduce of every group, executed together: 7,168 messages, the loads of 3,072 links."""
     benchmark.extra_info["target"] = "1 s"
     groups = [(allreduce.ring(8), row) for row in contention.scattered(512, 8, seed=0)]
-    found = benchmark(lambda: contention.together(groups, torus((8, 8, 8))))
-    assert found.joint.schedule.num_messages == 512 * 14
+    jobs = benchmark(lambda: contention.together(groups, torus((8, 8, 8))))
+    assert jobs.joint.schedule.num_messages == 512 * 14
 
 
 def test_a_thousand_placements_of_64_groups(benchmark):

@@ -14,11 +14,13 @@ from colllib.topology import Lattice, boxes, mesh, ring, star, torus
 
 def _measured(benchmark, target, run):
     before = process_time()
-    found = benchmark.pedantic(run, rounds=1)
+    execution = benchmark.pedantic(run, rounds=1)
     used = {"CPU_s": process_time() - before, "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3}
     benchmark.extra_info.update(target=target, **used)
-    print(f"\n{found!r}: {used['CPU_s']:.2f} CPU seconds, {used['MB']:.0f} MB at most so far; the target is {target}")
-    return found
+    print(
+        f"\n{execution!r}: {used['CPU_s']:.2f} CPU seconds, {used['MB']:.0f} MB at most so far; the target is {target}"
+    )
+    return execution
 
 
 def test_ring_all_reduce_of_a_million_ranks(benchmark):

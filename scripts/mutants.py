@@ -385,9 +385,9 @@ def doctests(*names: str) -> tuple[str, ...]:
 
 def faulty(tree: ast.Module, node: ast.AST) -> tuple[str, str]:
     """A file's text with a fault in one node, and its line."""
-    at = next(index for index, found in enumerate(ast.walk(tree)) if found is node)
+    at = next(index for index, other in enumerate(ast.walk(tree)) if other is node)
     mutant = copy.deepcopy(tree)
-    target = next(found for index, found in enumerate(ast.walk(mutant)) if index == at)
+    target = next(other for index, other in enumerate(ast.walk(mutant)) if index == at)
     before, after = ast.unparse(tree), ast.unparse(ast.fix_missing_locations(_Replace(target).visit(mutant)))
     lines = zip(before.splitlines(), after.splitlines(), strict=False)
     without, line = next(((a.strip(), b.strip()) for a, b in lines if a != b), ("", ""))

@@ -46,45 +46,45 @@ def execute(notebook: Any, folder: Path, timeout: int = 300) -> None:
         raise Refused(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
 
 
-def normalized_output(output: Any, where: str) -> Any:
+def normalized_output(output: Any, cell: str) -> Any:
     """One output without what differs from run to run; raises `Refused` where that cannot be."""
     kind = output["output_type"]
     if kind == "error":
-        raise Refused(f"{where} raises {output.get('ename')}: {output.get('evalue')}")
+        raise Refused(f"{cell} raises {output.get('ename')}: {output.get('evalue')}")
     if kind == "stream":
         if output["name"] == "stderr":
-            raise Refused(f"{where} writes to stderr: {output['text'].strip()[:200]!r}")
+            raise Refused(f"{cell} writes to stderr: {output['text'].strip()[:200]!r}")
         texts = {"stdout": output["text"]}
-        kept = nbformat.v4.new_output("stream", name="stdout", text=output["text"])
+        normalized = nbformat.v4.new_output("stream", name="stdout", text=output["text"])
     else:
         data = {mime: value for mime, value in output["data"].items() if mime != WIDGET}
         if WIDGET in output["data"] and "text/html" not in data:
-            raise Refused(f"{where} shows a widget without a static form (text/html)")
+            raise Refused(f"{cell} shows a widget without a static form (text/html)")
         if "image/png" in data and not data.keys() & {"text/html", "image/svg+xml"}:
             raise Refused(
-                f"{where} shows pixels only; return a figure of colllib.show, which is text and can be compared"
+                f"{cell} shows pixels only; return a figure of colllib.show, which is text and can be compared"
             )
         metadata = {mime: value for mime, value in output.get("metadata", {}).items() if mime in data and value}
         texts = {mime: str(value) for mime, value in data.items()}
-        kept = nbformat.v4.new_output(kind, data=data, metadata=metadata)
+        normalized = nbformat.v4.new_output(kind, data=data, metadata=metadata)
     for mime, text in texts.items():
-        if found := ADDRESS.search(text):
-            raise Refused(f"{where} shows an object's address ({mime}: {found[0]!r}); give it a __repr__")
+        if match := ADDRESS.search(text):
+            raise Refused(f"{cell} shows an object's address ({mime}: {match[0]!r}); give it a __repr__")
         for path in {str(Path.cwd()), str(Path.home()), sys.prefix} - {"/", "/root"}:
             if path in text:
-                raise Refused(f"{where} shows a path of this machine ({mime}: {path!r})")
-    return kept
+                raise Refused(f"{cell} shows a path of this machine ({mime}: {path!r})")
+    return normalized
 
 
 def joined(outputs: list[Any]) -> list[Any]:
     """Neighboring pieces of stdout as one: how the kernel cuts them is chance."""
-    kept: list[Any] = []
+    pieces: list[Any] = []
     for output in outputs:
-        if kept and output["output_type"] == kept[-1]["output_type"] == "stream":
-            kept[-1]["text"] += output["text"]
+        if pieces and output["output_type"] == pieces[-1]["output_type"] == "stream":
+            pieces[-1]["text"] += output["text"]
         else:
-            kept.append(output)
-    return kept
+            pieces.append(output)
+    return pieces
 
 
 def normalize(notebook: Any) -> Any:
@@ -106,8 +106,8 @@ def normalize(notebook: Any) -> Any:
             cells.append(make(source, id=name, metadata=metadata))
             continue
         count += 1
-        where = f"code cell {count} ({source.splitlines()[0][:50]!r})"
-        outputs = joined([normalized_output(output, where) for output in cell.outputs])
+        label = f"code cell {count} ({source.splitlines()[0][:50]!r})"
+        outputs = joined([normalized_output(output, label) for output in cell.outputs])
         for output in outputs:
             if output["output_type"] == "execute_result":
                 output["execution_count"] = count

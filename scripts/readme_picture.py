@@ -25,14 +25,14 @@ SHOWN = ("ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "r
 
 def times(sizes: list[float]) -> dict[str, list[float]]:
     """Seconds of the best-known algorithms at every size, by the closed forms that tests hold against execution."""
-    found: dict[str, list[float]] = {}
+    series: dict[str, list[float]] = {}
     for algorithm in (find("all-reduce", name) for name in SHOWN):
-        found[algorithm.label] = []
+        series[algorithm.label] = []
         for size in sizes:
             price = {"message": size, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
             options = {"segments": best(algorithm, ANCHOR_RANKS, **price)} if algorithm.segmented else {}
-            found[algorithm.label].append(algorithm.cost(ANCHOR_RANKS, **options).seconds(**price))
-    return found
+            series[algorithm.label].append(algorithm.cost(ANCHOR_RANKS, **options).seconds(**price))
+    return series
 
 
 def picture() -> tuple[str, str]:

@@ -39,16 +39,16 @@ def row(graph: str) -> dict[str, str]:
     """What proves f of a graph, as a row of the table."""
     topology = find(graph)
     turns, heats = SEARCHES[graph]
-    found = search(topology, heats, turns)
+    solution = search(topology, heats, turns)
     flow = ""
     if graph in FEW_ORBITS:
         of_trees, _, lengths = narrowed(topology, APART, MOST)
-        found = replace(found, lengths=lengths)
+        solution = replace(solution, lengths=lengths)
         flow = str(of_trees) if graph in OF_TREES else ""
-    low, high = found.bracket(topology)
+    low, high = solution.bracket(topology)
     print(graph, low, float(high), flush=True)
-    spread, bounding = (" ".join(map(str, one.tolist())) for one in (found.spread, found.lengths))
-    return {"graph": graph, "flow": flow, "heat": str(found.heat), "spread": spread, "lengths": bounding}
+    spread, bounding = (" ".join(map(str, one.tolist())) for one in (solution.spread, solution.lengths))
+    return {"graph": graph, "flow": flow, "heat": str(solution.heat), "spread": spread, "lengths": bounding}
 
 
 def update(graphs: Iterable[str]) -> None:

@@ -37,11 +37,11 @@ def cells(root: Path) -> Iterator[tuple[Path, str]]:
 
 def unused(root: Path) -> list[str]:
     """A line for everything in the library that is used nowhere."""
-    found = Vulture(ignore_names=NAMES, ignore_decorators=DECORATORS)
-    found.scavenge([root / "colllib", root / "scripts", root / "benchmarks", root / "book" / "_ext"])
+    vulture = Vulture(ignore_names=NAMES, ignore_decorators=DECORATORS)
+    vulture.scavenge([root / "colllib", root / "scripts", root / "benchmarks", root / "book" / "_ext"])
     for path, source in cells(root):
-        found.scan(source, filename=path)
-    library = (item for item in found.get_unused_code() if item.filename.is_relative_to(root / "colllib"))
+        vulture.scan(source, filename=path)
+    library = (item for item in vulture.get_unused_code() if item.filename.is_relative_to(root / "colllib"))
     return [f"{item.filename.relative_to(root)}:{item.first_lineno}: {item.message}" for item in library]
 
 

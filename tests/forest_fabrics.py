@@ -58,12 +58,12 @@ def unbalanced(draw, most_ranks=5):
 
 def speeds_of(topology):
     """The bandwidth of each link, in GB/s where the topology has speeds."""
-    found = {}
+    speeds = {}
     for a, b, tier in zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.tier.tolist(), strict=True):
         level = topology.tiers[tier].level
         unit = Fraction(topology.speeds[1][level]) / 10**9 if topology.speeds else 1
-        found[a, b] = topology.tiers[tier].bandwidth * unit
-    return found
+        speeds[a, b] = topology.tiers[tier].bandwidth * unit
+    return speeds
 
 
 def worst_cut(topology, weights):
@@ -87,11 +87,11 @@ def every_rank_can_receive(topology, weights, inverse):
     return all(nx.maximum_flow_value(graph, "source", rank) == sum(weights) for rank in range(topology.ranks))
 
 
-def check_trees(found):
+def check_trees(packing):
     """Every tree spans the ranks, every root has its number, and no link carries more trees than fit on it."""
-    topology, limit = found.fabric.topology, found.bound
+    topology, limit = packing.fabric.topology, packing.bound
     started, carried = dict.fromkeys(range(topology.ranks), 0), dict.fromkeys(speeds_of(topology), 0)
-    for tree in found.trees:
+    for tree in packing.trees:
         started[tree.root] += tree.size
         graph = nx.DiGraph(tree.edges)
         graph.add_node(tree.root)
@@ -102,6 +102,6 @@ def check_trees(found):
             assert (path[0], path[-1]) == (start, end)
             assert all(node >= topology.ranks for node in path[1:-1])
             for link in pairwise(path):
-                carried[link if found.primitive not in ("reduce", "reduce-scatter") else link[::-1]] += tree.size
-    assert list(started.values()) == [limit.trees * int(weight) for weight in found.fabric.weight]
+                carried[link if packing.primitive not in ("reduce", "reduce-scatter") else link[::-1]] += tree.size
+    assert list(started.values()) == [limit.trees * int(weight) for weight in packing.fabric.weight]
     assert all(carried[link] <= limit.unit * speed for link, speed in speeds_of(topology).items())

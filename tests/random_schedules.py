@@ -92,8 +92,8 @@ def seeds(draw, ranks):
             parent[rank] = order[draw(st.integers(0, place - 1))]
         down = trees.down_by_level(parent, primitives.broadcast(ranks, root=order[0]))
         up = reversed_in_time(down)
-        whole = {"broadcast": down, "reduce": up, "all-reduce": in_sequence(up, down)}[kind]
-        parts.append(scaled(whole, share))
+        schedule = {"broadcast": down, "reduce": up, "all-reduce": in_sequence(up, down)}[kind]
+        parts.append(scaled(schedule, share))
     return side_by_side(*parts)
 
 
@@ -122,10 +122,10 @@ def compositions(draw):
             down, up = reducescatter.recursive_halving, allgather.recursive_doubling
         before.append((axis, down(sizes[axis])))
         after.insert(0, (axis, up(sizes[axis])))
-    whole = draw(st.sampled_from(WHOLES[: 3 if sizes[inner] == 3 else 4]))
+    build = draw(st.sampled_from(WHOLES[: 3 if sizes[inner] == 3 else 4]))
     kind = draw(st.sampled_from(["all-reduce", "reduce-scatter", "all-gather", "all-to-all"]))
     phases = {
-        "all-reduce": [*before, (inner, whole(sizes[inner])), *after],
+        "all-reduce": [*before, (inner, build(sizes[inner])), *after],
         "reduce-scatter": before,
         "all-gather": after,
         "all-to-all": [(axis, alltoall.pairwise(size)) for axis, size in enumerate(sizes)],
@@ -139,12 +139,12 @@ def orbits(draw):
     if draw(st.booleans()):
         lattice = draw(lattices())
         return Orbit(draw(seeds(lattice.ranks)), lattice)
-    found = draw(compositions())
+    orbit = draw(compositions())
     if draw(st.booleans()):
-        found = scaled(found, draw(WILD))
+        orbit = scaled(orbit, draw(WILD))
     if draw(st.booleans()):
-        found = side_by_side(found, scaled(found, draw(st.fractions(0, 3, max_denominator=7))))
-    return reversed_in_time(found) if not found.still and draw(st.booleans()) else found
+        orbit = side_by_side(orbit, scaled(orbit, draw(st.fractions(0, 3, max_denominator=7))))
+    return reversed_in_time(orbit) if not orbit.still and draw(st.booleans()) else orbit
 
 
 @st.composite

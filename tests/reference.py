@@ -35,18 +35,20 @@ def states(schedule):
     for step in messages(schedule):
         sent = [state[src, block] for src, dst, block, add in step]
         for (_, dst, block, add), value in zip(step, sent, strict=True):
-            both = add and (dst, block) in state
-            state[dst, block] = state[dst, block] + value if both else value
+            if add and (dst, block) in state:
+                value = state[dst, block] + value
+            state[dst, block] = value
         yield dict(state)
 
 
 def holds(schedule):
     """Whether every target ends with each contribution exactly once."""
-    blocks, (*_, final) = schedule.blocks, states(schedule)
+    blocks = schedule.blocks
+    *_, final = states(schedule)
     for block in range(len(blocks)):
-        wanted = Counter(blocks.holders(int(blocks.source[block])).tolist())
+        expected = Counter(blocks.holders(int(blocks.source[block])).tolist())
         for rank in blocks.holders(int(blocks.target[block])).tolist():
-            if final.get((rank, block)) != wanted:
+            if final.get((rank, block)) != expected:
                 return False
     return True
 
@@ -99,12 +101,12 @@ def routes(topology, pairs):
     """The links of each route, asked for one at a time, as {pair: [link, ...]}."""
     import numpy as np
 
-    found = {}
+    paths = {}
     for src, dst in pairs:
         message, link = topology.router(np.array([src]), np.array([dst]))
         assert set(message.tolist()) <= {0}
-        found[src, dst] = link.tolist()
-    return found
+        paths[src, dst] = link.tolist()
+    return paths
 
 
 def route_latency(topology, links, alpha):
@@ -155,9 +157,9 @@ def event_times(schedule, topology, message, alpha, bandwidth, processor=None, l
         """The messages whose arrival makes the value that the cell holds before a step."""
         needed = []
         for t in range(before - 1, -1, -1):
-            here = [(f, add) for f in flows if f[0] == t and f[2] == node for b, add in bundles[f] if b == block]
-            needed += [f for f, _ in here]
-            if here and not all(add for _, add in here):
+            arriving = [(f, add) for f in flows if f[0] == t and f[2] == node for b, add in bundles[f] if b == block]
+            needed += [f for f, _ in arriving]
+            if arriving and not all(add for _, add in arriving):
                 break
         return needed
 

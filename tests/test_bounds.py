@@ -143,9 +143,9 @@ def test_the_price_of_the_fewest_steps_is_what_the_logarithmic_algorithms_pay(ex
 def test_the_price_of_the_fewest_steps_is_what_the_search_finds():
     for name in ("broadcast", "reduce", "all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
         for n in (2, 4):
-            found = least_bytes(name, n, fewest_steps(n))
-            assert found is not None
-            assert found.n_beta == bytes_in_fewest_steps(name, n)
+            optimum = least_bytes(name, n, fewest_steps(n))
+            assert optimum is not None
+            assert optimum.n_beta == bytes_in_fewest_steps(name, n)
     with pytest.raises(ValueError, match="power of two"):
         bytes_in_fewest_steps("broadcast", 6)
 
@@ -170,23 +170,23 @@ def test_what_crosses_a_cut_crosses_it_in_every_algorithm():
         shares = list(schedule.blocks.share)
         for size in range(1, n):
             for inside in combinations(range(n), size):
-                moved = sum(
+                crossed = sum(
                     shares[block]
                     for step in reference.messages(schedule)
                     for src, dst, block, _ in step
                     if src in inside and dst not in inside
                 )
-                assert moved >= crossing(algorithm.primitive, n, inside)
+                assert crossed >= crossing(algorithm.primitive, n, inside)
 
 
 @given(st.sets(st.integers(0, 11), min_size=1, max_size=11))
 def test_a_cut_counts_what_a_graph_library_counts(side):
     topology = torus((4, 3))
     graph = topology.to_networkx()
-    found = cut("all-to-all", topology, side)
+    bound = cut("all-to-all", topology, side)
     both_ways = nx.cut_size(graph, side, set(range(12)) - side)
-    assert 2 * found.links == both_ways == 2 * found.bandwidth
-    assert found.crossing == Fraction(len(side) * (12 - len(side)), 12)
+    assert 2 * bound.links == both_ways == 2 * bound.bandwidth
+    assert bound.crossing == Fraction(len(side) * (12 - len(side)), 12)
 
 
 def test_a_cut_needs_two_sides_and_axes():
@@ -232,8 +232,8 @@ def test_no_algorithm_beats_a_cut_or_the_injection(topology):
 
 
 def test_two_boxes_are_bound_by_the_link_between_them():
-    found = worst_cut("all-to-all", two_boxes())
-    assert (found.inside, found.bandwidth, found.n_beta) == ((0, 1, 2, 3), 1, 2)
+    worst = worst_cut("all-to-all", two_boxes())
+    assert (worst.inside, worst.bandwidth, worst.n_beta) == ((0, 1, 2, 3), 1, 2)
 
 
 def through_the_switch(n):
@@ -244,13 +244,13 @@ def through_the_switch(n):
 
 
 def test_a_switch_that_adds_beats_the_average_and_no_cut():
-    schedule, where = through_the_switch(8)
-    run = execute(pipelined(schedule, 50), where)
+    schedule, topology = through_the_switch(8)
+    run = execute(pipelined(schedule, 50), topology)
     sent, received = reference.traffic(run.schedule)
     assert {sent[r] for r in range(8)} == {received[r] for r in range(8)} == {1}
-    assert worst_cut("all-reduce", where).n_beta == 1 < run.cost.n_beta < lower_bound("all-reduce", 8).n_beta
+    assert worst_cut("all-reduce", topology).n_beta == 1 < run.cost.n_beta < lower_bound("all-reduce", 8).n_beta
     with pytest.raises(ValueError, match="switches of switch:8 help"):
-        injection_bound("all-reduce", where)
+        injection_bound("all-reduce", topology)
 
 
 def test_adding_what_is_sent_to_what_is_received_proves_too_much():
@@ -278,10 +278,10 @@ def test_bad_input_is_refused(call, words):
 
 @pytest.mark.parametrize("width", [Fraction(1, 10), 1, 3])
 @pytest.mark.parametrize(
-    "made", [lambda: torus((4, 3)), lambda: mesh((3, 2)), lambda: full_mesh(5), lambda: torus((8,))]
+    "build", [lambda: torus((4, 3)), lambda: mesh((3, 2)), lambda: full_mesh(5), lambda: torus((8,))]
 )
-def test_nothing_that_runs_on_links_of_any_width_beats_the_floor(made, width):
-    topology = equal_injection(made(), width)
+def test_nothing_that_runs_on_links_of_any_width_beats_the_floor(build, width):
+    topology = equal_injection(build(), width)
     for algorithm in CATALOGUE:
         if algorithm.name not in ("flow", "forest", "synthesis") and algorithm.refusal(topology) is None:
             cost = execute(algorithm.build(algorithm.argument(topology)), topology).cost

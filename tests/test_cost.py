@@ -39,8 +39,8 @@ def test_tiers_are_values_equal_ones_are_one_key_and_none_changes():
 
 @given(costs, costs)
 def test_at_the_crossover_two_costs_are_equal_and_beyond_it_the_order_turns(first, second):
-    where = crossover(first, second)
-    if where is None:
+    size = crossover(first, second)
+    if size is None:
         a, b = (first.n_alpha, first.n_beta), (second.n_alpha, second.n_beta)
         assert all(x <= y for x, y in zip(a, b, strict=True)) or all(x >= y for x, y in zip(a, b, strict=True))
         return
@@ -48,9 +48,9 @@ def test_at_the_crossover_two_costs_are_equal_and_beyond_it_the_order_turns(firs
     def gap(m):
         return first.n_alpha + first.n_beta * m - second.n_alpha - second.n_beta * m
 
-    assert gap(where) == 0
-    assert gap(where / 2) * gap(where * 2) < 0
-    assert crossover(second, first) == where
+    assert gap(size) == 0
+    assert gap(size / 2) * gap(size * 2) < 0
+    assert crossover(second, first) == size
 
 
 def test_half_of_the_time_is_latency_at_the_half_bandwidth_message():

@@ -50,14 +50,14 @@ PRICE = {"message": 3e6, "alpha": 1e-6, "bandwidth": 100e9}
 @pytest.mark.parametrize("primitive", PRIMITIVES)
 def test_what_is_trusted_costs_what_it_executes_to_under_both_port_conventions(primitive, on):
     for trusting in (False, True):
-        for here in entries(primitive, on, trusting):
+        for candidate in entries(primitive, on, trusting):
             for equal in (False, True):
-                for segments in (None, 1, 3) if here.algorithm.segmented else (None,):
-                    rung = here.priced(**PRICE, equal_injection=equal, segments=segments)
-                    topology = equal_injection(here.topology) if equal else here.topology
+                for segments in (None, 1, 3) if candidate.algorithm.segmented else (None,):
+                    rung = candidate.priced(**PRICE, equal_injection=equal, segments=segments)
+                    topology = equal_injection(candidate.topology) if equal else candidate.topology
                     assert execute(rung.entry.schedule(rung.segments), topology).cost == rung.cost
                     assert rung.seconds == rung.cost.seconds(**PRICE)
-                    assert rung.how == here.how
+                    assert rung.how == candidate.how
 
 
 @given(
@@ -104,19 +104,19 @@ def test_an_entry_says_how_its_cost_is_known():
 @pytest.mark.parametrize("primitive", PRIMITIVES)
 def test_no_execution_is_below_a_floor(primitive, on):
     least = floor(primitive, topology(on))
-    for here in entries(primitive, on):
-        for segments in (1, 2, 7, 40) if here.algorithm.segmented else (1,):
-            cost = here.executed_cost(segments)
+    for candidate in entries(primitive, on):
+        for segments in (1, 2, 7, 40) if candidate.algorithm.segmented else (1,):
+            cost = candidate.executed_cost(segments)
             assert cost.n_alpha >= least.n_alpha
             assert cost.n_beta >= least.n_beta
 
 
 def test_the_best_number_of_segments_is_the_best_of_all():
     for on in ("star:8", "torus:4x4", "mesh:4x3", "full-mesh:6", "inc-star:8"):
-        for here in (*entries("broadcast", on), *entries("all-reduce", on)):
-            if here.algorithm.segmented:
-                times = [here.priced(**PRICE, segments=p).seconds for p in range(1, 200)]
-                assert here.priced(**PRICE).seconds == pytest.approx(min(times), rel=1e-12)
+        for candidate in (*entries("broadcast", on), *entries("all-reduce", on)):
+            if candidate.algorithm.segmented:
+                times = [candidate.priced(**PRICE, segments=p).seconds for p in range(1, 200)]
+                assert candidate.priced(**PRICE).seconds == pytest.approx(min(times), rel=1e-12)
 
 
 @pytest.mark.parametrize("dims", [(4, 4), (6, 6), (8, 4), (4, 4, 4), (8, 4, 4), (8, 8, 8), (8, 4, 4, 4), (32, 16)])
@@ -134,29 +134,29 @@ def test_injection_is_what_the_best_connected_rank_owns():
 
 @pytest.mark.parametrize("on", ["star:8", "torus:2x4", "mesh:4x2"])
 def test_the_fastest_of_a_topology_is_the_fastest_that_it_compares(on):
-    times = [here.priced(**PRICE).seconds for here in entries("all-gather", on)]
+    times = [candidate.priced(**PRICE).seconds for candidate in entries("all-gather", on)]
     assert fastest("all-gather", on, **PRICE).seconds == min(times)
 
 
 def test_elsewhere_than_on_a_star_a_flat_ring_is_not_at_home():
     for on, at_home in (("star:8", True), ("torus:2x4", False), ("mesh:4x2", False)):
-        assert ("ring" in {here.algorithm.name for here in entries("all-gather", on)}) == at_home
+        assert ("ring" in {candidate.algorithm.name for candidate in entries("all-gather", on)}) == at_home
 
 
 @pytest.mark.parametrize("on", [*SMALL, "boxes:3x2", "leaf-spine:2x2x2", "fat-tree:4", "twisted-torus:3"])
 @pytest.mark.parametrize("primitive", PRIMITIVES)
 def test_a_ladder_offers_all_that_applies_and_says_why_the_rest_does_not(primitive, on):
-    where = topology(on)
+    fabric = topology(on)
     for algorithm in every(primitive):
-        why = skipped(algorithm, where)
-        if algorithm in offered(primitive, where):
+        why = skipped(algorithm, fabric)
+        if algorithm in offered(primitive, fabric):
             assert why is None
-            execute(algorithm.build(algorithm.argument(where)), where)
+            execute(algorithm.build(algorithm.argument(fabric)), fabric)
         else:
             assert why
-            if algorithm.refusal(where) is not None:
+            if algorithm.refusal(fabric) is not None:
                 with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
-                    algorithm.argument(where)
+                    algorithm.argument(fabric)
                 assert str(refusal.value) == f"{primitive} {algorithm.name} {why}"
 
 
@@ -165,18 +165,18 @@ def test_a_ladder_offers_all_that_applies_and_says_why_the_rest_does_not(primiti
 @pytest.mark.parametrize("primitive", PRIMITIVES)
 def test_on_a_full_mesh_the_ladder_finds_the_direct_algorithm(primitive, on, n):
     """Its N - 1 partners have a link each, with cards beside them or not; by hand one step, or two, of M/N a link."""
-    where = topology(on.format(n))
-    price = {"message": 1e6, "alpha": (0.0,) * where.levels, "bandwidth": (1e9,) * where.levels}
-    rungs = {rung.algorithm.name: rung for rung in ladder_without_segments(primitive, where, price)}
+    fabric = topology(on.format(n))
+    price = {"message": 1e6, "alpha": (0.0,) * fabric.levels, "bandwidth": (1e9,) * fabric.levels}
+    rungs = {rung.algorithm.name: rung for rung in ladder_without_segments(primitive, fabric, price)}
     steps = 2 if primitive in ("broadcast", "reduce", "all-reduce") else 1
     assert rungs["direct"].seconds == pytest.approx(steps * 1e-3 / n)
     assert all(rung.seconds >= rungs["direct"].seconds * (1 - 1e-12) for rung in rungs.values())
     assert n == 2 or "direct" not in {a.name for a in offered(primitive, star(n))}
 
 
-def ladder_without_segments(primitive, where, price):
-    chosen = [a for a in offered(primitive, where) if not a.segmented]
-    return [Entry(algorithm, where).priced(**price) for algorithm in chosen]
+def ladder_without_segments(primitive, fabric, price):
+    chosen = [a for a in offered(primitive, fabric) if not a.segmented]
+    return [Entry(algorithm, fabric).priced(**price) for algorithm in chosen]
 
 
 def test_bus_bandwidth_is_the_columns_of_nccl_tests():
@@ -227,10 +227,10 @@ def test_segments_that_cannot_be_executed_are_refused():
 
 def test_what_has_millions_of_messages_is_run_by_symmetry_and_costs_its_closed_form():
     for primitive, name, on in (("all-reduce", "ring", "star:20000"), ("all-to-all", "pairwise", "star:4096")):
-        here = entry(primitive, name, on)
-        rung = run(here.algorithm, here.topology, message=1e9, alpha=1e-6, bandwidth=1e9)
+        candidate = entry(primitive, name, on)
+        rung = run(candidate.algorithm, candidate.topology, message=1e9, alpha=1e-6, bandwidth=1e9)
         assert rung.how == "by symmetry"
-        assert rung.cost == here.algorithm.cost(here.topology.ranks)
+        assert rung.cost == candidate.algorithm.cost(candidate.topology.ranks)
 
 
 def test_a_run_by_symmetry_that_would_take_hours_is_refused():
@@ -243,7 +243,7 @@ def _wired(ranks, links, switches=0, **values):
 
 
 HUB = [(rank, 4) for rank in range(4)] + [(4, rank) for rank in range(4)]
-RING_TWICE = [(a, (a + way) % 3) for a in range(3) for way in (1, 1)]
+RING_TWICE = [(a, (a + step) % 3) for a in range(3) for step in (1, 1)]
 LONG_WAY = with_routes(full_mesh(3), lambda a, b: [a, 3 - a - b, b] if a != b else [a])
 
 

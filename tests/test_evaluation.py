@@ -19,23 +19,23 @@ SERVED = [pytest.param(a, n, id=f"{n}-{a.primitive} {a.name}") for a in ALGORITH
 def test_numbers_end_where_the_second_interpreter_puts_them(algorithm, n):
     schedule = algorithm.build(n)
     start = np.random.default_rng(n).integers(1, 1000, (n, len(schedule.blocks))).tolist()
-    wanted = reference.values(schedule, start)
-    found = final_values(schedule, start)
+    expected = reference.values(schedule, start)
+    values = final_values(schedule, start)
     for rank in range(n):
         for block in range(len(schedule.blocks)):
-            assert found[rank][block] == wanted.get((rank, block))
+            assert values[rank][block] == expected.get((rank, block))
 
 
 def test_sums_are_those_of_numpy():
     data = np.random.default_rng(0).integers(-99, 99, (6, 6))
-    found = final_values(allreduce.ring(6), data.tolist())
-    assert np.array_equal(found, np.tile(data.sum(axis=0), (6, 1)))
+    values = final_values(allreduce.ring(6), data.tolist())
+    assert np.array_equal(values, np.tile(data.sum(axis=0), (6, 1)))
 
 
 def test_the_order_of_an_operator_that_does_not_commute():
     letters = [[letter] for letter in "abcd"]
     assert final_values(reduce.chain(4), letters)[0] == ["abcd"]
-    ring = final_values(allreduce.ring(4), [[letter] * 4 for letter in "abcd"], combine=lambda held, new: new + held)
+    ring = final_values(allreduce.ring(4), [[letter] * 4 for letter in "abcd"], combine=lambda old, new: new + old)
     assert len({"".join(sorted(text)) for text in ring[0]}) == 1  # the same letters, in four orders
     assert len(set(ring[0])) == 4
 
@@ -44,8 +44,8 @@ def test_an_all_to_all_is_a_transpose():
     n = 5
     grid = np.arange(n * n).reshape(n, n)
     start = [[int(grid[divmod(b, n)]) for b in range(n * n)] for _ in range(n)]
-    found = final_values(alltoall.bruck(n), start)
-    after = np.array([[found[r][s * n + r] for s in range(n)] for r in range(n)])
+    values = final_values(alltoall.bruck(n), start)
+    after = np.array([[values[r][s * n + r] for s in range(n)] for r in range(n)])
     assert np.array_equal(after, grid.T)
 
 
@@ -64,15 +64,15 @@ def test_every_algorithm_leaves_the_numbers_that_the_reference_leaves(algorithm,
     random = np.random.default_rng(n)
     vectors = [[random.integers(0, 1000, size) for size in length] for _ in range(n)]
 
-    def held(side):
+    def blocks_by_rank(side):
         return [[b for b in range(len(blocks)) if r in blocks.holders(int(side[b]))] for r in range(n)]
 
     nothing = np.zeros(0, dtype=int)
-    buffers = [np.concatenate([nothing, *(vectors[r][b] for b in held(blocks.source)[r])]) for r in range(n)]
+    buffers = [np.concatenate([nothing, *(vectors[r][b] for b in blocks_by_rank(blocks.source)[r])]) for r in range(n)]
     left = reference.values(schedule, vectors)
-    for rank, found in enumerate(run_on(schedule, buffers)):
-        wanted = np.concatenate([nothing, *(left[rank, b] for b in held(blocks.target)[rank])])
-        assert found.tolist() == wanted.tolist()
+    for rank, result in enumerate(run_on(schedule, buffers)):
+        expected = np.concatenate([nothing, *(left[rank, b] for b in blocks_by_rank(blocks.target)[rank])])
+        assert result.tolist() == expected.tolist()
 
 
 def test_the_primitives_are_what_numpy_says():
@@ -82,18 +82,18 @@ def test_the_primitives_are_what_numpy_says():
     blocks = np.arange(16).reshape(4, 4)
     assert np.array_equal(run_on(alltoall.pairwise(4), blocks), blocks.T)
     shards = [np.full((2, 3), rank) for rank in range(5)]  # rows are cut, whatever is in them
-    for whole in run_on(allgather.bruck(5), shards):
-        assert np.array_equal(whole, np.concatenate(shards))
+    for gathered in run_on(allgather.bruck(5), shards):
+        assert np.array_equal(gathered, np.concatenate(shards))
     assert np.array_equal(run_on(broadcast.chain(3), [[7, 8], [], []]), [[7, 8]] * 3)
 
 
 def test_what_is_empty_changes_neither_type_nor_shape():
     large = 2**60 + 1  # no float is that
-    for whole in run_on(broadcast.chain(3, root=1), [[], [large], []]):
-        assert whole.tolist() == [large]
+    for gathered in run_on(broadcast.chain(3, root=1), [[], [large], []]):
+        assert gathered.tolist() == [large]
     shares = [Fraction(1, 2), Fraction(0), Fraction(1, 2)]
-    for whole in run_on(allgather.ring(3, shares=shares), [[[large, 1]], [], [[large, 2]]]):
-        assert whole.tolist() == [[large, 1], [large, 2]]
+    for gathered in run_on(allgather.ring(3, shares=shares), [[[large, 1]], [], [[large, 2]]]):
+        assert gathered.tolist() == [[large, 1], [large, 2]]
 
 
 def test_the_send_buffers_are_left_as_they_were():
@@ -125,6 +125,6 @@ def test_a_wire_sees_every_message_once_and_decides_what_arrives():
         return sent / 2
 
     schedule = broadcast.chain(3)
-    found = final_values(schedule, [[8.0], [0.0], [0.0]], wire=halved)
-    assert [row[0] for row in found] == [8, 4, 2]
+    values = final_values(schedule, [[8.0], [0.0], [0.0]], wire=halved)
+    assert [row[0] for row in values] == [8, 4, 2]
     assert [(m.step, m.src, m.dst, m.block) for m in seen] == [(0, 0, 1, 0), (1, 1, 2, 0)]

@@ -255,10 +255,10 @@ def test_a_chain_waits_for_each_late_rank_and_each_slow_link_on_its_way(ranks, n
     """One block through a chain: a recursion of one line, without the clock."""
     late, slow = dict(enumerate(numbers[:ranks])), {(k, k + 1): 1 + numbers[k] for k in range(ranks - 1)}
     line = event_clock(broadcast.chain(ranks), **PRICES, late=late, slow=slow)
-    there = numbers[0]
+    arrival = numbers[0]
     for k in range(ranks - 1):
-        there = max(there, late[k]) + PRICES["alpha"] + slow[k, k + 1] * PRICES["message"] / PRICES["bandwidth"]
-        assert line.finished(k + 1, 0.0) == pytest.approx(max(there, late[k + 1]) if k + 2 < ranks else there)
+        arrival = max(arrival, late[k]) + PRICES["alpha"] + slow[k, k + 1] * PRICES["message"] / PRICES["bandwidth"]
+        assert line.finished(k + 1, 0.0) == pytest.approx(max(arrival, late[k + 1]) if k + 2 < ranks else arrival)
 
 
 def test_one_slow_link_halves_a_ring_and_costs_halving_and_doubling_less():

@@ -103,11 +103,11 @@ def test_a_numerator_beyond_floating_point_is_rounded_once():
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**80)), max_size=12))
 def test_sums_by_place_are_exact(pairs):
-    where = np.array([place for place, _ in pairs], dtype=np.intp)
-    found = counted(where, integers(weight for _, weight in pairs), 4)
-    assert [int(total) for total in found] == [sum(w for p, w in pairs if p == place) for place in range(4)]
-    twice = accumulated(found.copy(), found)
-    assert [int(total) for total in twice] == [2 * int(total) for total in found]
+    places = np.array([place for place, _ in pairs], dtype=np.intp)
+    totals = counted(places, integers(weight for _, weight in pairs), 4)
+    assert [int(total) for total in totals] == [sum(w for p, w in pairs if p == place) for place in range(4)]
+    twice = accumulated(totals.copy(), totals)
+    assert [int(total) for total in twice] == [2 * int(total) for total in totals]
 
 
 def test_sums_at_the_limit_of_machine_integers_can_be_added_once_more():
@@ -151,7 +151,7 @@ def test_two_numbers_at_any_limit_add_up_and_multiply_exactly(first):
 @given(st.lists(st.integers(0, 2**20), min_size=1, max_size=4), st.integers(1, 2**20))
 def test_machine_integers_stay_machine_integers_where_they_suffice(values, times):
     array, places = integers(values), np.zeros(len(values), dtype=np.intp)
-    for found in (
+    for totals in (
         array,
         counted(places, array, 2),
         counted(places, gathered(Fractions.equal(1).numerators, places), 2),
@@ -162,13 +162,13 @@ def test_machine_integers_stay_machine_integers_where_they_suffice(values, times
         Fractions.of(values).scaled(Fraction(times, 7)).numerators,
         Fractions.joined([Fractions.of(values), Fractions.of([Fraction(1, times)])]).numerators,
     ):
-        assert found.dtype == np.intp
+        assert totals.dtype == np.intp
 
 
 def test_equal_weights_are_machine_integers_up_to_the_limit_of_these():
     for weight in (2**53, 2**60):
-        found = counted(np.zeros(3, dtype=np.intp), np.broadcast_to(np.array([weight]), 3), 1)
-        assert (found.tolist(), found.dtype) == ([3 * weight], np.intp)
+        totals = counted(np.zeros(3, dtype=np.intp), np.broadcast_to(np.array([weight]), 3), 1)
+        assert (totals.tolist(), totals.dtype) == ([3 * weight], np.intp)
 
 
 def test_values_in_one_cell_of_memory_stay_in_it():
@@ -184,9 +184,9 @@ def test_whole_numbers_are_exact_on_both_sides_of_every_limit(values, times, dat
     others = data.draw(st.lists(AT_LIMITS, min_size=len(values), max_size=len(values)))
     assert multiplied(array, integers(others)).tolist() == [a * b for a, b in zip(values, others, strict=True)]
     assert accumulated(array.copy(), integers(others)).tolist() == [a + b for a, b in zip(values, others, strict=True)]
-    where = data.draw(st.lists(st.integers(0, 2), min_size=len(values), max_size=len(values)))
-    places = np.array(where, dtype=np.intp)
-    by_place = [sum(value for value, place in zip(values, where, strict=True) if place == k) for k in range(3)]
+    indices = data.draw(st.lists(st.integers(0, 2), min_size=len(values), max_size=len(values)))
+    places = np.array(indices, dtype=np.intp)
+    by_place = [sum(value for value, place in zip(values, indices, strict=True) if place == k) for k in range(3)]
     assert counted(places, array, 3).tolist() == by_place
     if values:
         first = sorted({0, *data.draw(st.lists(st.integers(0, len(values) - 1), max_size=2))})

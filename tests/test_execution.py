@@ -309,9 +309,9 @@ def test_blocks_of_one_rank_and_of_several_are_proved_as_the_second_interpreter_
 
 def test_a_block_added_to_itself_is_wrong_only_where_that_stays():
     blocks = broadcast_blocks(2)
-    there, twice = Step.of(0, 1, 0), Step.of(0, 1, 0, add=True)
-    assert "already holds" in str(refusal(Schedule.from_steps(blocks, [there, twice])))
-    execute(Schedule.from_steps(blocks, [there, twice, there]))
+    copy, twice = Step.of(0, 1, 0), Step.of(0, 1, 0, add=True)
+    assert "already holds" in str(refusal(Schedule.from_steps(blocks, [copy, twice])))
+    execute(Schedule.from_steps(blocks, [copy, twice, copy]))
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=4))
@@ -351,11 +351,11 @@ def test_link_loads_of_all_steps_sum_to_the_totals():
     assert run.cost.n_beta == sum(max(run.link_load(t)) for t in range(run.schedule.num_steps))
 
 
-@pytest.mark.parametrize("where", [boxes((3, 4)), boxes((4, 2), seed=1), boxes((2, 2, 2), oversubscription=2)])
+@pytest.mark.parametrize("topology", [boxes((3, 4)), boxes((4, 2), seed=1), boxes((2, 2, 2), oversubscription=2)])
 @pytest.mark.parametrize("build", [hierarchical.all_to_all, hierarchical.all_reduce])
-def test_bundles_of_blocks_load_the_links_as_their_messages_one_by_one(build, where):
+def test_bundles_of_blocks_load_the_links_as_their_messages_one_by_one(build, topology):
     """The ledger routes a bundle once; `link_load` routes every message of a step."""
-    run = execute(build(where), where)
+    run = execute(build(topology), topology)
     loads = [run.link_load(t) for t in range(run.schedule.num_steps)]
     assert list(run.link_total) == [sum(steps) for steps in zip(*loads, strict=True)]
     assert any(run.schedule.step(t).src[0] == run.schedule.step(t).src[1] for t in range(run.schedule.num_steps))
@@ -489,7 +489,7 @@ def one_wrong_message(draw):
     place, step = draw(st.integers(0, len(right))), draw(st.integers(0, 2))
     rank, other = draw(st.sampled_from(pairs))
     far = draw(st.sampled_from([-2, -1, n, n + 1]))
-    name, wrong, where = draw(
+    name, wrong, cell = draw(
         st.sampled_from(
             [
                 (f"node {far} does not exist; nodes are 0..{n - 1}", (far, other, other), None),
@@ -503,16 +503,16 @@ def one_wrong_message(draw):
     )
     messages = [*right[:place], wrong, *right[place:]]
     steps = [Step.of([], [], [])] * step + [Step.of(*zip(*messages, strict=True))]
-    return Schedule.from_steps(all_gather(n), steps), f"step {step}: {name}", where, step
+    return Schedule.from_steps(all_gather(n), steps), f"step {step}: {name}", cell, step
 
 
 @given(one_wrong_message())
 def test_the_message_that_is_wrong_is_named_wherever_it_stands(drawn):
-    schedule, said, where, step = drawn
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}") as error:
+    schedule, message, cell, step = drawn
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}") as error:
         execute(schedule)
-    if where is not None:
-        assert (error.value.rank, error.value.block, error.value.step) == (*where, step)
+    if cell is not None:
+        assert (error.value.rank, error.value.block, error.value.step) == (*cell, step)
 
 
 def test_numbers_of_cells_and_values_fit_their_types_and_what_is_beyond_is_refused():
@@ -592,21 +592,21 @@ def test_bits_and_lists_of_holders_hold_the_cells_that_were_put_into_them(nodes,
     lists, bits = provenance.Holders(nodes, source), provenance.Bits(nodes * blocks)
     start = source * blocks + np.arange(blocks)
     bits.add(start)
-    there = set(start.tolist())
+    expected = set(start.tolist())
 
-    def holds_what_is_there(kept, looked_at):
+    def holds_what_is_there(holders, looked_at):
         near = np.unique(np.concatenate([looked_at + by for by in range(-9, 10)]))
         near = near[(near >= 0) & (near < nodes * blocks)]
-        assert near[kept.has(near)].tolist() == sorted(there & set(near.tolist()))
+        assert near[holders.has(near)].tolist() == sorted(expected & set(near.tolist()))
 
     for some in data.draw(st.lists(cells, max_size=4)):
-        there |= set(some.tolist())
-        for kept in (lists, bits):
-            kept.add(some)
-            holds_what_is_there(kept, np.append(some, start))
+        expected |= set(some.tolist())
+        for holders in (lists, bits):
+            holders.add(some)
+            holds_what_is_there(holders, np.append(some, start))
     some = data.draw(cells)
     bits.remove(some)
-    there -= set(some.tolist())
+    expected -= set(some.tolist())
     holds_what_is_there(bits, np.append(some, start))
 
 
@@ -639,7 +639,7 @@ def counting_routes(topology):
 
 
 @pytest.mark.parametrize(
-    ("schedule", "where", "times"),
+    ("schedule", "topology", "times"),
     [
         (allreduce.ring(6), star(6), 1),
         (placed(allreduce.ring(6), onto=[3, 1, 5, 0, 2, 4]), star(6), 1),
@@ -651,9 +651,9 @@ def counting_routes(topology):
         ),
     ],
 )
-def test_routes_that_are_the_same_in_every_step_are_found_once(schedule, where, times):
-    where, calls = counting_routes(where)
-    execute(schedule, where)
+def test_routes_that_are_the_same_in_every_step_are_found_once(schedule, topology, times):
+    topology, calls = counting_routes(topology)
+    execute(schedule, topology)
     assert len(calls) == times
 
 
@@ -666,8 +666,8 @@ def test_steps_that_have_the_same_array_of_senders_or_of_receivers_have_routes_o
         steps.append(Step(src, dst, src, np.zeros(4, dtype=bool)))
     pairs = Schedule.from_steps(all_gather(4), steps)
     on_two_axes = nested(Lattice((4, 2)), [(0, pairs), (1, broadcast.chain(2, segments=2))])
-    for schedule, where in ((pairs, ring(4)), (on_two_axes, torus((4, 2)))):
-        run, again = execute(schedule, where), execute(copied(schedule), where)
+    for schedule, topology in ((pairs, ring(4)), (on_two_axes, torus((4, 2)))):
+        run, again = execute(schedule, topology), execute(copied(schedule), topology)
         assert (run.link_total, run.sent, run.received) == (again.link_total, again.sent, again.received)
         assert run.kinds() == again.kinds()
         run, again = execute(schedule), reference.star_cost(schedule)
@@ -676,8 +676,8 @@ def test_steps_that_have_the_same_array_of_senders_or_of_receivers_have_routes_o
 
 def test_a_run_is_shown_with_its_cost_in_two_numbers_or_by_tier():
     assert repr(execute(allreduce.ring(4))) == "Execution(6 steps on star:4: n_alpha=6, n_beta=3/2)"
-    where = boxes((2, 2))
-    run = execute(hierarchical.all_reduce(where), where)
+    topology = boxes((2, 2))
+    run = execute(hierarchical.all_reduce(topology), topology)
     assert repr(run) == f"Execution({run.schedule.num_steps} steps on boxes:2x2: {run.cost})"
     assert "n_alpha" not in repr(run)
 

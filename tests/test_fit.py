@@ -17,10 +17,10 @@ SIZES = [1e3, 1e5, 1e6, 1e8, 1e9]
 def test_exact_times_give_back_what_made_them(alpha, bandwidth, n_alpha, n_beta):
     cost = Cost(n_alpha, n_beta)
     times = [cost.seconds(message=m, alpha=alpha, bandwidth=bandwidth) for m in SIZES]
-    found = fit(SIZES, times, cost)
-    assert found.worst < 1e-6
+    fitted = fit(SIZES, times, cost)
+    assert fitted.worst < 1e-6
     for m, t in zip(SIZES, times, strict=True):
-        assert isclose(found.seconds(m), t, rel_tol=1e-6)
+        assert isclose(fitted.seconds(m), t, rel_tol=1e-6)
 
 
 def test_noise_is_covered_by_the_standard_errors():
@@ -30,9 +30,9 @@ def test_noise_is_covered_by_the_standard_errors():
     inside = []
     for _ in range(400):
         times = np.array([cost.seconds(message=m, alpha=2e-6, bandwidth=4e11) for m in sizes])
-        found = fit(sizes, times * (1 + 0.05 * rng.standard_normal(len(sizes))), cost)
+        fitted = fit(sizes, times * (1 + 0.05 * rng.standard_normal(len(sizes))), cost)
         inside.append(
-            (abs(found.alpha - 2e-6) / found.alpha_error, abs(found.bandwidth - 4e11) / found.bandwidth_error)
+            (abs(fitted.alpha - 2e-6) / fitted.alpha_error, abs(fitted.bandwidth - 4e11) / fitted.bandwidth_error)
         )
     share = (np.array(inside) < 2).mean(axis=0)
     assert (share > 0.88).all()
@@ -40,8 +40,8 @@ def test_noise_is_covered_by_the_standard_errors():
 
 
 def test_times_that_do_not_grow_have_no_bandwidth():
-    found = fit([1e3, 1e6, 1e9], [5e-6, 5e-6, 5e-6], Cost(1, 1))
-    assert found.bandwidth > 1e15 or found.bandwidth == inf
+    fitted = fit([1e3, 1e6, 1e9], [5e-6, 5e-6, 5e-6], Cost(1, 1))
+    assert fitted.bandwidth > 1e15 or fitted.bandwidth == inf
 
 
 @pytest.mark.parametrize(

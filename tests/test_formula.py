@@ -56,9 +56,9 @@ class Reader:
         self.tokens, self.at, self.size = self.TOKEN.findall(tex), 0, None
 
     def value(self):
-        found = self.sum()
+        value = self.sum()
         assert self.at == len(self.tokens), self.tokens[self.at :]
-        return found
+        return value
 
     def next(self):
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -70,18 +70,18 @@ class Reader:
         return token
 
     def sum(self):
-        found = self.product()
+        value = self.product()
         while self.next() in ("+", "-"):
-            found = SIGNS[self.take()](found, self.product())
-        return found
+            value = SIGNS[self.take()](value, self.product())
+        return value
 
     def product(self):
-        found = self.factor()
+        value = self.factor()
         while self.next() not in ("", "+", "-", ")", "}", "/", r"\rfloor", r"\rceil"):
             if self.next() in (r"\,", r"\cdot"):
                 self.take()
-            found *= self.factor()
-        return found
+            value *= self.factor()
+        return value
 
     def factor(self):
         token = self.take()
@@ -106,12 +106,12 @@ class Reader:
         return Fraction({"d_i": self.size, r"d_{\max}": max(AXES), r"n_\alpha'": NAMES["a2"], **NAMES}[token])
 
     def over_axes(self):
-        start, found = self.at, []
+        start, terms = self.at, []
         for self.size in AXES:
             self.at = start
-            found.append(self.product())
+            terms.append(self.product())
         self.size = None
-        return found
+        return terms
 
     def until(self, value, closing):
         self.take(closing)

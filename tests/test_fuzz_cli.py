@@ -35,9 +35,9 @@ def test_every_line_is_answered_or_refused_in_one_line(seed):
     run = subprocess.run(
         [sys.executable, SCRIPT, str(seed), str(LINES)], capture_output=True, text=True, check=False, encoding="utf-8"
     )
-    told = [json.loads(line) for line in run.stdout.splitlines()]
-    done = [line for line in told if len(line) > 1]
-    assert len(done) == LINES, f"status {run.returncode} in the line {told[-1]}: {run.stderr[-500:]}"
+    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    done = [line for line in answers if len(line) > 1]
+    assert len(done) == LINES, f"status {run.returncode} in the line {answers[-1]}: {run.stderr[-500:]}"
     wrong = [(why, *line) for line in done if (why := complaint(*line))]
     assert not wrong, "\n".join(
         f"{why}: {' '.join(words)!r}: {status}, {err[-500:]!r}" for why, words, status, _, err in wrong

@@ -89,9 +89,9 @@ def test_no_other_algorithms_on_the_tiers_are_faster_in_any_number_of_segments(p
     plain, axes, times = find(primitive, "hierarchical"), range(len(on.lattice.dims)), []
     for order in hierarchical.ORDERS:
         for names in product(*(hierarchical.choices(on, axis, primitive, order) for axis in axes)):
-            way = plain.configured({"tiers": ",".join(names), "order": order})
+            algorithm = plain.configured({"tiers": ",".join(names), "order": order})
             with suppress(ValueError):  # lines that would meet in one switch
-                runs = (execute(way.build(on, segments=pieces), on) for pieces in PIECES)
+                runs = (execute(algorithm.build(on, segments=pieces), on) for pieces in PIECES)
                 times += [done.cost.seconds(**price) for done in runs]
     assert len(times) > len(hierarchical.ORDERS) * len(PIECES)
     assert row.seconds <= min(times) * (1 + 1e-12)
@@ -142,22 +142,22 @@ SEGMENTED = [
 
 @settings(max_examples=40, deadline=None)
 @given(
-    where=st.sampled_from(SEGMENTED),
+    row=st.sampled_from(SEGMENTED),
     message=st.floats(1e3, 4e5),
     alpha=st.tuples(*[st.floats(1e-6, 1e-5)] * 3),
     bandwidth=st.tuples(*[st.floats(1e10, 1e11)] * 3),
 )
-def test_of_all_numbers_of_segments_the_best_is_found(where, message, alpha, bandwidth):
-    here = entry(*where[1].split(), where[0])
-    levels = here.topology.levels
+def test_of_all_numbers_of_segments_the_best_is_found(row, message, alpha, bandwidth):
+    candidate = entry(*row[1].split(), row[0])
+    levels = candidate.topology.levels
     price = {"message": message, "alpha": alpha[:levels], "bandwidth": bandwidth[:levels]}
-    found, chosen, times = here.priced(**price), run(here.algorithm, here.topology, **price), []
+    priced, chosen, times = candidate.priced(**price), run(candidate.algorithm, candidate.topology, **price), []
     while True:
-        cost = here.executed_cost(len(times) + 1)
+        cost = candidate.executed_cost(len(times) + 1)
         times.append(cost.seconds(**price))
         if cost.seconds(**price | {"message": 0}) > min(times):
             break  # further segments only add latencies
-    assert found.seconds == chosen.seconds == pytest.approx(min(times), rel=1e-12)
+    assert priced.seconds == chosen.seconds == pytest.approx(min(times), rel=1e-12)
     assert chosen.not_run is None
 
 
@@ -201,13 +201,13 @@ def test_where_one_rank_is_run_for_all_no_more_segments_are_chosen_than_there_is
     monkeypatch.setattr(ladders, "IN_FULL", 0)
     free = hierarchical_row("all-gather", on, price)
     monkeypatch.setattr(ladders, "LONGEST", expected_proof(free.entry.schedule()) * free.segments / 2)
-    found = hierarchical_row("all-gather", on, price)
-    assert 1 < found.segments <= free.segments / 2
-    assert found.seconds > free.seconds
+    row = hierarchical_row("all-gather", on, price)
+    assert 1 < row.segments <= free.segments / 2
+    assert row.seconds > free.seconds
     assert free.not_run is None
-    assert (found.not_run.entry.algorithm.chosen, found.not_run.segments) == (free.algorithm.chosen, free.segments)
-    assert found.not_run.seconds == pytest.approx(free.seconds, rel=1e-12)
-    assert f"P = {free.segments} too long to run: " in str(found.not_run)
+    assert (row.not_run.entry.algorithm.chosen, row.not_run.segments) == (free.algorithm.chosen, free.segments)
+    assert row.not_run.seconds == pytest.approx(free.seconds, rel=1e-12)
+    assert f"P = {free.segments} too long to run: " in str(row.not_run)
 
 
 @pytest.mark.parametrize("primitive", ladders.PRIMITIVES)
@@ -220,9 +220,9 @@ def test_on_one_rank_every_row_takes_no_time(primitive):
 def test_the_command_says_in_the_row_what_was_too_long_to_run(monkeypatch):
     words = ["ladder", "all-gather", "--on", "dgx-h100:4", "--message", "1GB"]
     [free] = [row for row in json.loads(invoked(*words, "--json"))["rungs"] if row["algorithm"] == "hierarchical"]
-    way = find("all-gather", "hierarchical").configured(dict(option.split("=") for option in free["options"]))
+    algorithm = find("all-gather", "hierarchical").configured(dict(option.split("=") for option in free["options"]))
     on = find_on("dgx-h100:4")
-    takes = expected_seconds("", Entry(way, on).schedule(free["segments"] // 2), on)
+    takes = expected_seconds("", Entry(algorithm, on).schedule(free["segments"] // 2), on)
     monkeypatch.setattr(ladders, "LONGEST", takes)
     [row] = [row for row in json.loads(invoked(*words, "--json"))["rungs"] if row["algorithm"] == "hierarchical"]
     assert free["not_run"] is None
@@ -242,9 +242,13 @@ def test_with_more_pairs_of_ranks_than_blocks_fit_no_other_algorithms_on_the_tie
     price = {"message": 16e6, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
     row = hierarchical_row(primitive, on, price)
     assert row.how == "by symmetry"
-    known = [each.name for each in of(primitive) if each.name in ("pairwise", "bruck", "recursive-doubling")]
-    ways = [plain.configured({"tiers": ",".join(names)}) for names in product(known, repeat=2)]
-    runs = (by_symmetry(way.build(on, segments=pieces), on) for way in ways for pieces in (1, row.segments))
+    known = [a.name for a in of(primitive) if a.name in ("pairwise", "bruck", "recursive-doubling")]
+    configured = [plain.configured({"tiers": ",".join(names)}) for names in product(known, repeat=2)]
+    runs = (
+        by_symmetry(algorithm.build(on, segments=pieces), on)
+        for algorithm in configured
+        for pieces in (1, row.segments)
+    )
     assert row.seconds == pytest.approx(min(run.cost.seconds(**price) for run in runs), rel=1e-12)
 
 

@@ -55,7 +55,7 @@ def test_no_pipelining_gets_below_the_busiest_port_and_many_segments_get_there(s
 
 @pytest.mark.parametrize("build", [allreduce.recursive_doubling, allreduce.double_binary_tree, broadcast.binomial_tree])
 @pytest.mark.parametrize(
-    "where",
+    "topology",
     [
         ring(8),
         full_mesh(8),
@@ -64,24 +64,24 @@ def test_no_pipelining_gets_below_the_busiest_port_and_many_segments_get_there(s
     ],
     ids=repr,
 )
-def test_nor_below_the_busiest_link_of_other_topologies(build, where):
+def test_nor_below_the_busiest_link_of_other_topologies(build, topology):
     schedule = build(8)
-    floor = busiest_link(execute(schedule, where))
-    few, many = (execute(pipelined(schedule, p), where).cost.n_beta for p in (3, 300))
+    floor = busiest_link(execute(schedule, topology))
+    few, many = (execute(pipelined(schedule, p), topology).cost.n_beta for p in (3, 300))
     assert floor <= many <= few
     assert many - floor < Fraction(1, 10)
 
 
 @pytest.mark.parametrize("schedule", [pipelined(allreduce.double_binary_tree(8), 5), broadcast.two_tree(9, segments=4)])
 def test_messages_on_the_busiest_port_are_those_a_second_interpreter_meets(schedule):
-    found = []
+    counts = []
     for step in reference.messages(schedule):
         ends = [("out", src, dst) for src, dst, _, _ in step] + [("in", dst, src) for src, dst, _, _ in step]
         ports: dict[tuple[str, int], set[int]] = {}
         for side, port, other in ends:
             ports.setdefault((side, port), set()).add(other)
-        found.append(max(map(len, ports.values())))
-    assert port_messages(schedule) == found
+        counts.append(max(map(len, ports.values())))
+    assert port_messages(schedule) == counts
 
 
 @pytest.mark.parametrize("p", [32, 128])
@@ -140,8 +140,8 @@ def test_a_reduce_scatter_parks_what_its_all_gather_parks_in_reverse_order():
 def test_closed_forms_of_what_is_parked(ranks):
     log = ranks.bit_length() - 1
     assert max(staging(allgather.ring(ranks))) == Fraction(1, ranks)
-    whole = (allgather.bruck(ranks), allgather.pat(ranks), allgather.recursive_doubling(ranks))
-    for schedule in whole:
+    schedules = (allgather.bruck(ranks), allgather.pat(ranks), allgather.recursive_doubling(ranks))
+    for schedule in schedules:
         assert max(staging(schedule)) == Fraction(ranks // 2 - 1, ranks)
     for k in range(log):
         parked = max(staging(allgather.pat(ranks, cap=1 << k))) * ranks
@@ -153,11 +153,11 @@ def test_closed_forms_of_what_is_parked(ranks):
 def test_a_flat_ring_over_boxes_leaves_each_of_them_by_one_card_and_enters_by_another(count, size):
     """Each rank passes 2(N-1)/N of M on; one in a box passes it to the next box, up a cable and down another."""
     ranks = count * size
-    found = crossings(execute(allreduce.ring(ranks), boxes((count, size))))
-    each = Fraction(2 * (ranks - 1), ranks)
+    load = crossings(execute(allreduce.ring(ranks), boxes((count, size))))
+    share = Fraction(2 * (ranks - 1), ranks)
     inside = 2 * (size - 1) * count
-    assert found["box"] == (each, inside * each, inside)
-    assert found["card"] == found["uplink"] == (each, 2 * count * each, 2 * count)
+    assert load["box"] == (share, inside * share, inside)
+    assert load["card"] == load["uplink"] == (share, 2 * count * share, 2 * count)
 
 
 def one_way_by_hand(schedule):

@@ -13,8 +13,8 @@ from colllib.topology import ring, star
 PRICE = {"message": 8.0, "alpha": 1.0, "bandwidth": 1.0}
 
 
-def timeline(blocks, steps, where):
-    return event_clock(Schedule.from_steps(blocks, steps), where, **PRICE)
+def timeline(blocks, steps, topology):
+    return event_clock(Schedule.from_steps(blocks, steps), topology, **PRICE)
 
 
 def test_decision_1_alpha_delays_and_does_not_occupy():

@@ -19,10 +19,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 def pins(text):
     """The versions of each package of a lock file; what they are for (a system, a Python) is left out."""
-    found = {}
+    versions = {}
     for name, version in re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", text, re.M):
-        found.setdefault(name, set()).add(version)
-    return found
+        versions.setdefault(name, set()).add(version)
+    return versions
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -85,8 +85,8 @@ def test_nothing_names_this_machine_or_a_package_index():
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
-        found = never.search(text)
-        assert not found, f"{path.relative_to(ROOT)}: {found[0]!r}"
+        match = never.search(text)
+        assert not match, f"{path.relative_to(ROOT)}: {match[0]!r}"
 
 
 def test_ci_runs_the_test_command_of_the_readme():

@@ -258,11 +258,11 @@ def test_switches_that_take_part_do_so_in_every_operation():
     plain = allreduce.binomial_tree(3)
     in_network = Schedule.from_steps(plain.blocks, [Step.of([0, 1, 2], 3, 0, add=True), Step.of(3, [0, 1, 2], 0)], 1)
     for one, other in ((plain, in_network), (in_network, plain), (in_network, in_network)):
-        for made in (in_sequence(one, other), side_by_side(one, other)):
-            assert (made.switches, made.nodes) == (1, 4)
+        for joined in (in_sequence(one, other), side_by_side(one, other)):
+            assert (joined.switches, joined.nodes) == (1, 4)
     assert in_sequence(plain, plain).switches == side_by_side(plain, plain).switches == 0
-    for made in (pipelined(in_network, 2), split(in_network, 2), reversed_in_time(in_network), scaled(in_network, 2)):
-        assert (made.switches, made.nodes) == (1, 4)
+    for joined in (pipelined(in_network, 2), split(in_network, 2), reversed_in_time(in_network), scaled(in_network, 2)):
+        assert (joined.switches, joined.nodes) == (1, 4)
 
 
 def among(groups, source, target, steps):
@@ -286,23 +286,23 @@ def test_reversed_in_time_a_copy_is_an_addition_unless_it_goes_from_one_rank_to_
 def test_groups_keep_their_ranks_when_schedules_are_joined():
     """A value of 4 is the first group. Ranks 0 and 1 add up at rank 0, which tells ranks 2 and 3."""
     added = among([[0, 1]], 4, 0, [Step.of(1, 0, 0, add=True)])
-    told = among([[1, 3], [0, 2, 3]], 0, 5, [Step.of(0, [2, 3], 0)])
-    whole = in_sequence(added, told).blocks
+    multicast = among([[1, 3], [0, 2, 3]], 0, 5, [Step.of(0, [2, 3], 0)])
+    whole = in_sequence(added, multicast).blocks
     assert whole.holders(int(whole.source[0])).tolist() == [0, 1]
     assert whole.holders(int(whole.target[0])).tolist() == [0, 2, 3]
     first = in_sequence(added, among([[0, 3], [1, 2]], 0, 4, [Step.of(0, 3, 0)]))
     assert first.blocks.holders(int(first.blocks.target[0])).tolist() == [0, 3]
     assert agrees(first).cost == Cost(2, 2)
-    both = side_by_side(added, told, added)
+    both = side_by_side(added, multicast, added)
     ends = [
         [both.blocks.holders(int(side[k])).tolist() for side in (both.blocks.source, both.blocks.target)]
         for k in range(3)
     ]
     assert ends == [[[0, 1], [0]], [[0], [0, 2, 3]], [[0, 1], [0]]]
-    moved = placed(told, [3, 1, 0, 2]).blocks
-    assert sorted(moved.holders(int(moved.target[0])).tolist()) == [0, 2, 3]
-    assert moved.holders(int(moved.source[0])).tolist() == [3]
-    back = reversed_in_time(told).blocks
+    relocated = placed(multicast, [3, 1, 0, 2]).blocks
+    assert sorted(relocated.holders(int(relocated.target[0])).tolist()) == [0, 2, 3]
+    assert relocated.holders(int(relocated.source[0])).tolist() == [3]
+    back = reversed_in_time(multicast).blocks
     assert back.holders(int(back.source[0])).tolist() == [0, 2, 3]
 
 
@@ -335,10 +335,10 @@ def on_two_axes():
 
 @pytest.mark.parametrize(("module", "limit", "count", "build"), COUNTED, ids=lambda value: str(value)[:20])
 def test_what_is_as_large_as_may_be_is_made_and_one_more_is_refused(module, limit, count, build, monkeypatch):
-    there = sys.modules[f"colllib.{module}"]  # which a function of its name may hide
-    monkeypatch.setattr(there, limit, count)
+    defining = sys.modules[f"colllib.{module}"]  # which a function of its name may hide
+    monkeypatch.setattr(defining, limit, count)
     build()
-    monkeypatch.setattr(there, limit, count - 1)
+    monkeypatch.setattr(defining, limit, count - 1)
     with pytest.raises(TooLarge, match=f"{count} [a-z]+ are too many, at most {count - 1} will do"):
         build()
 
@@ -379,8 +379,8 @@ IDENTITIES = (Blocks, Fractions, Schedule, Execution, Topology, Timeline, Phase)
 
 @pytest.mark.parametrize("record", [*VALUES, *IDENTITIES], ids=lambda record: record.__name__)
 def test_no_record_of_the_core_changes_and_those_with_arrays_are_told_apart_by_identity(record):
-    kept = object.__new__(record)
+    instance = object.__new__(record)
     first = fields(record)[0].name
     with pytest.raises(FrozenInstanceError, match=first):
-        setattr(kept, first, None)
+        setattr(instance, first, None)
     assert (record.__eq__ is object.__eq__) == (record in IDENTITIES)

@@ -46,10 +46,10 @@ def test_what_is_found_is_proved_on_one_port_and_beats_no_bound(name, n, steps):
 
 def test_more_steps_never_cost_more_bytes():
     for name, n in (("broadcast", 3), ("all-reduce", 3), ("all-to-all", 3)):
-        found = [least_bytes(name, n, steps) for steps in range(1, 5)]
-        values = [best.n_beta for best in found if best]
+        optima = [least_bytes(name, n, steps) for steps in range(1, 5)]
+        values = [best.n_beta for best in optima if best]
         assert values == sorted(values, reverse=True)
-        assert all(found[k] for k in range(found.index(next(filter(None, found))), 4))
+        assert all(optima[k] for k in range(optima.index(next(filter(None, optima))), 4))
 
 
 def test_backwards_is_as_good():
@@ -81,7 +81,7 @@ def brute_broadcast(n, blocks, steps):
     for _ in range(steps):
         after = {}
         for state, cost in states.items():
-            for chosen in sends([bundles(held) for held in state], n):
+            for chosen in sends([bundles(known) for known in state], n):
                 new = list(state)
                 for dst, bundle in chosen:
                     new[dst] = new[dst] | bundle
@@ -93,8 +93,8 @@ def brute_broadcast(n, blocks, steps):
     return None if best is None else Fraction(best, blocks)
 
 
-def bundles(held):
-    items = sorted(held)
+def bundles(blocks):
+    items = sorted(blocks)
     return [frozenset(i for k, i in enumerate(items) if mask >> k & 1) for mask in range(1, 1 << len(items))]
 
 

@@ -65,15 +65,15 @@ def test_links_that_are_seldom_busy_count_as_those_that_often_are(data, seldom):
     pieces = data.draw(st.integers(1, 30))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segmentation, "SELDOM", seldom)
-        found = sum(Traffic.joined([traffic_of(part) for part in parts]).in_segments()(pieces))
+        time = sum(Traffic.joined([traffic_of(part) for part in parts]).in_segments()(pieces))
     steps = [step for part in parts for step in part]
     expected = 0
     for t in range(len(steps) + pieces - 1):
-        here = steps[max(0, t - pieces + 1) : t + 1]
+        window = steps[max(0, t - pieces + 1) : t + 1]
         expected += (
-            max(wait for wait, _ in here) + max(map(sum, zip(*(busy for _, busy in here), strict=True))) / pieces
+            max(wait for wait, _ in window) + max(map(sum, zip(*(busy for _, busy in window), strict=True))) / pieces
         )
-    assert found == pytest.approx(expected, rel=1e-12)
+    assert time == pytest.approx(expected, rel=1e-12)
 
 
 def traffic_of(steps):
@@ -106,9 +106,9 @@ def test_phases_priced_one_by_one_are_the_schedule_executed(data):
     axes, root = range(len(on.lattice.dims)), 0 if primitive in ("broadcast", "reduce") else None
     names = [data.draw(st.sampled_from(hierarchical.choices(on, axis, primitive, order))) for axis in axes]
     usual = {"broadcast": "chain", "reduce": "chain", "all-to-all": "pairwise"}.get(primitive, "ring")
-    way = find(primitive, "hierarchical").configured({"tiers": ",".join(names), "order": order})
+    algorithm = find(primitive, "hierarchical").configured({"tiers": ",".join(names), "order": order})
     try:
-        whole = way.build(on)
+        whole = algorithm.build(on)
     except ValueError as error:
         assume("meet in one switch" not in str(error))
         raise
@@ -116,9 +116,9 @@ def test_phases_priced_one_by_one_are_the_schedule_executed(data):
     for axis in axes:
         tiers = ",".join(name if tier == axis else usual for tier, name in enumerate(names))
         phases = hierarchical.phases(primitive, on, tiers, order, root)
-        here = [place for place, phase in enumerate(phases) if phase.axis == axis]
+        places = [place for place, phase in enumerate(phases) if phase.axis == axis]
         shifted = on.link_class is not None and data.draw(st.booleans())
-        parts |= {place: Pricing(on, **price).traffic(flows(on.lattice, phases, place, shifted)) for place in here}
+        parts |= {place: Pricing(on, **price).traffic(flows(on.lattice, phases, place, shifted)) for place in places}
     priced = Traffic.joined([parts[place] for place in sorted(parts)]).in_segments()
     for pieces in (1, 4):
         executed = execute(pipelined(whole, pieces), on).cost.seconds(**price)
@@ -149,9 +149,9 @@ def test_the_lowest_of_all_is_found_wherever_further_segments_add_what_they_may(
     times = [(wait, sent / pieces) for pieces, (wait, sent) in enumerate(zip(waits, sends, strict=True), start=1)]
     most = data.draw(st.integers(1, len(times)))
     least = min(map(sum, times[:most]))
-    found = segmentation.lowest(lambda pieces: times[pieces - 1], steps, most, rounds=rounds)
-    assert found[0] == pytest.approx(least, rel=1e-12)
-    assert sum(times[found[1] - 1]) == found[0]
+    lowest = segmentation.lowest(lambda pieces: times[pieces - 1], steps, most, rounds=rounds)
+    assert lowest[0] == pytest.approx(least, rel=1e-12)
+    assert sum(times[lowest[1] - 1]) == lowest[0]
     below = data.draw(st.sampled_from([0.9, 1, 1.5])) * least
     seconds, _ = segmentation.lowest(lambda pieces: times[pieces - 1], steps, most, rounds=rounds, below=below)
     assert seconds == (pytest.approx(least, rel=1e-12) if below >= least else np.inf)
@@ -201,8 +201,8 @@ def test_no_row_is_lost_to_a_number_of_segments_that_is_too_large_to_build(
     price = {**price_on(on), "message": 1e9}
     free = run(algorithm, on, **price).segments
     monkeypatch.setattr("colllib.algorithms.channels.MOST_AT_ONCE", 4 * of_each_channel * on.ranks * (free - 1))
-    found = run(algorithm, on, **price)
-    assert 1 < found.segments < free
+    rung = run(algorithm, on, **price)
+    assert 1 < rung.segments < free
 
 
 def test_where_the_fastest_algorithms_on_the_tiers_are_too_large_the_next_ones_stand(monkeypatch):

@@ -55,7 +55,7 @@ def journeys(schedule):
 def images_one_by_one(orbit):
     """`journeys` of an orbit, the image of every block's by hand."""
     axes, shape, seed = range(len(orbit.lattice.dims)), orbit.lattice, orbit.seed
-    found = Counter()
+    counts = Counter()
     for (share, source, target, trip), times in journeys(seed).items():
         blocks = Counter()
         for choice in choices(shape, axes):
@@ -70,8 +70,8 @@ def images_one_by_one(orbit):
             parts = [part for part in blocks if part[0] == one]
             ends = [tuple(sorted(frozenset().union(*(part[side] for part in parts)))) for side in (1, 2)]
             whole = sorted(message for part in parts for message in part[3])
-            found[share, *ends, tuple(whole)] += times
-    return found
+            counts[share, *ends, tuple(whole)] += times
+    return counts
 
 
 @given(orbits())
@@ -130,10 +130,10 @@ def test_orbits_nest_to_orbits_and_to_the_same_as_their_wholes(inner, outer):
         (0, allgather.bruck(inner)),
     ]
     for chosen in (phases, phases[1:2], [(1, alltoall.pairwise(outer)), (0, alltoall.pairwise(inner))]):
-        found = nested(Lattice((inner, outer)), chosen)
+        composed = nested(Lattice((inner, outer)), chosen)
         whole = nested(Lattice((inner, outer)), [(axis, copied(schedule)) for axis, schedule in chosen])
-        assert isinstance(found, Orbit) == all(isinstance(schedule, Orbit) for _, schedule in chosen)
-        assert journeys(found) == journeys(whole)
+        assert isinstance(composed, Orbit) == all(isinstance(schedule, Orbit) for _, schedule in chosen)
+        assert journeys(composed) == journeys(whole)
 
 
 @given(orbits(), st.integers(2, 4), st.integers(1, 3))
@@ -188,20 +188,20 @@ def test_what_cannot_be_moved_or_run_is_refused(build, complaint):
 @pytest.mark.parametrize("dims", [(1,), (2,), (5,), (3, 3), (4, 3), (2, 2, 3)])
 @pytest.mark.parametrize("wraps", [True, False])
 def test_an_orbit_makes_an_all_to_all_if_all_its_blocks_do(dims, wraps):
-    shape, wanted = Lattice(dims, wraps), PRIMITIVES["all-to-all"]
+    shape, primitive = Lattice(dims, wraps), PRIMITIVES["all-to-all"]
     for orbit in (relay.relay(shape), relay.rotated_relay(shape)):
-        assert orbit.makes(wanted)
-        assert wanted.accepts(orbit.blocks)
-        assert not scaled(orbit, Fraction(1, 2)).makes(wanted)
+        assert orbit.makes(primitive)
+        assert primitive.accepts(orbit.blocks)
+        assert not scaled(orbit, Fraction(1, 2)).makes(primitive)
 
 
 # -- a run by symmetry finds what a full run finds -----------------------------------------------
 
 
-def finds_the_same(orbit, where=None):
-    full, run = execute(orbit, where), by_symmetry(orbit, where)
-    for kept in ("sent", "received", "link", "hops", "loads"):
-        mine, theirs = getattr(run.ledger, kept), getattr(full.ledger, kept)
+def finds_the_same(orbit, topology=None):
+    full, run = execute(orbit, topology), by_symmetry(orbit, topology)
+    for field in ("sent", "received", "link", "hops", "loads"):
+        mine, theirs = getattr(run.ledger, field), getattr(full.ledger, field)
         assert mine.shape == theirs.shape
         assert (mine == theirs).all()
     assert (run.cost, run.kinds(), run.sent, run.received) == (full.cost, full.kinds(), full.sent, full.received)
@@ -243,8 +243,8 @@ def test_named_algorithms_run_by_symmetry_as_in_full(algorithm):
     for ranks in (1, 2, 6, 8, 12):
         schedule = algorithm.build(ranks) if algorithm.fits(ranks) else None
         if isinstance(schedule, Orbit):
-            for where in fabrics(ranks):
-                finds_the_same(schedule, where)
+            for topology in fabrics(ranks):
+                finds_the_same(schedule, topology)
 
 
 def test_the_algorithms_that_are_the_same_seen_from_every_rank_are_orbits():
@@ -260,36 +260,36 @@ def test_the_algorithms_that_are_the_same_seen_from_every_rank_are_orbits():
 @pytest.mark.parametrize("wraps", [True, False])
 def test_algorithms_for_lattices_run_by_symmetry_as_in_full(dims, wraps):
     shape = Lattice(dims, wraps)
-    found = [relay.relay(shape, tie=tie, phased=p) for tie in ("up", "split") for p in (False, True)]
+    schedules = [relay.relay(shape, tie=tie, phased=p) for tie in ("up", "split") for p in (False, True)]
     if wraps:
         chosen = (lattice.dim_ring, lattice.dim_shortest_way, lattice.rotated_dim_ring)
-        found += [*(build(shape) for build in chosen), breadth_first.all_reduce(torus(dims))]
-    for schedule in (*found, relay.rotated_relay(shape)):
-        for where in (torus(dims), torus(dims, tie="balanced"), mesh(dims)):
-            finds_the_same(schedule, where)
+        schedules += [*(build(shape) for build in chosen), breadth_first.all_reduce(torus(dims))]
+    for schedule in (*schedules, relay.rotated_relay(shape)):
+        for topology in (torus(dims), torus(dims, tie="balanced"), mesh(dims)):
+            finds_the_same(schedule, topology)
 
 
 @given(compositions(), st.data())
 @settings(max_examples=40)
 def test_one_inside_another_runs_by_symmetry_as_in_full_on_boxes_and_tori_of_the_same_axes(orbit, data):
     dims = orbit.lattice.dims if len(orbit.lattice.dims) > 1 else (*orbit.lattice.dims, 1)
-    for where in (torus(dims), boxes(dims[::-1]), boxes(dims[::-1], cards=1)):
-        finds_the_same(orbit, where)
+    for topology in (torus(dims), boxes(dims[::-1]), boxes(dims[::-1], cards=1)):
+        finds_the_same(orbit, topology)
 
 
 @pytest.mark.parametrize(
-    "where", [torus((4, 3, 2)), torus((5, 4), order=(1, 0)), star(12), boxes((2, 3, 4)), boxes((5, 4), cards=1)]
+    "topology", [torus((4, 3, 2)), torus((5, 4), order=(1, 0)), star(12), boxes((2, 3, 4)), boxes((5, 4), cards=1)]
 )
-def test_links_of_a_class_carry_the_same_of_any_direct_exchange(where):
+def test_links_of_a_class_carry_the_same_of_any_direct_exchange(topology):
     """Whatever rank r sends rank r + d: where a class would hold unlike links, their loads would differ for some d."""
-    assert where.link_class is not None
-    shape = Lattice(where.lattice.dims if where.lattice else (2, 6))
-    straight = Orbit(alltoall.pairwise(where.ranks).seed, shape)
-    finds_the_same(straight, where)
-    run = execute(straight, where)
+    assert topology.link_class is not None
+    shape = Lattice(topology.lattice.dims if topology.lattice else (2, 6))
+    straight = Orbit(alltoall.pairwise(topology.ranks).seed, shape)
+    finds_the_same(straight, topology)
+    run = execute(straight, topology)
     for t in range(straight.num_steps):
         load = np.array(run.link_load(t))
-        assert all(len(set(load[where.link_class == one])) == 1 for one in range(where.link_class.max() + 1))
+        assert all(len(set(load[topology.link_class == one])) == 1 for one in range(topology.link_class.max() + 1))
 
 
 @pytest.mark.parametrize("fabric", [star(12), ring(12), torus((4, 3)), boxes((3, 4), cards=1)], ids=str)
@@ -304,12 +304,12 @@ def test_a_link_that_is_alone_in_its_class_carries_what_all_ranks_send():
     """All routes lead up to one switch, over one wire to another one, and down from there."""
     ranks, above, below = 4, 4, 5
     links = [*((rank, above) for rank in range(ranks)), (above, below), *((below, rank) for rank in range(ranks))]
-    where = from_links("shared", ranks, links, switches=2, alpha=[1] * 9)
-    where = replace(where, link_class=np.array([0] * 4 + [3] + [1] * 4))  # a class may have no link at all
+    topology = from_links("shared", ranks, links, switches=2, alpha=[1] * 9)
+    topology = replace(topology, link_class=np.array([0] * 4 + [3] + [1] * 4))  # a class may have no link at all
     for schedule in (allreduce.ring(ranks), alltoall.pairwise(ranks)):
         with np.errstate(divide="raise"):
-            finds_the_same(schedule, where)
-    assert max(by_symmetry(allreduce.ring(ranks), where).link_total) == ranks * Fraction(3, 2)
+            finds_the_same(schedule, topology)
+    assert max(by_symmetry(allreduce.ring(ranks), topology).link_total) == ranks * Fraction(3, 2)
 
 
 def test_as_many_kinds_of_step_as_ranks_take_no_longer_than_their_messages():
@@ -342,15 +342,17 @@ def either_axis_first(size):
 
     def route(src, dst):
         odd = np.asarray(src) % 2 == 1
-        parts = [(np.flatnonzero(some), way(src[some], dst[some])) for some, way in ((~odd, first), (odd, second))]
+        parts = [
+            (np.flatnonzero(some), router(src[some], dst[some])) for some, router in ((~odd, first), (odd, second))
+        ]
         message = np.concatenate([which[owner] for which, (owner, _) in parts])
         return message, np.concatenate([link for _, (_, link) in parts])
 
     return route
 
 
-def scattered(where):
-    return type(where.alpha).of(Fraction(1, 1 + link % 2) for link in range(where.num_links))
+def scattered(topology):
+    return type(topology.alpha).of(Fraction(1, 1 + link % 2) for link in range(topology.num_links))
 
 
 def checked(orbit, fabric):
@@ -367,11 +369,11 @@ def test_a_route_over_other_links_is_refused_whatever_classes_these_are_given():
 
     What it takes may be in the same classes, which tells nothing then: where the links begin and end does.
     """
-    ranks, wanted = 5, (0, 1, 2, 1)
+    ranks, expected = 5, (0, 1, 2, 1)
     shift = Orbit(Schedule.from_steps(point_to_point(ranks), [Step.of(0, 1, 0)]), Lattice((ranks,)))
     walks = [(0, a, b, 1) for a in range(1, ranks) for b in range(ranks) if b not in (a, 1)]
     for walk, classes in product(walks, permutations(range(3))):
-        ends = np.array(wanted) + np.arange(ranks)[:, None]
+        ends = np.array(expected) + np.arange(ranks)[:, None]
         ends[1] = np.array(walk) + 1
         order = np.tile(np.arange(3), (ranks, 1))
         order[1] = np.argsort(classes)  # which hop of rank 1's is the link of each class
@@ -381,7 +383,7 @@ def test_a_route_over_other_links_is_refused_whatever_classes_these_are_given():
             return np.repeat(np.arange(len(src)), 3), (np.arange(3) * ranks + src[:, None]).ravel()
 
         fabric = replace(uniform("walks", ranks, src, dst, route, ""), link_class=np.repeat(np.arange(3), ranks))
-        assert checked(shift, fabric) == (walk == wanted and classes == (0, 1, 2))
+        assert checked(shift, fabric) == (walk == expected and classes == (0, 1, 2))
 
 
 def test_a_message_by_way_of_another_switch_is_refused_whichever_the_others_take():
@@ -418,25 +420,25 @@ def outcome(run, orbit):
 
 def is_true(schedule, error):
     """Whether the second interpreter bears out what an error says."""
-    states, steps, said = [], list(reference.messages(schedule)), str(error)
+    states, steps, message = [], list(reference.messages(schedule)), str(error)
     with suppress(KeyError):  # at a message without a value; the state before it is the last one then
         states.extend(reference.states(schedule))
     rank, block, t = error.rank, error.block, error.step
-    if "to itself" in said:
+    if "to itself" in message:
         return any(src == dst == rank and b == block for src, dst, b, _ in steps[t])
-    if "does not hold it" in said:
+    if "does not hold it" in message:
         sends = any(src == rank and b == block for src, _, b, _ in steps[t])
         return sends and (len(states) <= t or (rank, block) not in states[t])
-    if "only additions may meet" in said:
+    if "only additions may meet" in message:
         adds = [add for _, dst, b, add in steps[t] if (dst, b) == (rank, block)]
         return len(adds) > 1 and not all(adds)
-    if "never receives" in said:
+    if "never receives" in message:
         return t is None and (rank, block) not in states[-1]
-    who = int(re.search(r"contribution of rank (\d+)", said)[1])
-    if "lacks" in said:
+    who = int(re.search(r"contribution of rank (\d+)", message)[1])
+    if "lacks" in message:
         writes = [s for s, step in enumerate(steps) if any((dst, b) == (rank, block) for _, dst, b, _ in step)]
         return states[-1][rank, block][who] == 0 and t == (writes[-1] if writes else None)
-    last = re.search(r"and rank (\d+) ends with it", said)
+    last = re.search(r"and rank (\d+) ends with it", message)
     ends = int(last[1]) if last else rank
     before, after = (state.get((rank, block), Counter())[who] for state in states[t : t + 2])
     return before < after > 1 and max(states[-1][ends, block].values()) > 1
@@ -459,7 +461,7 @@ STILL = [
 @given(st.one_of(orbits(), st.sampled_from(STILL)).flatmap(spoiled))
 @settings(max_examples=300)
 def test_both_runs_agree_on_what_is_wrong_and_what_a_refusal_says_is_true(orbit):
-    full, run = (outcome(way, orbit) for way in (execute, by_symmetry))
+    full, run = (outcome(executor, orbit) for executor in (execute, by_symmetry))
     assert isinstance(run, ScheduleError) == isinstance(full, ScheduleError)
     if isinstance(run, ScheduleError):
         assert is_true(orbit, run)
@@ -610,5 +612,5 @@ def test_a_block_for_a_group_makes_an_all_to_all_only_if_the_group_is_its_rank(g
     blocks = pairwise.seed.blocks
     target = np.where(blocks.target == 0, 6, blocks.target)  # what a rank keeps goes to the group
     seed = replace(pairwise.seed, blocks=replace(blocks, target=target, groups=(np.array(group),)))
-    made = Orbit(seed, pairwise.lattice)
-    assert made.makes(PRIMITIVES["all-to-all"]) == PRIMITIVES["all-to-all"].accepts(made.blocks) == is_one
+    orbit = Orbit(seed, pairwise.lattice)
+    assert orbit.makes(PRIMITIVES["all-to-all"]) == PRIMITIVES["all-to-all"].accepts(orbit.blocks) == is_one

@@ -93,10 +93,10 @@ def test_steps_in_which_nothing_happens_are_of_no_kind_and_steps_without_bytes_o
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 1)), max_size=8), st.sampled_from([ring(6), boxes((3, 2))]))
-def test_steps_that_cost_the_same_are_counted_together_wherever_they_stand(sends, where):
+def test_steps_that_cost_the_same_are_counted_together_wherever_they_stand(sends, topology):
     blocks = broadcast(6, [Fraction(1, 4), Fraction(3, 4)])
     steps = [Step.of(0, rank, block) for rank, block in sends] + [Step.of(0, range(1, 6), block) for block in (0, 1)]
-    run = execute(Schedule.from_steps(blocks, steps), where)
+    run = execute(Schedule.from_steps(blocks, steps), topology)
     one_by_one = Counter(kind for t in range(len(steps)) for kind in run.kinds([t]))
     assert Counter({kind._replace(steps=1): kind.steps for kind in run.kinds()}) == one_by_one
     assert len(run.kinds()) == len(one_by_one)

@@ -23,10 +23,10 @@ def test_the_quick_search_finds_the_exact_best_number_of_segments(primitive, ran
     for algorithm in of(primitive):
         if not algorithm.fits(ranks):
             continue
-        found = ladder.standing(primitive, algorithm.name, ranks, message)
+        standing = ladder.standing(primitive, algorithm.name, ranks, message)
         p = ladder.best(algorithm, ranks, message=message, alpha=1, bandwidth=1) if algorithm.segmented else 1
         cost = algorithm.cost(ranks, **({"segments": p} if algorithm.segmented else {}))
-        assert found.seconds == pytest.approx(cost.seconds(message=message, alpha=1, bandwidth=1), rel=1e-12)
+        assert standing.seconds == pytest.approx(cost.seconds(message=message, alpha=1, bandwidth=1), rel=1e-12)
 
 
 @pytest.mark.parametrize("primitive", PRIMITIVES)
@@ -72,13 +72,13 @@ def test_off_powers_of_two_bruck_alone_is_fastest_from_alpha_bw_on(ranks):
 def test_between_boxes_whose_number_is_no_power_of_two_a_large_message_takes_bruck_but_for_three_and_five(
     between, first
 ):
-    where = boxes((between, 8))
+    topology = boxes((between, 8))
     price = {"message": 1e9, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
     times = {
         name: execute(
-            hierarchical.all_reduce(where, tiers=f"recursive-doubling,{name}", segments=16), where
+            hierarchical.all_reduce(topology, tiers=f"recursive-doubling,{name}", segments=16), topology
         ).cost.seconds(**price)
-        for name in hierarchical.choices(where, 1, "all-reduce", "inner-first")
+        for name in hierarchical.choices(topology, 1, "all-reduce", "inner-first")
     }
     assert min(times, key=times.__getitem__) == first
     assert times[first] < times["ring"]

@@ -161,9 +161,9 @@ def test_nccls_shift_leaves_rank_0_interior_in_both_trees_for_odd_n_with_one_chi
 def test_the_double_trees_bandwidth_term_depends_on_the_port_model():
     """The three values that one text gives, 1, 2 and log2 N, each belong to a port model and a P."""
     ranks, depth = 64, 6
-    whole = allreduce.double_binary_tree(ranks)
-    assert execute(whole, star(ranks)).cost.n_beta == 2 * depth - 1
-    assert execute(whole, full_mesh(ranks)).cost.n_beta == depth
+    one_piece = allreduce.double_binary_tree(ranks)
+    assert execute(one_piece, star(ranks)).cost.n_beta == 2 * depth - 1
+    assert execute(one_piece, full_mesh(ranks)).cost.n_beta == depth
 
     fine = allreduce.double_binary_tree(ranks, segments=1000)
     one_port = execute(fine, star(ranks)).cost.n_beta
@@ -172,7 +172,7 @@ def test_the_double_trees_bandwidth_term_depends_on_the_port_model():
     assert two_ports == one_port / 2
     # with a link per pair of ranks every level can move at once, but the way up one tree shares links with
     # the way down the other: half of M and half of M
-    run = execute(pipelined(whole, 1000), full_mesh(ranks))
+    run = execute(pipelined(one_piece, 1000), full_mesh(ranks))
     assert max(run.link_total) == 1
     assert 1 <= run.cost.n_beta < Fraction(101, 100)
 

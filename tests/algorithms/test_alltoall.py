@@ -97,10 +97,10 @@ def test_a_hot_receiver_sets_the_time_on_both_clocks_and_scattered_favorites_on_
     one = alltoall.pairwise(9, hot(9, 8))
     assert execute(one).cost.n_beta * 16 == 8 * 8  # eight others send eight units each to one port
     assert event_clock(one, **price).seconds == 8 * 8
-    each = alltoall.pairwise(9, favorites(9, 8, lambda i: 2 * i % 9))
-    assert max(execute(each).received) * 16 == 8 + 7  # every port receives one favorite's block and seven others
-    assert execute(each).cost.n_beta * 16 == 8 * 8  # yet every round waits for one large block
-    assert 8 + 7 <= event_clock(each, **price).seconds < 8 * 8
+    scattered = alltoall.pairwise(9, favorites(9, 8, lambda i: 2 * i % 9))
+    assert max(execute(scattered).received) * 16 == 8 + 7  # every port receives one favorite's block and seven others
+    assert execute(scattered).cost.n_beta * 16 == 8 * 8  # yet every round waits for one large block
+    assert 8 + 7 <= event_clock(scattered, **price).seconds < 8 * 8
 
 
 def test_a_radix_below_two_is_refused():

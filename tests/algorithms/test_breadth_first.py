@@ -59,7 +59,7 @@ def least_load_over_all_sets(topology, receiver, t):
     sets = [
         {w for w, taken in zip(width, chosen, strict=True) if taken} for chosen in product((0, 1), repeat=len(width))
     ]
-    return max(Fraction(sum(ways <= some for ways in usable)) / sum(width[w] for w in some) for some in sets if some)
+    return max(Fraction(sum(links <= some for links in usable)) / sum(width[w] for w in some) for some in sets if some)
 
 
 @given(ANY)
@@ -92,7 +92,7 @@ def test_the_linear_program_and_the_closed_form_are_the_same_fraction(topology, 
     load, chosen = problem.least_load()
     assert load == plan.linear_program(receiver, t)
     width = sum(wide for k, wide in enumerate(problem.capacity) if chosen >> k & 1)
-    depend = sum(n for ways, n in zip(problem.links, problem.owners, strict=True) if ways & ~chosen == 0)
+    depend = sum(n for links, n in zip(problem.links, problem.owners, strict=True) if links & ~chosen == 0)
     assert load == Fraction(depend, width)
 
 
@@ -134,14 +134,14 @@ def test_three_all_reduces_need_two_diameters_two_radii_or_one_diameter(topology
     halves, rooted = (
         execute(build(topology), topology) for build in (breadth_first.all_reduce, breadth_first.rooted_all_reduce)
     )
-    whole = execute(breadth_first.whole_vectors(topology), topology)
+    unsplit = execute(breadth_first.whole_vectors(topology), topology)
     away, ranks = hops(topology), range(topology.ranks)
     assert rooted.schedule.makes(PRIMITIVES["all-reduce"])
     assert reference.holds(rooted.schedule)
     both_ways = [max(away[r].values()) + max(away[v][r] for v in ranks) for r in ranks]
-    assert rooted.cost.n_alpha == min(both_ways) <= halves.cost.n_alpha == 2 * whole.cost.n_alpha
-    assert whole.cost.n_beta == topology.ranks * breadth_first.all_gather_cost(topology).n_beta
-    assert set(whole.received) == {topology.ranks - 1}
+    assert rooted.cost.n_alpha == min(both_ways) <= halves.cost.n_alpha == 2 * unsplit.cost.n_alpha
+    assert unsplit.cost.n_beta == topology.ranks * breadth_first.all_gather_cost(topology).n_beta
+    assert set(unsplit.received) == {topology.ranks - 1}
 
 
 @given(networks(), st.integers(1, 5))
@@ -213,14 +213,14 @@ def test_a_schedule_is_the_same_in_every_process():
         "runs = [breadth_first.all_gather(find(name)) for name in ('torus:4x4x4', 'twisted-torus:4')]; "
         "print([[part.tolist() for part in s.step(t)] for s in runs for t in range(s.num_steps)])"
     )
-    told = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(told) == 1
-    assert len(told.pop()) > 1000
+    assert len(outputs) == 1
+    assert len(outputs.pop()) > 1000
 
 
 @pytest.mark.parametrize(("wide", "narrow"), [(2**45, 2**20 - 1), (2**70, 3)])
@@ -256,7 +256,7 @@ def test_a_division_says_which_links_are_too_few():
 
 
 @pytest.mark.parametrize(
-    ("where", "words"),
+    ("topology", "words"),
     [
         (star(4), "has switches"),
         (find_topology("boxes:2x2"), "has switches"),
@@ -266,10 +266,10 @@ def test_a_division_says_which_links_are_too_few():
     ],
 )
 @pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce"])
-def test_where_it_cannot_run_is_said_in_one_line(where, words, primitive):
-    assert words in find(primitive, "breadth-first").refusal(where)
+def test_where_it_cannot_run_is_said_in_one_line(topology, words, primitive):
+    assert words in find(primitive, "breadth-first").refusal(topology)
     with pytest.raises(ValueError, match=words):
-        BreadthFirst(where)
+        BreadthFirst(topology)
 
 
 def test_ladders_have_it_on_tori_only_and_pieces_are_at_least_one():

@@ -124,17 +124,17 @@ def test_channels_run_in_uneven_boxes_where_hierarchical_schedules_refuse():
 @given(st.integers(2, 5), st.integers(2, 6), st.sampled_from(RINGS[:3]))
 def test_channels_at_every_place_are_one_ring_moved_and_run_by_symmetry_as_in_full(count, size, name):
     net = boxes((count, size))
-    whole = find(name, "channels").build(net)
-    assert isinstance(whole, Orbit)
-    moved, full = by_symmetry(whole, net), execute(whole, net)
-    assert moved.cost == full.cost
-    assert moved.link_total == full.link_total
-    assert (moved.sent, moved.received) == (full.sent, full.received)
+    orbit = find(name, "channels").build(net)
+    assert isinstance(orbit, Orbit)
+    symmetric, full = by_symmetry(orbit, net), execute(orbit, net)
+    assert symmetric.cost == full.cost
+    assert symmetric.link_total == full.link_total
+    assert (symmetric.sent, symmetric.received) == (full.sent, full.received)
     for place in range(size):  # each channel follows the ring that enters every box at its place
         order = channels.ring_order(net, place)
         nexts = dict(zip(order, [*order[1:], order[0]], strict=True))
-        for t in range(whole.num_steps):
-            step = whole.step(t)
+        for t in range(orbit.num_steps):
+            step = orbit.step(t)
             mine = step.block // net.ranks == place
             assert dict(zip(step.src[mine].tolist(), step.dst[mine].tolist(), strict=True)).items() <= nexts.items()
 

@@ -53,9 +53,9 @@ def test_a_row_of_the_schedule_is_one_new_segment_and_all_others_of_the_period_b
 
 @given(st.integers(1, 5000))
 def test_the_skips_halve_n_rounded_up(ranks):
-    found = skips(ranks)
-    assert (found[0], found[-1], len(found)) == (1, ranks, (ranks - 1).bit_length() + 1)
-    assert all(2 * low - high in (0, 1) for low, high in pairwise(found))
+    distances = skips(ranks)
+    assert (distances[0], distances[-1], len(distances)) == (1, ranks, (ranks - 1).bit_length() + 1)
+    assert all(2 * low - high in (0, 1) for low, high in pairwise(distances))
 
 
 def test_no_algorithm_of_the_library_takes_fewer_steps_or_bytes_for_its_segments():

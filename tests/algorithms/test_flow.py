@@ -45,8 +45,8 @@ def cost(expression, steps=0):
 def test_the_throughput_of_the_graph_is_attained_exactly(expression, more):
     graph = find(expression)
     least = 1 / (graph.ranks * throughput(graph))
-    found = cost(expression, diameter(graph) + more)
-    assert (found.n_alpha, found.n_beta) == (diameter(graph) + more, least)
+    executed = cost(expression, diameter(graph) + more)
+    assert (executed.n_alpha, executed.n_beta) == (diameter(graph) + more, least)
     if more:
         assert cost(expression).n_beta > least
 

@@ -54,9 +54,9 @@ def test_keeping_its_own_slice_saves_a_rank_one_part_in_n():
     for ranks in (2, 5, 8):
         topology = star(ranks, **ALL)
         for build in (innetwork.scatter_reduced, innetwork.two_shot_all_reduce):
-            whole, kept = (execute(build(topology, segments=3, keep_own=own), topology) for own in (False, True))
-            assert max(whole.sent) - max(kept.sent) == Fraction(1, ranks)
-        assert kept.cost == innetwork.two_shot_cost(topology, 3, keep_own=True)
+            sending, keeping = (execute(build(topology, segments=3, keep_own=keep), topology) for keep in (False, True))
+            assert max(sending.sent) - max(keeping.sent) == Fraction(1, ranks)
+        assert keeping.cost == innetwork.two_shot_cost(topology, 3, keep_own=True)
 
 
 @given(st.integers(1, 40), st.integers(3, 8), st.integers(1, 3), st.integers(1, 3), st.data())

@@ -68,8 +68,8 @@ def test_every_algorithm_is_proved_on_every_shape_and_agrees_with_its_closed_for
 def test_axis_by_axis_works_in_every_order_and_direction(dims, wraps, data):
     axes = Lattice(dims, wraps)
     order = data.draw(st.permutations(range(len(dims))))
-    way = data.draw(st.sampled_from([1, -1]))
-    schedule = lattice.dim_ring(axes, order=order, direction=way)
+    direction = data.draw(st.sampled_from([1, -1]))
+    schedule = lattice.dim_ring(axes, order=order, direction=direction)
     assert reference.holds(schedule)
     topology = torus(dims) if wraps else mesh(dims)
     assert execute(schedule, topology).cost == lattice.dim_ring_cost(axes)
@@ -234,13 +234,13 @@ def test_link_loads_are_those_of_the_executed_relay_and_of_one_rank_by_symmetry(
 
 
 def test_one_block_on_a_link_and_step_takes_at_least_as_many_steps_as_the_busiest_link_has_blocks():
-    for where in (torus((4, 4), tie="balanced"), torus((5, 3)), mesh((3, 3))):
-        done = execute(relay.relay_one_by_one(where), where)
-        busiest = max(relay.link_loads(where)) * where.ranks
+    for topology in (torus((4, 4), tie="balanced"), torus((5, 3)), mesh((3, 3))):
+        done = execute(relay.relay_one_by_one(topology), topology)
+        busiest = max(relay.link_loads(topology)) * topology.ranks
         assert done.cost.n_alpha >= busiest
-        assert done.link_total == relay.link_loads(where)
+        assert done.link_total == relay.link_loads(topology)
         for t in range(done.schedule.num_steps):
-            assert max(done.link_load(t)) == Fraction(1, where.ranks)
+            assert max(done.link_load(t)) == Fraction(1, topology.ranks)
 
 
 def test_an_algorithm_that_needs_axes_is_refused_where_there_are_none():

@@ -61,12 +61,12 @@ def compositions(draw):
 @settings(max_examples=200, deadline=None)
 def test_any_algorithms_on_any_axes_in_any_order_make_the_primitive_true(drawn):
     dims, primitive, phases = drawn
-    whole = nested(Lattice(dims), phases)
-    assert PRIMITIVES[primitive].accepts(whole.blocks)
-    run = execute(whole)
-    assert reference.holds(whole)
-    assert (run.cost.n_alpha, run.cost.n_beta) == reference.star_cost(whole)
-    back = reversed_in_time(whole)
+    schedule = nested(Lattice(dims), phases)
+    assert PRIMITIVES[primitive].accepts(schedule.blocks)
+    run = execute(schedule)
+    assert reference.holds(schedule)
+    assert (run.cost.n_alpha, run.cost.n_beta) == reference.star_cost(schedule)
+    back = reversed_in_time(schedule)
     if primitive in ("all-gather", "reduce-scatter", "all-to-all"):
         execute(back)
 
@@ -76,18 +76,18 @@ def test_any_algorithms_on_any_axes_in_any_order_make_the_primitive_true(drawn):
 def test_every_message_is_one_of_the_phase_moved_to_a_line_of_its_axis(drawn, seed):
     dims, _, phases = drawn
     lattice = Lattice(dims)
-    whole = nested(lattice, phases)
+    composed = nested(lattice, phases)
     t = 0
     for axis, schedule in phases:
         for k in range(schedule.num_steps):
             inner = {(s, d) for s, d, _, _ in list(reference.messages(schedule))[k]}
-            step = whole.step(t)
+            step = composed.step(t)
             for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True):
                 here, there = lattice.coordinates(src), lattice.coordinates(dst)
                 assert (here[axis], there[axis]) in inner
                 assert all(a == b for k, (a, b) in enumerate(zip(here, there, strict=True)) if k != axis)
             t += 1
-    assert t == whole.num_steps
+    assert t == composed.num_steps
 
 
 @given(st.lists(st.integers(0, 2**45), min_size=2, max_size=2), st.lists(st.integers(0, 2**45), min_size=3, max_size=3))
@@ -101,12 +101,12 @@ def test_blocks_of_any_shares_have_their_product_on_two_axes(first, second):
 
 def sends_what_its_messages_do(lattice, phases, shifted=False):
     """Whether each phase's flows, shifted or not, are the messages of its steps added up for each pair of nodes."""
-    whole = nested(lattice, phases)
+    schedule = nested(lattice, phases)
     shifts = LatticeGroup.of(Lattice(lattice.dims))
-    shares, steps = list(whole.blocks.share), list(reference.messages(whole))
+    shares, steps = list(schedule.blocks.share), list(reference.messages(schedule))
     for which in range(len(phases)):
         for flow in flows(lattice, phases, which, shifted):
-            expected, found = Counter(), Counter()
+            expected, counted = Counter(), Counter()
             for src, dst, block, _ in steps.pop(0):
                 expected[src, dst] += shares[block]
             src, dst, share, alike = flow
@@ -114,8 +114,8 @@ def sends_what_its_messages_do(lattice, phases, shifted=False):
                 src, dst = (shifts.image(end, np.arange(lattice.ranks)[:, None]).ravel() for end in (src, dst))
                 share = np.tile(share, lattice.ranks)
             for one, other, part in zip(src.tolist(), dst.tolist(), share, strict=True):
-                found[one, other] += part
-            assert found == pytest.approx(expected)
+                counted[one, other] += part
+            assert counted == pytest.approx(expected)
     assert not steps
 
 
@@ -152,14 +152,14 @@ def test_a_block_of_several_axes_is_held_by_the_products_of_its_holders_on_each(
     """On each axis blocks of one rank and of all stand side by side, whose products are lines and planes."""
     lattice = Lattice(dims)
     parts = [data.draw(schedules(size)) for size in dims]
-    whole = nested(lattice, data.draw(st.permutations(list(enumerate(parts)))))
-    assert reference.holds(whole)
+    schedule = nested(lattice, data.draw(st.permutations(list(enumerate(parts)))))
+    assert reference.holds(schedule)
     expected = Counter()
     for of_axes in product(*(by_holders(part.blocks).items() for part in parts)):
         shares, *sides = zip(*(block for block, _ in of_axes), strict=True)
         ends = (frozenset(sum(map(mul, at, lattice.strides)) for at in product(*side)) for side in sides)
         expected[prod(shares), *ends] += prod(times for _, times in of_axes)
-    assert by_holders(whole.blocks) == expected
+    assert by_holders(schedule.blocks) == expected
 
 
 @given(shapes, st.data())
@@ -389,8 +389,8 @@ def test_slices_overlap_on_both_clocks():
     net, price = boxes((4, 4)), {"message": 1e9, "alpha": (0.0, 0.0), "bandwidth": (1e9, 1e9)}
     inner, outer = 2 * 3 / 4, 2 * 3 / 4 / 4
     for clock in (lambda s: execute(s, net).cost.seconds(**price), lambda s: event_clock(s, net, **price).seconds):
-        whole, cut = (clock(hierarchical.all_reduce(net, segments=p)) for p in (1, 24))
-        assert whole == pytest.approx(inner + outer)
+        one_piece, cut = (clock(hierarchical.all_reduce(net, segments=p)) for p in (1, 24))
+        assert one_piece == pytest.approx(inner + outer)
         assert inner <= cut < inner + outer / 4
 
 
@@ -417,9 +417,9 @@ def test_a_tier_whose_switches_do_not_add_is_named():
 
 @pytest.mark.parametrize("dims", [(2, 5), (3, 5), (8, 6), (2, 7)])
 def test_in_a_box_of_any_count_brucks_way_in_and_out_sends_a_rings_bytes_in_fewer_steps(dims):
-    where = boxes(dims)
+    topology = boxes(dims)
     around, doubled = (
-        execute(hierarchical.all_reduce(where, tiers=f"{inside},ring"), where) for inside in ("ring", "bruck")
+        execute(hierarchical.all_reduce(topology, tiers=f"{inside},ring"), topology) for inside in ("ring", "bruck")
     )
     steps = [run.schedule.num_steps - 2 * (dims[0] - 1) for run in (around, doubled)]
     assert steps == [2 * (dims[1] - 1), 2 * (dims[1] - 1).bit_length()]
@@ -432,12 +432,12 @@ def test_in_a_box_of_any_count_brucks_way_in_and_out_sends_a_rings_bytes_in_fewe
 @pytest.mark.parametrize("dims", [(2, 4), (3, 3), (2, 8)])
 def test_in_boxes_with_a_link_for_each_two_ranks_one_step_uses_all_of_them(dims):
     """By hand: M/G over every link of a box on the way in and again on the way out, and between boxes a ring."""
-    where = boxes(dims, inside="full-mesh")
-    schedule = hierarchical.all_reduce(where, tiers="direct,ring")
+    topology = boxes(dims, inside="full-mesh")
+    schedule = hierarchical.all_reduce(topology, tiers="direct,ring")
     assert reference.holds(schedule)
     assert schedule.num_steps == 2 + 2 * (dims[0] - 1)
-    assert crossings(execute(schedule, where))["box"].most == Fraction(2, dims[1])
+    assert crossings(execute(schedule, topology))["box"].most == Fraction(2, dims[1])
     with pytest.raises(ValueError, match="all-reduce 'direct' on tier 1: must be one of ring"):
-        hierarchical.all_reduce(where, tiers="direct")
+        hierarchical.all_reduce(topology, tiers="direct")
     with pytest.raises(ValueError, match="reduce-scatter 'direct' on tier 0: must be one of ring"):
         hierarchical.all_reduce(boxes(dims), tiers="direct,ring")

@@ -42,13 +42,13 @@ def sent_by(schedule, sends):
 @pytest.mark.parametrize("n", [1, 2, 5, 8, 11])
 def test_every_rank_sends_what_the_textbooks_say_it_sends(n):
     for first in (-1, 0, 2):
-        for way in (1, -1):
+        for direction in (1, -1):
             for build in (allgather.ring, reducescatter.ring):
-                ring_of = build(n, first=first, direction=way)
-                assert sent_by(ring_of, lambda t, r: {((r + way) % n, (r + way * (first - t)) % n)})  # noqa: B023
+                ring_of = build(n, first=first, direction=direction)
+                assert sent_by(ring_of, lambda t, r: {((r + direction) % n, (r + direction * (first - t)) % n)})  # noqa: B023
     assert sent_by(alltoall.pairwise(n), lambda t, r: {((r + t + 1) % n, r * n + (r + t + 1) % n)})
-    held = [min(1 << t, n - (1 << t)) for t in range((n - 1).bit_length())]
-    assert sent_by(allgather.bruck(n), lambda t, r: {((r - (1 << t)) % n, (r + k) % n) for k in range(held[t])})
+    counts = [min(1 << t, n - (1 << t)) for t in range((n - 1).bit_length())]
+    assert sent_by(allgather.bruck(n), lambda t, r: {((r - (1 << t)) % n, (r + k) % n) for k in range(counts[t])})
     if n & (n - 1):
         return
     # rank r holds the blocks of all ranks that agree with it on the bits still to come

@@ -39,8 +39,8 @@ Visit = Callable[..., AbstractContextManager[Any]]
 
 def pages(site: Path = SITE) -> list[str]:
     """Every page of the built book, as paths below `site`, but for `index.html`, which only leads to the first."""
-    found = (path.relative_to(site) for path in site.rglob("*.html"))
-    return sorted(str(path) for path in found if path.parts[0] != "_static" and str(path) != "index.html")
+    paths = (path.relative_to(site) for path in site.rglob("*.html"))
+    return sorted(str(path) for path in paths if path.parts[0] != "_static" and str(path) != "index.html")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -48,8 +48,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "page_path" in metafunc.fixturenames:
         metafunc.parametrize("page_path", pages() or ["book/welcome.html"])
     if "explorer_page" in metafunc.fixturenames:
-        found = [page for page in pages() if EXPLORER in (SITE / page).read_text(encoding="utf-8")]
-        metafunc.parametrize("explorer_page", found or ["book/welcome.html"])
+        with_explorers = [page for page in pages() if EXPLORER in (SITE / page).read_text(encoding="utf-8")]
+        metafunc.parametrize("explorer_page", with_explorers or ["book/welcome.html"])
 
 
 @pytest.fixture(scope="session")

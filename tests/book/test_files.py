@@ -29,15 +29,15 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attributes}
-        self.ids += [given["id"]] if "id" in given else []
-        self.targets |= {given[name] for name in ("id", "name") if name in given}
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
-        if tag == "link" and given.get("rel") in ("next", "prev", "index", "search", "canonical"):
+        values = {name: value or "" for name, value in attributes}
+        self.ids += [values["id"]] if "id" in values else []
+        self.targets |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if tag == "link" and values.get("rel") in ("next", "prev", "index", "search", "canonical"):
             return
-        if (attribute := FETCHED.get(tag)) and given.get(attribute):
-            self.loads.append(given[attribute])
+        if (attribute := FETCHED.get(tag)) and values.get(attribute):
+            self.loads.append(values[attribute])
 
 
 @cache
@@ -47,15 +47,15 @@ def read(path: Path) -> Page:
 
 def test_links_resolve(site, page_path):
     """Every link within the book leads to a page and to a place on it."""
-    here = site / page_path
+    file = site / page_path
     wrong = []
-    for link in read(here).links:
+    for link in read(file).links:
         parts = urlsplit(link)
         if parts.scheme or parts.netloc:
             continue
-        there = (here.parent / unquote(parts.path)).resolve() if parts.path else here
+        target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
         place = unquote(parts.fragment)
-        if not there.exists() or (place and there.suffix == ".html" and place not in read(there).targets):
+        if not target.exists() or (place and target.suffix == ".html" and place not in read(target).targets):
             wrong.append(link)
     assert not wrong
 
@@ -68,12 +68,12 @@ def test_no_id_occurs_twice_on_a_page(site, page_path):
 
 def test_nothing_is_loaded_from_elsewhere(site, page_path):
     """Scripts, styles and pictures are files of the book."""
-    here = site / page_path
-    for load in read(here).loads:
+    file = site / page_path
+    for load in read(file).loads:
         parts = urlsplit(load)
         assert parts.scheme in ("", "data"), f"{page_path} loads {load}"
         assert not parts.netloc, f"{page_path} loads {load}"
-        assert parts.scheme == "data" or (here.parent / unquote(parts.path)).exists(), f"{page_path}: no {load}"
+        assert parts.scheme == "data" or (file.parent / unquote(parts.path)).exists(), f"{page_path}: no {load}"
 
 
 def test_every_table_is_drawn(site, page_path):

@@ -198,8 +198,8 @@ def test_a_faint_text_of_any_kind_is_found(visit):
     with visit(page) as tab:
         explorers_answer(tab, page)
         tab.add_style_tag(content=" ".join(FAINT))
-        found = "\n".join(too_faint(tab))
-        assert [kind for kind in FAINT.values() if not re.search(kind, found)] == []
+        texts = "\n".join(too_faint(tab))
+        assert [kind for kind in FAINT.values() if not re.search(kind, texts)] == []
 
 
 def test_page_stands_alone_fits_and_is_accessible_and_its_explorers_answer(visit, page_path):
@@ -212,8 +212,8 @@ def test_page_stands_alone_fits_and_is_accessible_and_its_explorers_answer(visit
             assert tab.evaluate(TOO_WIDE) == []
         assert tab.evaluate(CUT_CODE) == [], "code that is shown has to be scrolled"
         explorers_answer(tab, page_path)  # before the audit, which passes over controls that have not started
-        found = [*tab.evaluate(NOT_READ), *audit(tab)]
-        assert not found, "\n".join(found)
+        problems = [*tab.evaluate(NOT_READ), *audit(tab)]
+        assert not problems, "\n".join(problems)
         tab.evaluate("document.documentElement.dataset.theme = 'dark'")
         assert tab.evaluate(LIGHT_BEHIND) == []
         tab.set_viewport_size({"width": 390, "height": 844})
@@ -248,8 +248,8 @@ def test_each_kind_of_page_is_accessible_in_dark(visit, kind):
     with visit(kind, theme="dark") as tab:
         assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
         tab.evaluate(THIN, MOST)
-        found = too_faint(tab)  # all else is as in light
-        assert not found, "\n".join(found)
+        problems = too_faint(tab)  # all else is as in light
+        assert not problems, "\n".join(problems)
 
 
 def test_first_load_on_a_phone(visit):

@@ -19,7 +19,7 @@ def asked(visit: Any, query: str) -> Iterator[Any]:
         yield tab
 
 
-def found(visit: Any, query: str) -> list[tuple[str, str, str]]:
+def searched(visit: Any, query: str) -> list[tuple[str, str, str]]:
     """The results in order: where each leads, what it is called, and its excerpt."""
     with asked(visit, query) as tab:
         rows = tab.locator("#search-results li").all()
@@ -31,7 +31,7 @@ def found(visit: Any, query: str) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("spelling", ["allreduce", "all reduce", "AllReduce", "all-reduce"])
 def test_all_spellings_of_a_primitive_find_its_chapter_first(visit, spelling):
-    assert found(visit, spelling)[0][0].startswith("notebooks/all-reduce.html#")
+    assert searched(visit, spelling)[0][0].startswith("notebooks/all-reduce.html#")
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_all_spellings_of_a_primitive_find_its_chapter_first(visit, spelling):
     [("double binary tree", "notebooks/all-reduce"), ("NVLS", "notebooks/in-network"), ("PXN", "book/glossary")],
 )
 def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query, page):
-    results = found(visit, query)
-    where, _, excerpt = next(result for result in results[:3] if result[0].startswith(page))
-    path, _, anchor = where.partition("#")
+    results = searched(visit, query)
+    address, _, excerpt = next(result for result in results[:3] if result[0].startswith(page))
+    path, _, anchor = address.partition("#")
     assert f'id="{anchor}"' in (site / path).read_text(encoding="utf-8")
     assert excerpt
 
@@ -80,18 +80,18 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
     ],
 )
 def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visit, question, section):
-    assert any(where.startswith(f"notebooks/{section}") for where, *_ in found(visit, question)[:3])
+    assert any(address.startswith(f"notebooks/{section}") for address, *_ in searched(visit, question)[:3])
 
 
 def test_words_that_the_book_does_not_have_do_not_hide_the_others(visit):
-    assert found(visit, "PXN xyzzy")[0][0] == found(visit, "PXN")[0][0]
+    assert searched(visit, "PXN xyzzy")[0][0] == searched(visit, "PXN")[0][0]
 
 
 def test_what_stands_above_a_picture_is_found(visit):
-    [(where, *_)] = [
-        one for one in found(visit, "Half of the wire needs 7.2 MB on 8 ranks") if "at-small-sizes" in one[0]
+    [(address, *_)] = [
+        one for one in searched(visit, "Half of the wire needs 7.2 MB on 8 ranks") if "at-small-sizes" in one[0]
     ]
-    assert where.startswith("notebooks/bus-bandwidth.html#")
+    assert address.startswith("notebooks/bus-bandwidth.html#")
 
 
 def test_an_excerpt_shows_the_words_and_marks_them(visit):
@@ -103,7 +103,7 @@ def test_an_excerpt_shows_the_words_and_marks_them(visit):
 
 def test_a_claim_is_found_by_its_id(visit):
     """The first answer is the card in the ledger, not the top of a page."""
-    assert found(visit, "E-02-083")[0][0] == "book/claims.html#e-02-083"
+    assert searched(visit, "E-02-083")[0][0] == "book/claims.html#e-02-083"
 
 
 def test_what_is_nowhere_is_said(visit):

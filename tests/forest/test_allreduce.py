@@ -41,15 +41,15 @@ def test_behind_two_switches_three_ranks_of_equal_bandwidth_refute_it():
     """
     wide = {(0, 3): 2, (1, 3): 2, (2, 4): 2, (3, 4): 1}
     links = [*wide, *((b, a) for a, b in wide)]
-    where = from_links(
+    topology = from_links(
         "two and one", 3, links, switches=2, alpha=[Fraction(1, 2)] * len(links), bandwidth=[*wide.values()] * 2
     )
-    assert twice(where) == Fraction(3, 4)
-    assert execute(forest(where, primitive="all-reduce").schedule(), where).cost.n_beta == Fraction(4, 3)
-    there = Step.of([2, 2, 0, 1], [0, 1, 1, 0], [0, 1, 1, 0], add=True)
+    assert twice(topology) == Fraction(3, 4)
+    assert execute(forest(topology, primitive="all-reduce").schedule(), topology).cost.n_beta == Fraction(4, 3)
+    forward = Step.of([2, 2, 0, 1], [0, 1, 1, 0], [0, 1, 1, 0], add=True)
     back = Step.of([0, 0, 1, 1], [1, 2, 0, 2], [0, 0, 1, 1])
-    halves = Schedule.from_steps(blocks_of_a_sum(3, [Fraction(1, 2)] * 2), [there, back])
-    assert busiest(execute(halves, where)) == 1 / divided(fabric(where)).rate == 1
+    halves = Schedule.from_steps(blocks_of_a_sum(3, [Fraction(1, 2)] * 2), [forward, back])
+    assert busiest(execute(halves, topology)) == 1 / divided(fabric(topology)).rate == 1
 
 
 def test_five_ranks_of_equal_bandwidth_refute_that_two_all_gathers_are_always_best():

@@ -32,9 +32,9 @@ def test_all_three_searches_find_the_worst_of_all_cuts(topology, data):
     weights = data.draw(st.lists(st.integers(0, 3), min_size=topology.ranks, max_size=topology.ranks).filter(any))
     place, expected = fabric(topology, weights=weights), worst_cut(topology, weights)
     for search in SEARCHES:
-        found = bound(place, search=search)
-        assert found.inverse_throughput == expected
-        assert ratio(place, found.cut) == expected
+        limit = bound(place, search=search)
+        assert limit.inverse_throughput == expected
+        assert ratio(place, limit.cut) == expected
 
 
 @pytest.mark.parametrize("wide", [10**6 + 3, 2**61 + 1])
@@ -49,11 +49,11 @@ def test_capacities_of_any_size_stay_exact(wide):
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_cut_is_a_lower_bound_and_flows_of_networkx_reach_it(name):
     topology = find(name)
-    found, speeds = bound(fabric(topology)), speeds_of(topology)
-    inside = set(found.cut)
+    limit, speeds = bound(fabric(topology)), speeds_of(topology)
+    inside = set(limit.cut)
     leaving = sum(speed for (a, b), speed in speeds.items() if a in inside and b not in inside)
-    assert found.inverse_throughput == len(inside & set(range(topology.ranks))) / leaving
-    assert every_rank_can_receive(topology, [1] * topology.ranks, found.inverse_throughput)
+    assert limit.inverse_throughput == len(inside & set(range(topology.ranks))) / leaving
+    assert every_rank_can_receive(topology, [1] * topology.ranks, limit.inverse_throughput)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_a_fat_tree_is_bound_by_its_ports_its_edge_switches_or_its_pods(narrow, 
     """What 15 others send crosses a host's port; that of 14 two uplinks of an edge switch, of 12 four of a pod."""
     edge, core = (Fraction(times) for times in (narrow.split(":") * 2)[:2])
     assert expected == max(15, 14 * edge / 2, 12 * core / 4)
-    found = bound(fabric(find(f"fat-tree:4,oversubscription={narrow}")))
-    assert found.inverse_throughput == expected
+    limit = bound(fabric(find(f"fat-tree:4,oversubscription={narrow}")))
+    assert limit.inverse_throughput == expected
 
 
 @pytest.mark.parametrize("topology", [two_boxes(), find("mi250-8x2"), find("boxes:2x3,oversubscription=2")], ids=str)
@@ -91,8 +91,8 @@ def _largest_rate(topology, links, sink):
 
 def test_two_boxes_of_four_have_their_bottleneck_between_the_boxes():
     place = fabric(two_boxes())
-    found = bound(place)
-    assert (found.inverse_throughput, found.unit, found.trees) == (1, 1, 1)
+    limit = bound(place)
+    assert (limit.inverse_throughput, limit.unit, limit.trees) == (1, 1, 1)
     assert ratio(place, (0, 1, 2, 3, 8)) == Fraction(4, 4)
     assert ratio(place, tuple(node for node in range(11) if node != 4)) == Fraction(7, 11)
     assert ratio(place, (0,)) == Fraction(1, 11)
@@ -106,10 +106,10 @@ def test_a_flow_tells_whether_a_rate_overloads_a_cut(faster, cut):
 
 @pytest.mark.parametrize(("boxes", "binding"), [(2, 15), (3, 16), (4, 24)])
 def test_of_a100_boxes_one_gpu_binds_at_two_and_the_network_from_three_on(boxes, binding):
-    found = bound(fabric(find(f"dgx-a100:{boxes}")))
-    ranks = [node for node in found.cut if node < 8 * boxes]
+    limit = bound(fabric(find(f"dgx-a100:{boxes}")))
+    ranks = [node for node in limit.cut if node < 8 * boxes]
     assert len(ranks) == binding
-    assert found.inverse_throughput == (Fraction(15, 325) if boxes == 2 else Fraction(binding, 200))
+    assert limit.inverse_throughput == (Fraction(15, 325) if boxes == 2 else Fraction(binding, 200))
 
 
 def test_the_published_bandwidths_of_two_mi250_boxes_for_a_given_number_of_trees():
@@ -123,22 +123,22 @@ def test_the_published_bandwidths_of_two_mi250_boxes_for_a_given_number_of_trees
 @given(topology=balanced(), trees=st.integers(1, 6))
 def test_a_given_number_of_trees_is_as_fast_as_the_first_unit_with_room_for_it(topology, trees):
     place = fabric(topology)
-    found, free = fixed(place, trees), bound(place)
+    limit, free = fixed(place, trees), bound(place)
     slowest = min(speeds_of(topology).values())
-    assert free.inverse_throughput <= found.inverse_throughput <= free.inverse_throughput + 1 / (trees * slowest)
-    assert feasible(place, room(place, found.unit), trees)
+    assert free.inverse_throughput <= limit.inverse_throughput <= free.inverse_throughput + 1 / (trees * slowest)
+    assert feasible(place, room(place, limit.unit), trees)
     speeds = set(speeds_of(topology).values())
-    below = max(Fraction(-(-found.unit * speed // 1) - 1) / speed for speed in speeds)  # the candidate before it
+    below = max(Fraction(-(-limit.unit * speed // 1) - 1) / speed for speed in speeds)  # the candidate before it
     assert not feasible(place, room(place, below), trees)
 
 
 def test_the_least_number_of_trees_makes_every_link_a_whole_number_of_them():
     for name in MACHINES:
         topology = find(name)
-        found, speeds = bound(fabric(topology)), set(speeds_of(topology).values())
-        assert found.unit / found.trees == found.inverse_throughput
-        assert all((found.unit * speed).denominator == 1 for speed in speeds)
-        fewer = (found.inverse_throughput * k for k in range(1, found.trees))
+        limit, speeds = bound(fabric(topology)), set(speeds_of(topology).values())
+        assert limit.unit / limit.trees == limit.inverse_throughput
+        assert all((limit.unit * speed).denominator == 1 for speed in speeds)
+        fewer = (limit.inverse_throughput * k for k in range(1, limit.trees))
         assert all(any((unit * speed).denominator > 1 for speed in speeds) for unit in fewer)
 
 

@@ -58,9 +58,9 @@ def test_the_first_node_that_gets_too_little_is_the_one_of_single_flows(network,
     source = len(capacity) - 1
     values = {sink: value_of(capacity, source, sink) for sink in range(source)}
     short = [sink for sink, value in values.items() if value < need]
-    found = starved(capacity, range(source), need)
-    assert (found is None) == (not short)
-    if found is not None:
-        inside = [node for node in range(len(capacity)) if found.side >> node & 1]
-        assert (found.sink, need - found.lack) == (short[0], values[short[0]])
+    starving = starved(capacity, range(source), need)
+    assert (starving is None) == (not short)
+    if starving is not None:
+        inside = [node for node in range(len(capacity)) if starving.side >> node & 1]
+        assert (starving.sink, need - starving.lack) == (short[0], values[short[0]])
         assert capacity[np.ix_(inside, [node for node in values if node not in inside])].sum() == values[short[0]]

@@ -17,10 +17,10 @@ from colllib.topology.expression import find
 
 
 def loads(batches):
-    found = Counter()
+    counts = Counter()
     for batch in batches:
-        found.update(dict.fromkeys(batch.edges, batch.size))
-    return found
+        counts.update(dict.fromkeys(batch.edges, batch.size))
+    return counts
 
 
 def heights(batches):
@@ -28,10 +28,10 @@ def heights(batches):
 
 
 def roots(batches):
-    found = Counter()
+    counts = Counter()
     for batch in batches:
-        found[batch.root] += batch.size
-    return found
+        counts[batch.root] += batch.size
+    return counts
 
 
 @settings(max_examples=40, deadline=None)
@@ -66,19 +66,19 @@ def test_two_chains_trade_their_ends():
 @pytest.mark.parametrize(("name", "height"), [("torus:4x4", 4), ("dgx-a100:2", 2)])
 def test_the_general_way_is_as_low_as_any_forest_can_be(name, height):
     """On the torus the farthest rank is four links away; between the boxes a GPU has one card for fifteen others."""
-    found = forest(find(name), way="general")
-    assert set(found.heights) == {height}
-    assert found.reached()
+    packing = forest(find(name), way="general")
+    assert set(packing.heights) == {height}
+    assert packing.reached()
 
 
 def test_trading_ends_where_bandwidths_have_no_large_common_unit():
-    where = find("dgx-a100:2")
-    found = forest(replace(where, speeds=(where.speeds[0], (300.5e9, 25123456789.0))))
-    assert found.bound.trees > 10**11
-    assert found.reached()
+    topology = find("dgx-a100:2")
+    packing = forest(replace(topology, speeds=(topology.speeds[0], (300.5e9, 25123456789.0))))
+    assert packing.bound.trees > 10**11
+    assert packing.reached()
 
 
 def test_on_a_fat_tree_switches_leave_links_to_many_ranks_behind_so_that_trees_are_low():
-    found = forest(find("fat-tree:4"))
-    assert max(found.heights) <= 3
-    assert found.reached()
+    packing = forest(find("fat-tree:4"))
+    assert max(packing.heights) <= 3
+    assert packing.reached()

@@ -18,7 +18,7 @@ from colllib.topology.expression import find
 def test_no_link_carries_more_and_the_busiest_one_just_as_much(topology):
     able = replace(topology, combines=True, replicates=True)
     plain, sharing = (forest(able, multicast=on) for on in (False, True))
-    before, after = (execute(found.schedule(), able) for found in (plain, sharing))
+    before, after = (execute(packing.schedule(), able) for packing in (plain, sharing))
     assert all(now <= then for then, now in zip(before.link_total, after.link_total, strict=True))
     assert busiest(after) == busiest(before)
     assert sharing.reached()
@@ -27,16 +27,16 @@ def test_no_link_carries_more_and_the_busiest_one_just_as_much(topology):
 @pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce", "broadcast", "reduce"])
 @pytest.mark.parametrize("name", ["dgx-h100:2,inc=box", "boxes:3x2,inc=both", "inc-star:6"])
 def test_every_primitive_is_proved_with_switches_in_it(name, primitive):
-    found = forest(find(name), primitive=primitive, multicast=True)
-    assert found.reached()
-    assert found.schedule(segments=3).makes(PRIMITIVES[primitive])
-    execute(found.schedule(segments=3), find(name))
+    packing = forest(find(name), primitive=primitive, multicast=True)
+    assert packing.reached()
+    assert packing.schedule(segments=3).makes(PRIMITIVES[primitive])
+    execute(packing.schedule(segments=3), find(name))
 
 
 def test_below_one_switch_that_replicates_every_rank_sends_its_own_shard_alone():
     for ranks in (3, 8):
-        found = forest(find(f"inc-star:{ranks}"), multicast=True)
-        assert set(execute(found.schedule(), find(f"inc-star:{ranks}")).sent) == {Fraction(1, ranks)}
+        packing = forest(find(f"inc-star:{ranks}"), multicast=True)
+        assert set(execute(packing.schedule(), find(f"inc-star:{ranks}")).sent) == {Fraction(1, ranks)}
 
 
 def test_what_backwards_is_added_is_what_forwards_is_replicated():
@@ -56,10 +56,10 @@ def test_where_no_switch_replicates_nothing_changes():
 @pytest.mark.parametrize("abilities", [(True, False), (False, True)])
 def test_switches_that_can_only_add_or_only_replicate_do_just_that(primitive, abilities):
     combines, replicates = abilities
-    where = replace(find("inc-star:4"), combines=combines, replicates=replicates)
-    found = forest(where, primitive=primitive, multicast=True)
-    assert found.reached()
+    topology = replace(find("inc-star:4"), combines=combines, replicates=replicates)
+    packing = forest(topology, primitive=primitive, multicast=True)
+    assert packing.reached()
     parts = {"all-gather": [replicates], "reduce-scatter": [combines], "all-reduce": [combines, replicates]}[primitive]
-    assert traffic(found).at_ranks == sum(
+    assert traffic(packing).at_ranks == sum(
         4 if able else 6 for able in parts
     )  # four shards up or three from each, 3 M down

@@ -19,8 +19,8 @@ class _Asking(packing.Growth):
     """Asks for the flow as well."""
 
     def most(self, batch, start, end):
-        found, known = super().most(batch, start, end), self.full
+        amount, known = super().most(batch, start, end), self.full
         self.full = []
-        assert super().most(batch, start, end) == found
+        assert super().most(batch, start, end) == amount
         self.full = known
-        return found
+        return amount

@@ -18,21 +18,21 @@ from colllib.topology.expression import find
 
 def _split(topology):
     place = fabric(topology)
-    found = bound(place)
-    capacity, supply = room(place, found.unit), place.weight * found.trees
-    return place, found, capacity, without_switches(capacity, supply, place.ranks, topology.name)
+    limit = bound(place)
+    capacity, supply = room(place, limit.unit), place.weight * limit.trees
+    return place, limit, capacity, without_switches(capacity, supply, place.ranks, topology.name)
 
 
-def _same_throughput(capacity, ranks, found):
+def _same_throughput(capacity, ranks, limit):
     """Whether so many trees per rank still fit, by the bound of what is left as a topology of its own."""
     left = {(a, b): int(capacity[a, b]) for a, b in np.argwhere(capacity).tolist()}
-    return bound(fabric(from_speeds(ranks, len(capacity), left))).inverse_throughput <= Fraction(1, found.trees)
+    return bound(fabric(from_speeds(ranks, len(capacity), left))).inverse_throughput <= Fraction(1, limit.trees)
 
 
 @settings(max_examples=60, deadline=None)
 @given(topology=balanced())
 def test_every_split_keeps_the_throughput_and_the_last_one_leaves_no_switch(topology):
-    place, found, capacity, logical = _split(topology)
+    place, limit, capacity, logical = _split(topology)
     left = capacity.copy()
     by_switch = [logical.splits[i] for i in range(len(logical.splits))]
     for number, (u, w, t, units) in enumerate(by_switch):
@@ -45,8 +45,8 @@ def test_every_split_keeps_the_throughput_and_the_last_one_leaves_no_switch(topo
             assert not left[w].any()
             assert not left[:, w].any()
             gone = {switch for _, switch, *_ in by_switch[: number + 1]}
-            kept = [node for node in range(len(left)) if node not in gone]
-            assert _same_throughput(left[np.ix_(kept, kept)], place.ranks, found)
+            remaining = [node for node in range(len(left)) if node not in gone]
+            assert _same_throughput(left[np.ix_(remaining, remaining)], place.ranks, limit)
     assert (left[: place.ranks, : place.ranks] == logical.capacity).all()
     assert not left[place.ranks :].any()
 
@@ -56,9 +56,9 @@ def test_every_split_keeps_the_throughput_and_the_last_one_leaves_no_switch(topo
 def test_the_ways_of_all_logical_links_together_fit_on_the_links(topology):
     place, _, capacity, logical = _split(topology)
     crossed: Counter[tuple[int, int]] = Counter()
-    for (u, t), ways in logical.paths.items():
-        assert sum(units for units, _ in ways) == logical.capacity[u, t]
-        for units, path in ways:
+    for (u, t), routes in logical.paths.items():
+        assert sum(units for units, _ in routes) == logical.capacity[u, t]
+        for units, path in routes:
             assert (path[0], path[-1]) == (u, t)
             assert all(node >= place.ranks for node in path[1:-1])
             assert len(set(path)) == len(path)
@@ -67,10 +67,10 @@ def test_the_ways_of_all_logical_links_together_fit_on_the_links(topology):
 
 
 def test_between_two_boxes_each_gpu_gets_a_link_to_one_in_the_other_box():
-    place, found, _, logical = _split(two_boxes())
+    place, limit, _, logical = _split(two_boxes())
     across = logical.capacity[:4, 4:], logical.capacity[4:, :4]
     assert all((part.sum(axis=0) == 1).all() and (part.sum(axis=1) == 1).all() for part in across)
-    assert _same_throughput(logical.capacity, place.ranks, found)
+    assert _same_throughput(logical.capacity, place.ranks, limit)
 
 
 def test_unwinding_every_switch_into_a_ring_is_four_times_worse():
@@ -93,8 +93,8 @@ def test_a_pair_of_links_between_the_same_two_nodes_only_vanishes():
 def test_one_pair_at_a_time_does_as_well_as_whole_switches_at_once(monkeypatch):
     monkeypatch.setattr(splitting, "_even_plans", lambda network, switch: iter(()))
     for topology in (two_boxes(), find("dgx-a100:2"), find("fat-tree:4")):
-        place, found, _, logical = _split(topology)
-        assert _same_throughput(logical.capacity, place.ranks, found)
+        place, limit, _, logical = _split(topology)
+        assert _same_throughput(logical.capacity, place.ranks, limit)
 
 
 def test_a_switch_that_keeps_something_is_refused_in_one_line():

@@ -25,13 +25,13 @@ FABRICS = ("dgx-a100:2", "dgx-h100:2", "mi250-8x2", "torus:4x4", "torus:3x2", "f
 def test_on_any_fabric_the_busiest_link_carries_what_the_worst_cut_says(topology, data):
     primitive = data.draw(st.sampled_from(["all-gather", "reduce-scatter", "broadcast", "reduce"]))
     root = data.draw(st.integers(0, topology.ranks - 1)) if primitive in ("broadcast", "reduce") else None
-    found = forest(topology, primitive=primitive, root=root)
-    check_trees(found)
-    run = execute(found.schedule(), topology)
+    packing = forest(topology, primitive=primitive, root=root)
+    check_trees(packing)
+    run = execute(packing.schedule(), topology)
     weights = [1 if root in (None, rank) else 0 for rank in range(topology.ranks)]
     if primitive in ("all-gather", "broadcast"):
         assert busiest(run) == worst_cut(topology, weights) / sum(weights)
-    assert found.reached()
+    assert packing.reached()
     assert run.schedule.makes(PRIMITIVES[primitive])
 
 
@@ -42,18 +42,18 @@ def test_a_given_number_of_trees_keeps_within_its_own_bound(topology, trees):
     symmetric = (place.capacity == place.capacity.T).all()
     if not symmetric and topology.switches:  # rounding down may leave more coming in than going out
         return
-    found = forest(topology, trees=trees)
-    check_trees(found)
-    assert busiest(execute(found.schedule(), topology)) <= found.bound.inverse_throughput / topology.ranks
+    packing = forest(topology, trees=trees)
+    check_trees(packing)
+    assert busiest(execute(packing.schedule(), topology)) <= packing.bound.inverse_throughput / topology.ranks
 
 
 @settings(max_examples=25, deadline=None)
 @given(topology=balanced(), data=st.data())
 def test_shares_may_differ_from_rank_to_rank(topology, data):
     weights = data.draw(st.lists(st.integers(0, 3), min_size=topology.ranks, max_size=topology.ranks).filter(any))
-    found = forest(topology, weights=weights)
-    check_trees(found)
-    run = execute(found.schedule(), topology)
+    packing = forest(topology, weights=weights)
+    check_trees(packing)
+    run = execute(packing.schedule(), topology)
     assert busiest(run) == worst_cut(topology, weights) / sum(weights)
 
 
@@ -66,28 +66,28 @@ def test_links_may_be_as_far_apart_in_speed_as_they_like(topology, data):
     for link in pairwise([*order, order[0]]):  # a closed walk, so that nodes send as much as they receive
         speeds[link] = speeds.get(link, 0) + factor
     far = from_speeds(topology.ranks, topology.nodes, speeds)
-    found = forest(far, way="general")
-    check_trees(found)
-    assert found.reached()
-    assert found.bound.inverse_throughput == worst_cut(far, [1] * far.ranks)
+    packing = forest(far, way="general")
+    check_trees(packing)
+    assert packing.reached()
+    assert packing.bound.inverse_throughput == worst_cut(far, [1] * far.ranks)
     slowest = min(speeds.values())
-    assert 0 <= fixed(fabric(far), 2).inverse_throughput - found.bound.inverse_throughput <= 1 / Fraction(2 * slowest)
+    assert 0 <= fixed(fabric(far), 2).inverse_throughput - packing.bound.inverse_throughput <= 1 / Fraction(2 * slowest)
 
 
 @pytest.mark.parametrize("way", ["best", "general"])
 @pytest.mark.parametrize("name", FABRICS)
 @pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce"])
 def test_the_bound_is_reached_both_ways(name, way, primitive):
-    found = forest(find(name), primitive=primitive, way=way)
-    assert found.reached()
-    assert found.schedule().makes(PRIMITIVES[primitive])
-    execute(found.schedule(), find(name))
+    packing = forest(find(name), primitive=primitive, way=way)
+    assert packing.reached()
+    assert packing.schedule().makes(PRIMITIVES[primitive])
+    execute(packing.schedule(), find(name))
 
 
 @pytest.mark.parametrize("name", ["torus:8x8", "torus:4x4x3", "dgx-a100:16", "star:12", "boxes:4x8"])
 def test_moved_trees_need_not_be_believed_to_be_symmetric(name):
-    found, topology = forest(find(name), way="moves"), find(name)
-    full, seed = execute(found.schedule(), topology), by_symmetry(found.schedule(), topology)
+    packing, topology = forest(find(name), way="moves"), find(name)
+    full, seed = execute(packing.schedule(), topology), by_symmetry(packing.schedule(), topology)
     assert full.cost == seed.cost
     assert busiest(full) == busiest(seed) == bound(fabric(topology)).inverse_throughput / topology.ranks
 
@@ -95,13 +95,13 @@ def test_moved_trees_need_not_be_believed_to_be_symmetric(name):
 @settings(max_examples=25, deadline=None)
 @given(box=balanced(most_switches=0), boxes=st.integers(2, 4), wide=st.integers(1, 3))
 def test_the_trees_of_one_box_serve_all_where_the_bound_is_around_a_box(box, boxes, wide):
-    found, size = forest(_around_a_switch(box, boxes, wide)), box.ranks
-    check_trees(found)
-    assert found.reached()
+    packing, size = forest(_around_a_switch(box, boxes, wide)), box.ranks
+    check_trees(packing)
+    assert packing.reached()
     around_one = Fraction(size * (boxes - 1), size * wide)
     inside = boxes * bound(fabric(box)).inverse_throughput
-    if size > 1 and inside <= around_one == found.bound.inverse_throughput:
-        assert found.way in ("moves", "boxes")
+    if size > 1 and inside <= around_one == packing.bound.inverse_throughput:
+        assert packing.way in ("moves", "boxes")
 
 
 def _around_a_switch(box, boxes, wide):
@@ -116,11 +116,11 @@ def _around_a_switch(box, boxes, wide):
 
 @pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce"])
 def test_four_boxes_of_mi250_pass_on_what_comes_in_as_their_own(primitive):
-    found = forest(find("mi250:4"), primitive=primitive)
-    assert (found.way, found.bound.inverse_throughput) == ("boxes", Fraction(48, 256))
-    check_trees(found)
-    assert found.reached()
-    execute(found.schedule(), find("mi250:4"))
+    packing = forest(find("mi250:4"), primitive=primitive)
+    assert (packing.way, packing.bound.inverse_throughput) == ("boxes", Fraction(48, 256))
+    check_trees(packing)
+    assert packing.reached()
+    execute(packing.schedule(), find("mi250:4"))
 
 
 def test_moved_trees_are_as_shallow_as_the_torus_allows():
@@ -130,10 +130,10 @@ def test_moved_trees_are_as_shallow_as_the_torus_allows():
 
 @pytest.mark.parametrize("name", ["dgx-a100:2", "mi250-8x2"])
 def test_in_segments_the_steps_overlap_and_the_time_approaches_the_bound(name):
-    found = forest(find(name))
-    limit, most = found.bound.inverse_throughput / found.fabric.ranks, max(found.heights)
+    packing = forest(find(name))
+    limit, most = packing.bound.inverse_throughput / packing.fabric.ranks, max(packing.heights)
     for segments in (1, 4, 16):
-        run = execute(found.schedule(segments), find(name))
+        run = execute(packing.schedule(segments), find(name))
         assert busiest(run) == limit
         assert limit <= _seconds(run) <= limit * (segments + most - 1) / segments
 
@@ -150,8 +150,8 @@ def _seconds(run):
 
 
 def test_a100_boxes_in_16_segments_come_within_a_twentieth_of_the_bound():
-    found = forest(find("dgx-a100:2"))
-    assert _seconds(execute(found.schedule(16), find("dgx-a100:2"))) <= Fraction(21, 20) * Fraction(3, 65) / 16
+    packing = forest(find("dgx-a100:2"))
+    assert _seconds(execute(packing.schedule(16), find("dgx-a100:2"))) <= Fraction(21, 20) * Fraction(3, 65) / 16
 
 
 @settings(max_examples=25, deadline=None)
@@ -173,10 +173,10 @@ def test_paths_of_their_own_stay_with_their_messages_in_every_operation(topology
 
 def test_a_switch_that_joins_a_whole_box_is_no_reason_to_call_its_forest_too_large():
     """71 shards into every GPU, over 900 GB/s of NVLink and a card of 50 GB/s."""
-    found = forest(find("nvl72:1"))
-    assert found.way == "general"
-    assert found.reached()
-    assert found.bound.inverse_throughput == Fraction(71, 900 + 50)
+    packing = forest(find("nvl72:1"))
+    assert packing.way == "general"
+    assert packing.reached()
+    assert packing.bound.inverse_throughput == Fraction(71, 900 + 50)
 
 
 @pytest.mark.parametrize("name", ["torus:{}x4", "dgx-a100:{}"])
@@ -247,6 +247,6 @@ def test_a_torus_of_one_way_links_is_no_obstacle():
 
 
 def test_83_trees_of_every_die_of_two_mi250_boxes_load_no_link_more_than_the_bound_says():
-    made = forest(find("mi250:2"))
-    assert made.bound.trees == 83
-    assert made.reached()
+    packing = forest(find("mi250:2"))
+    assert packing.bound.trees == 83
+    assert packing.reached()

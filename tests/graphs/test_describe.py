@@ -20,15 +20,15 @@ def described(expression, *options):
 
 
 def test_a_graph_is_described_by_its_degree_diameter_bounds_and_throughput():
-    found = described("line-graph(complete-bipartite:4x4)")
+    facts = described("line-graph(complete-bipartite:4x4)")
     graph = find("line-graph(complete-bipartite:4x4)").to_networkx()
-    assert found["nodes"] == len(graph) == 32
-    assert found["degree"] == graph.number_of_edges() // 32
-    assert found["diameter"] == found["moore_diameter"] == nx.diameter(graph)
-    assert found["moore_bound"] == 1 + 4 + 16 + 64
-    assert found["moore_bound_undirected"] is None  # a link of it has none the other way
-    assert found["f"] == "2/35"
-    assert found["left_out"] == {}
+    assert facts["nodes"] == len(graph) == 32
+    assert facts["degree"] == graph.number_of_edges() // 32
+    assert facts["diameter"] == facts["moore_diameter"] == nx.diameter(graph)
+    assert facts["moore_bound"] == 1 + 4 + 16 + 64
+    assert facts["moore_bound_undirected"] is None  # a link of it has none the other way
+    assert facts["f"] == "2/35"
+    assert facts["left_out"] == {}
 
 
 def test_chassis_are_counted_where_their_ports_are_told():
@@ -38,25 +38,25 @@ def test_chassis_are_counted_where_their_ports_are_told():
 
 
 def test_what_is_too_large_to_find_is_left_out_and_says_so():
-    found = described("ring:5000")
-    assert (found["nodes"], found["degree"], found["diameter"], found["f"]) == (5000, 2, None, None)
-    assert "distances between ranks are too many" in found["left_out"]["diameter"]
+    facts = described("ring:5000")
+    assert (facts["nodes"], facts["degree"], facts["diameter"], facts["f"]) == (5000, 2, None, None)
+    assert "distances between ranks are too many" in facts["left_out"]["diameter"]
 
 
 def test_an_f_that_takes_long_is_left_out_and_its_bound_remains(monkeypatch):
-    whole = described("kautz:3x20")
+    complete = described("kautz:3x20")
     monkeypatch.setattr(describe, "MOST_VARIABLES", 16)
-    found = described("kautz:3x20")
-    assert found["f"] is None
-    assert found["left_out"]["f"].endswith("at most 16 will do")
-    assert whole["left_out"] == {}
-    assert 0.9 * float(Fraction(found["f_bound"])) < float(Fraction(whole["f"])) <= float(Fraction(found["f_bound"]))
+    facts = described("kautz:3x20")
+    assert facts["f"] is None
+    assert facts["left_out"]["f"].endswith("at most 16 will do")
+    assert complete["left_out"] == {}
+    assert 0.9 * float(Fraction(facts["f_bound"])) < float(Fraction(complete["f"])) <= float(Fraction(facts["f_bound"]))
 
 
 def test_unequal_degrees_have_no_moore_bound():
-    found = described("mesh:3x3")
-    assert (found["degree"], found["moore_bound"], found["diameter"]) == (None, None, 4)
-    assert "breadth_first_optimal" not in found
+    facts = described("mesh:3x3")
+    assert (facts["degree"], facts["moore_bound"], facts["diameter"]) == (None, None, 4)
+    assert "breadth_first_optimal" not in facts
 
 
 def test_a_topology_with_switches_is_described_without_them():
@@ -78,18 +78,18 @@ def test_every_operation_and_family_is_listed():
 @pytest.mark.parametrize("on", ["circulant:16x3x4", "line-graph(complete-bipartite:2x2)", "power(diamond,2)"])
 def test_a_schedule_runs_on_a_graph(on):
     done = CliRunner().invoke(cli.cli, ["run", "all-gather", "ring", "--on", on, "--json"], catch_exceptions=False)
-    found = json.loads(done.output)
-    assert (found["topology"], found["correct"]) == (on, True)
+    facts = json.loads(done.output)
+    assert (facts["topology"], facts["correct"]) == (on, True)
 
 
 @pytest.mark.parametrize("on", ["circulant:16x2x4", "line-graph(star:4)", "ring:4,without=0-1,without=2-3"])
 def test_bad_graphs_end_in_one_line_and_status_2(on, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["describe", on, "--json"])
-    told = capsys.readouterr()
+    captured = capsys.readouterr()
     assert ended.value.code == 2
-    assert told.out == ""
-    assert len(told.err.splitlines()) == 1
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

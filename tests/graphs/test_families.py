@@ -96,27 +96,27 @@ def test_a_directed_circulant_on_two_ranks_more_than_its_degree_takes_two_steps(
 def test_a_generalized_kautz_graph_is_its_formula(d, more):
     m = d + 1 + more
     graph = nx.MultiDiGraph(graph_of(f"kautz:{d}x{m}"))
-    wanted = nx.MultiDiGraph([(x, (-d * x - a) % m) for x in range(m) for a in range(1, d + 1)])
-    assert nx.utils.edges_equal(graph.edges, wanted.edges, directed=True)
+    expected = nx.MultiDiGraph([(x, (-d * x - a) % m) for x in range(m) for a in range(1, d + 1)])
+    assert nx.utils.edges_equal(graph.edges, expected.edges, directed=True)
     assert degree(find(f"kautz:{d}x{m}")) == d
     assert (nx.number_of_selfloops(graph) == 0) == (m % (d + 1) == 0)
 
 
 @pytest.mark.parametrize(("d", "n"), [(2, 1), (2, 2), (3, 1), (3, 2), (4, 1)])
 def test_a_kautz_graph_is_a_line_graph_of_line_graphs_of_the_complete_graph(d, n):
-    wanted = nx.complete_graph(d + 1, nx.DiGraph)
+    expected = nx.complete_graph(d + 1, nx.DiGraph)
     for _ in range(n):
-        wanted = nx.line_graph(wanted)
-    assert nx.is_isomorphic(graph_of(f"kautz:{d}x{d**n * (d + 1)}"), wanted)
+        expected = nx.line_graph(expected)
+    assert nx.is_isomorphic(graph_of(f"kautz:{d}x{d**n * (d + 1)}"), expected)
 
 
 @pytest.mark.parametrize(("d", "n"), [(2, 1), (2, 2), (2, 4), (3, 2), (3, 3), (4, 2)])
 def test_a_de_bruijn_graph_is_a_line_graph_of_the_complete_graph_with_self_loops(d, n):
-    wanted = nx.DiGraph([(a, b) for a in range(d) for b in range(d)])
+    expected = nx.DiGraph([(a, b) for a in range(d) for b in range(d)])
     for _ in range(n - 1):
-        wanted = nx.line_graph(wanted)
+        expected = nx.line_graph(expected)
     graph = graph_of(f"debruijn:{d}x{n}")
-    assert nx.is_isomorphic(graph, wanted)
+    assert nx.is_isomorphic(graph, expected)
     assert nx.number_of_selfloops(graph) == d
 
 
@@ -164,11 +164,11 @@ def test_the_distance_regular_graphs_of_degree_four_have_their_intersection_arra
     # again by counting, which also the largest can take: neighbors one hop further and one hop nearer
     hops, (src, dst) = distances(topology), arcs(topology)
     for i, (b, c) in enumerate(zip(ARRAYS[n][0], ARRAYS[n][1], strict=True)):
-        further, nearer = ((hops[src] == i + way).astype(int) for way in (1, 0))
-        for away, counted, wanted in ((i, further, b), (i + 1, nearer, c)):
+        further, nearer = ((hops[src] == i + step).astype(int) for step in (1, 0))
+        for away, counted, expected in ((i, further, b), (i + 1, nearer, c)):
             per_rank = np.zeros((n, n), dtype=int)
             np.add.at(per_rank, dst, counted)
-            assert set(per_rank[hops == away].tolist()) == {wanted}
+            assert set(per_rank[hops == away].tolist()) == {expected}
 
 
 def test_the_diamond_has_what_the_literature_says_of_it():
@@ -182,9 +182,9 @@ def test_the_diamond_has_what_the_literature_says_of_it():
 @pytest.mark.parametrize(("d", "n"), [(2, 3), (2, 4), (3, 2), (4, 2), (3, 3)])
 def test_a_modified_de_bruijn_graph_has_one_cycle_for_its_self_loops_and_pairs(d, n):
     graph, plain = graph_of(f"modified-debruijn:{d}x{n}"), graph_of(f"debruijn:{d}x{n}")
-    kept = {(a, b) for a, b in plain.edges if not plain.has_edge(b, a)}
-    assert kept < set(graph.edges)
-    cycle = nx.DiGraph(set(graph.edges) - kept)
+    one_way = {(a, b) for a, b in plain.edges if not plain.has_edge(b, a)}
+    assert one_way < set(graph.edges)
+    cycle = nx.DiGraph(set(graph.edges) - one_way)
     assert set(cycle) == {a for a, b in plain.edges if plain.has_edge(b, a)}
     assert nx.is_strongly_connected(cycle)
     assert {count for _, count in [*cycle.out_degree(), *cycle.in_degree()]} == {1}

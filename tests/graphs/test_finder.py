@@ -125,15 +125,15 @@ def circulants(ranks):
 
 
 def unbalanced(ranks):
-    found = []
+    jump_sets = []
     for jumps in circulants(ranks):
         try:
             graph = find(f"circulant:{ranks}x{'x'.join(map(str, jumps))}")
         except ValueError:  # not connected
             continue
         if not breadth_first_optimal(graph):
-            found.append(jumps)
-    return found
+            jump_sets.append(jumps)
+    return jump_sets
 
 
 def test_not_every_circulant_graph_has_an_optimal_breadth_first_schedule_and_the_smallest_has_12_ranks():
@@ -188,10 +188,10 @@ def test_the_command_line_prints_rows_that_run_accepts_at_the_printed_cost():
 def test_bad_sizes_end_with_status_2_and_one_line(options, why, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["find-topology", *options])
-    told = capsys.readouterr().err
+    error = capsys.readouterr().err
     assert ended.value.code == 2
-    assert why in told
-    assert told.count("\n") == 1
+    assert why in error
+    assert error.count("\n") == 1
 
 
 def test_a_row_is_exported_for_msccl_and_runs_there():

@@ -18,10 +18,10 @@ SMALL = expressions.filter(lambda expression: find(expression).ranks <= 40)
 
 def simple(graph):
     """With parallel links as a number on one link."""
-    found = nx.DiGraph()
-    found.add_nodes_from(graph)
-    found.add_edges_from((a, b, {"width": width}) for (a, b), width in Counter(graph.edges()).items())
-    return found
+    merged = nx.DiGraph()
+    merged.add_nodes_from(graph)
+    merged.add_edges_from((a, b, {"width": width}) for (a, b), width in Counter(graph.edges()).items())
+    return merged
 
 
 def matcher(first, second):
@@ -32,14 +32,14 @@ def matcher(first, second):
 @given(SMALL, st.randoms(use_true_random=False))
 def test_a_renumbered_graph_is_recognized(expression, random):
     topology = find(expression)
-    there = np.array(random.sample(range(topology.ranks), topology.ranks))
+    numbers = np.array(random.sample(range(topology.ranks), topology.ranks))
     src, dst = arcs(topology)
-    other = from_arcs("renumbered", topology.ranks, there[src], there[dst])
-    found = isomorphism(topology, other)
-    assert found is not None
-    moved = nx.relabel_nodes(find_multigraph(expression), dict(enumerate(found.tolist())))
+    other = from_arcs("renumbered", topology.ranks, numbers[src], numbers[dst])
+    mapping = isomorphism(topology, other)
+    assert mapping is not None
+    renumbered = nx.relabel_nodes(find_multigraph(expression), dict(enumerate(mapping.tolist())))
     src, dst = (end.tolist() for end in arcs(other))
-    assert Counter(moved.edges()) == Counter(zip(src, dst, strict=True))
+    assert Counter(renumbered.edges()) == Counter(zip(src, dst, strict=True))
 
 
 REVERSED = ["diamond", "modified-debruijn:2x3", "modified-debruijn:2x4", "kautz:2x7", "kautz:3x7", "kautz:2x6"]
@@ -93,8 +93,8 @@ def test_orbits_are_those_of_all_automorphisms(expression):
         (ranks, list(range(topology.ranks)), lambda a: {m[a] for m in maps}),
         (links, ends, lambda link: {(m[link[0]], m[link[1]]) for m in maps}),
     ):
-        for key, own in zip(keys, number, strict=True):
-            together = {other for other, label in zip(keys, number, strict=True) if label == own}
+        for key, orbit in zip(keys, number, strict=True):
+            together = {other for other, label in zip(keys, number, strict=True) if label == orbit}
             assert together <= images(key)
             if number is ranks:
                 assert together == images(key)

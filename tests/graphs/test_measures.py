@@ -22,11 +22,11 @@ REGULAR = expressions.filter(lambda expression: "line:" not in expression)
 def test_distances_layers_and_the_diameter_are_those_of_networkx(expression):
     graph, topology = find_multigraph(expression), find(expression)
     hops = dict(nx.all_pairs_shortest_path_length(graph))
-    wanted = np.array([[hops[a][b] for b in graph] for a in graph])
-    assert np.array_equal(distances(topology), wanted)
+    expected = np.array([[hops[a][b] for b in graph] for a in graph])
+    assert np.array_equal(distances(topology), expected)
     assert diameter(topology) == nx.diameter(graph)
     assert measures.layers(topology).tolist() == [
-        [sum(hops[a][b] == x for a in graph) for x in range(wanted.max() + 1)] for b in graph
+        [sum(hops[a][b] == x for a in graph) for x in range(expected.max() + 1)] for b in graph
     ]
     assert measures.is_undirected(topology) == nx.utils.edges_equal(
         graph.edges(), graph.reverse().edges(), directed=True
@@ -83,11 +83,11 @@ MAYBE += ["complete-bipartite:2x3", "hamming:2x4", "twisted-hypercube:4", "dista
 @pytest.mark.parametrize("expression", MAYBE)
 def test_a_graph_is_distance_regular_where_networkx_says_so(expression):
     graph = find(expression).to_networkx()
-    found = measures.intersection_array(find(expression))
+    array = measures.intersection_array(find(expression))
     if measures.is_undirected(find(expression)) and nx.is_distance_regular(graph.to_undirected()):
-        assert found == tuple(map(tuple, nx.intersection_array(graph.to_undirected())))
+        assert array == tuple(map(tuple, nx.intersection_array(graph.to_undirected())))
     else:
-        assert found is None
+        assert array is None
 
 
 def test_parallel_links_and_self_loops_are_not_distance_regular():
@@ -98,22 +98,22 @@ def test_parallel_links_and_self_loops_are_not_distance_regular():
 def loads_by_sets(graph):
     """The largest ratio of shards to the links that they can take, over all sets of shards: no sets of links."""
     hops = dict(nx.all_pairs_shortest_path_length(graph))
-    found = []
+    loads = []
     for x in range(1, nx.diameter(graph) + 1):
         worst = Fraction(0)
         for u in graph:
-            ways = [
+            usable = [
                 frozenset((w, k) for w, _, k in graph.in_edges(u, keys=True) if hops[v][w] == x - 1)
                 for v in graph
                 if hops[v][u] == x
             ]
-            kinds = sorted(set(ways), key=sorted)
+            kinds = sorted(set(usable), key=sorted)
             for size in range(1, len(kinds) + 1):
                 for some in combinations(kinds, size):
-                    shards = sum(way in some for way in ways)
+                    shards = sum(links in some for links in usable)
                     worst = max(worst, Fraction(shards, len(frozenset.union(*some))))
-        found.append(worst)
-    return found
+        loads.append(worst)
+    return loads
 
 
 FEW = REGULAR.filter(lambda expression: find(expression).ranks <= 12 and measures.degree(find(expression)) <= 4)

@@ -24,8 +24,8 @@ def links(graph):
 def test_a_line_graph_joins_links_that_meet(expression):
     base = find(expression)
     ends = list(zip(*(end.tolist() for end in arcs(base)), strict=True))
-    wanted = Counter((i, j) for i, j in product(range(len(ends)), repeat=2) if ends[i][1] == ends[j][0])
-    assert links(find_multigraph(f"line-graph({expression})")) == wanted
+    expected = Counter((i, j) for i, j in product(range(len(ends)), repeat=2) if ends[i][1] == ends[j][0])
+    assert links(find_multigraph(f"line-graph({expression})")) == expected
     if max(Counter(ends).values()) == 1:
         assert nx.is_isomorphic(find(f"line-graph({expression})").to_networkx(), nx.line_graph(base.to_networkx()))
 
@@ -33,23 +33,23 @@ def test_a_line_graph_joins_links_that_meet(expression):
 @given(bases, bases)
 def test_a_cartesian_product_is_the_one_of_networkx(first, second):
     a, b = find_multigraph(first), find_multigraph(second)
-    wanted = Counter()
+    expected = Counter()
     for u, v in product(a, b):
-        wanted.update({((u, v), (w, v)): count for (x, w), count in links(a).items() if x == u})
-        wanted.update({((u, v), (u, w)): count for (x, w), count in links(b).items() if x == v})
-    found = find_multigraph(f"product({first},{second})")
+        expected.update({((u, v), (w, v)): count for (x, w), count in links(a).items() if x == u})
+        expected.update({((u, v), (u, w)): count for (x, w), count in links(b).items() if x == v})
+    multigraph = find_multigraph(f"product({first},{second})")
     pair = {u + len(a) * v: (u, v) for u, v in product(a, b)}
-    assert links(nx.relabel_nodes(found, pair)) == wanted
+    assert links(nx.relabel_nodes(multigraph, pair)) == expected
     if not any(u == v for u, v in [*a.edges(), *b.edges()]):  # networkx merges two self-loops
-        assert set(wanted) == set(nx.cartesian_product(nx.DiGraph(a), nx.DiGraph(b)).edges())
+        assert set(expected) == set(nx.cartesian_product(nx.DiGraph(a), nx.DiGraph(b)).edges())
 
 
 @given(st.sampled_from(["ring:3", "uniring:2x3", "kautz:2x6", "debruijn:2x2", "full-mesh:3"]), st.integers(1, 3))
 def test_a_cartesian_power_is_a_product_with_itself(expression, times):
-    wanted = expression
+    expected = expression
     for _ in range(times - 1):
-        wanted = f"product({wanted},{expression})"
-    assert links(find_multigraph(f"power({expression},{times})")) == links(find_multigraph(wanted))
+        expected = f"product({expected},{expression})"
+    assert links(find_multigraph(f"power({expression},{times})")) == links(find_multigraph(expected))
 
 
 def test_powers_of_complete_graphs_and_rings_are_hamming_graphs_and_tori():
@@ -61,10 +61,10 @@ def test_powers_of_complete_graphs_and_rings_are_hamming_graphs_and_tori():
 def test_a_degree_expansion_joins_all_copies_of_neighbors(expression, times):
     base = find_multigraph(expression)
     n = len(base)
-    wanted = Counter()
+    expected = Counter()
     for (u, v), count in links(base).items():
-        wanted.update({(u + n * i, v + n * j): count for i, j in product(range(times), repeat=2)})
-    assert links(find_multigraph(f"degree({expression},{times})")) == wanted
+        expected.update({(u + n * i, v + n * j): count for i, j in product(range(times), repeat=2)})
+    assert links(find_multigraph(f"degree({expression},{times})")) == expected
 
 
 @given(expressions)
@@ -98,10 +98,10 @@ def test_a_message_takes_a_shortest_way_and_never_a_self_loop(expression):
     hops = dict(nx.all_pairs_shortest_path_length(topology.to_networkx()))
     pairs = [(src, dst) for src, reached in hops.items() for dst in reached if src != dst]
     message, link = topology.router(*np.array(pairs).T)
-    ways = np.split(link[np.argsort(message, kind="stable")], np.bincount(message).cumsum()[:-1])
-    for (src, dst), way in zip(pairs, ways, strict=True):
-        assert len(way) == hops[src][dst]
-        assert [*topology.link_src[way], dst] == [src, *topology.link_dst[way]]
+    paths = np.split(link[np.argsort(message, kind="stable")], np.bincount(message).cumsum()[:-1])
+    for (src, dst), path in zip(pairs, paths, strict=True):
+        assert len(path) == hops[src][dst]
+        assert [*topology.link_src[path], dst] == [src, *topology.link_dst[path]]
 
 
 def test_a_bond_of_two_halves_what_a_step_takes():

@@ -16,10 +16,10 @@ from colllib.limits import TooLarge
 from colllib.topology.expression import find
 
 
-def flow(where):
+def flow(topology):
     """The linear program as it is printed: a commodity for every source, no symmetry, dense."""
-    src, dst = arcs(where)
-    n, links = where.ranks, len(src)
+    src, dst = arcs(topology)
+    n, links = topology.ranks, len(src)
     rows, right = [], []
     for link in range(links):
         row = np.zeros((n, links))

@@ -29,16 +29,16 @@ def bound(tree):
     """The names that a cell binds at its top, and whether the last to do so is a loop."""
     targets = [node.target for node in at_top(tree) if isinstance(node, ast.For)]
     looping = {id(name) for target in targets for name in ast.walk(target)}
-    found = {}
+    names = {}
     for node in at_top(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found[node.id] = id(node) in looping
+            names[node.id] = id(node) in looping
         elif isinstance(node, ast.alias):
-            found[node.asname or node.name] = False
-    return found
+            names[node.asname or node.name] = False
+    return names
 
 
-def own(node):
+def bound_inside(node):
     """The names that a function, a lambda or a comprehension binds itself."""
     return {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)} | {
         inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
@@ -49,7 +49,7 @@ def read(node, hidden=frozenset()):
     """The names that a cell reads and does not bind in an inner scope around the place."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in hidden:
         yield node.id
-    inner = hidden | own(node) if isinstance(node, SCOPES) else hidden
+    inner = hidden | bound_inside(node) if isinstance(node, SCOPES) else hidden
     for child in ast.iter_child_nodes(node):
         yield from read(child, inner)
 
@@ -59,9 +59,9 @@ def stale(cells):
     left = set()
     for place, cell in enumerate(cells, start=1):
         tree = ast.parse(cell)
-        here = bound(tree)
-        yield from ((place, name) for name in sorted(set(read(tree)) & (left - here.keys())))
-        left = (left - here.keys()) | {name for name, by_a_loop in here.items() if by_a_loop}
+        fresh = bound(tree)
+        yield from ((place, name) for name in sorted(set(read(tree)) & (left - fresh.keys())))
+        left = (left - fresh.keys()) | {name for name, by_a_loop in fresh.items() if by_a_loop}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -71,7 +71,7 @@ def test_no_cell_uses_what_a_loop_of_an_earlier_cell_left_behind(path):
 
 
 @pytest.mark.parametrize(
-    ("cells", "found"),
+    ("cells", "expected"),
     [
         (["n = 64", "for n in (5, 33):\n    pass", 'print(f"N = {n}")'], [(3, "n")]),
         (["for n, p in pairs:\n    pass", "rows = [p for q in n]"], [(2, "n"), (2, "p")]),
@@ -82,5 +82,5 @@ def test_no_cell_uses_what_a_loop_of_an_earlier_cell_left_behind(path):
         (["n = 64\nfor n in (5, 33):\n    pass", "print(n)"], [(2, "n")]),
     ],
 )
-def test_a_stale_name_is_found_and_a_new_one_is_not(cells, found):
-    assert list(stale(cells)) == found
+def test_a_stale_name_is_found_and_a_new_one_is_not(cells, expected):
+    assert list(stale(cells)) == expected

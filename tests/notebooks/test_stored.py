@@ -22,24 +22,24 @@ def read(path):
 
 def problems(notebook):
     """Everything that would let a cell slip through unchecked, or show nothing in the book."""
-    found = []
+    messages = []
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     if not code:
-        found.append("no code cell at all")
+        messages.append("no code cell at all")
     for place, cell in enumerate(code, start=1):
         if cell.execution_count != place:
-            found.append(f"code cell {place} has execution count {cell.execution_count}; run: make notebooks")
+            messages.append(f"code cell {place} has execution count {cell.execution_count}; run: make notebooks")
         for output in cell.outputs:
             data = output.get("data", {})
             if output.output_type == "error":
-                found.append(f"code cell {place} raises {output.ename}")
+                messages.append(f"code cell {place} raises {output.ename}")
             if output.get("name") == "stderr":
-                found.append(f"code cell {place} writes to stderr")
+                messages.append(f"code cell {place} writes to stderr")
             if (WIDGET in data or data.get("text/plain", "").startswith("Explorer:")) and "text/html" not in data:
-                found.append(f"code cell {place} has a widget without a static form (text/html)")
+                messages.append(f"code cell {place} has a widget without a static form (text/html)")
             if "image/png" in data and not data.keys() & {"text/html", "image/svg+xml"}:
-                found.append(f"code cell {place} shows pixels, which nbval does not compare")
-    return found
+                messages.append(f"code cell {place} shows pixels, which nbval does not compare")
+    return messages
 
 
 def test_there_are_notebooks():
@@ -63,8 +63,8 @@ def test_it_is_in_the_contents(path):
     assert named, f"add notebooks/{path.stem} to _toc.yml, where its page belongs"
 
 
-def cell(**given):
-    return nbformat.v4.new_code_cell("1 + 1", **{"execution_count": 1, **given})
+def cell(**fields):
+    return nbformat.v4.new_code_cell("1 + 1", **{"execution_count": 1, **fields})
 
 
 def shown(data):

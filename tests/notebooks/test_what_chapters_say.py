@@ -29,12 +29,12 @@ def outputs(path):
 def rows(chapter, header):
     """The rows of the table of a chapter whose first header is given, as texts."""
     for html in outputs(FOLDER / f"{chapter}.ipynb"):
-        found = [
+        table = [
             [unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)]
             for row in re.findall(r"<tr>.*?</tr>", html, re.DOTALL)
         ]
-        if found and found[0][0] == header:
-            return found[1:]
+        if table and table[0][0] == header:
+            return table[1:]
     raise AssertionError(f"{chapter} has no table that begins with {header!r}")
 
 
@@ -49,12 +49,13 @@ def test_what_solves_an_exercise_is_folded(path):
 
 def highest_pile_at_most(height, balls, bins):
     """The probability that balls thrown at bins pile up no higher: by the coefficient of x^balls."""
-    ways = [Fraction(1)] + [Fraction(0)] * balls
+    counts = [Fraction(1)] + [Fraction(0)] * balls
     for _ in range(bins):
-        ways = [
-            sum((ways[k - j] / factorial(j) for j in range(min(height, k) + 1)), Fraction(0)) for k in range(balls + 1)
+        counts = [
+            sum((counts[k - j] / factorial(j) for j in range(min(height, k) + 1)), Fraction(0))
+            for k in range(balls + 1)
         ]
-    return float(ways[balls] * factorial(balls) / Fraction(bins) ** balls)
+    return float(counts[balls] * factorial(balls) / Fraction(bins) ** balls)
 
 
 def test_the_probability_of_a_pile_is_that_of_all_throws():
@@ -79,8 +80,10 @@ def test_no_label_is_the_name_that_a_program_has_for_a_coefficient(path):
 @pytest.mark.parametrize("chapter", ["what-libraries-choose", "predicted-and-measured"])
 def test_a_chapter_on_the_model_of_nccl_says_its_version(chapter):
     cells = nbformat.read(FOLDER / f"{chapter}.ipynb", as_version=4).cells
-    told = {found for cell in cells if cell.cell_type == "markdown" for found in re.findall(r"2\.30\.\d+", cell.source)}
-    assert {f"NCCL {version}" for version in told} == {VERSION}
+    versions = {
+        version for cell in cells if cell.cell_type == "markdown" for version in re.findall(r"2\.30\.\d+", cell.source)
+    }
+    assert {f"NCCL {version}" for version in versions} == {VERSION}
 
 
 def module_names(cell, *operations):

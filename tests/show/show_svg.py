@@ -27,4 +27,4 @@ def wires(svg: str) -> list[tuple[str, str, tuple[float, float], tuple[float, fl
 def count_wires(svg: str, kind: str = "") -> float:
     """How many wires of a class there are: a line between two disks is one, a stub at one disk is half."""
     places = set(disks(svg).values())
-    return sum(0.5 * ((a in places) + (b in places)) for found, _, a, b in wires(svg) if kind in found)
+    return sum(0.5 * ((a in places) + (b in places)) for classes, _, a, b in wires(svg) if kind in classes)

@@ -25,8 +25,8 @@ def _bars(algorithm: str, n: int) -> object:
 
 def _table(algorithm: str, n: int, step: int) -> object:
     names = [f"rank {r}" for r in range(n)]
-    held = [min(step + 1 + r, n) for r in range(n)]
-    return Table(["", *names], [["blocks held", *held]], f"After step {step}")
+    counts = [min(step + 1 + r, n) for r in range(n)]
+    return Table(["", *names], [["blocks held", *counts]], f"After step {step}")
 
 
 def _steps(algorithm: str, n: int) -> dict:

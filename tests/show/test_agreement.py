@@ -52,10 +52,10 @@ def explorers():
     """Few boxes, each count of which is executed: how a page draws does not depend on their number."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(import_module("colllib.show.boxes_explorer"), "BOXES", (2, 4))
-        return made()
+        return all_explorers()
 
 
-def made():
+def all_explorers():
     return [
         make()
         for make in (
@@ -97,16 +97,16 @@ def setting(explorer, draw):
 def drawn(explorers):
     """What is asked of the page, a thousand times: an explorer, a view, a setting, a width; and what Python draws."""
     draw = random.Random(10)
-    found = []
+    drawings = []
     for explorer in explorers:
         views = [k for k, part in enumerate(explorer.all_parts) if isinstance(part, View)]
         for k in range(EACH):
             state, at = setting(explorer, draw)
             part, width = views[k % len(views)], draw.choice((360, 640))
             asked = explorer.address, part, at, width
-            found.append((asked, explorer.all_parts[part].draw(state, explorer.texts(state), width)))
-    assert len(found) >= 1000
-    return found
+            drawings.append((asked, explorer.all_parts[part].draw(state, explorer.texts(state), width)))
+    assert len(drawings) >= 1000
+    return drawings
 
 
 def test_a_thousand_random_settings_are_drawn_by_the_page_as_python_draws_them(tmp_path, explorers, drawn):
@@ -163,15 +163,15 @@ def test_settings_made_with_the_controls_give_what_python_gives_and_stay_in_the_
                 else:
                     node.select_option(index=at[place])
             for part in (1, last):
-                wanted = explorer.render(part, state)
-                assert tab.locator(f"[data-part='{part}']").inner_text().split() == plain(tab, wanted)
-        told = tab.locator(".cl-summary").inner_text()
+                expected = explorer.render(part, state)
+                assert tab.locator(f"[data-part='{part}']").inner_text().split() == plain(tab, expected)
+        summary = tab.locator(".cl-summary").inner_text()
         tab.get_by_role("button", name="Copy link").click()  # which writes the address at once
         address = tab.evaluate("location.href")
         assert "#busbw?primitive=" in address
         tab.goto("about:blank")
         tab.goto(address)
-        tab.wait_for_function("(told) => document.querySelector('.cl-summary').innerText === told", arg=told)
+        tab.wait_for_function("(told) => document.querySelector('.cl-summary').innerText === told", arg=summary)
         assert troubles == []
 
 
@@ -192,7 +192,7 @@ def plain(tab, html):
 def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_path, explorers):
     with opened(write_page(tmp_path, explorers[1])) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
-        told = tab.locator(".cl-summary").inner_text()
+        summary = tab.locator(".cl-summary").inner_text()
         for label, typed, says in (
             ("Message M, typed", "64 parsecs", "write a number with its unit, such as 16MB"),
             ("Latency α, typed", "0us", "must be above 0"),
@@ -208,7 +208,7 @@ def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_pa
             field.press("Tab")
             assert says in tab.locator(".cl-error:visible").inner_text()
             assert field.get_attribute("aria-invalid") == "true"
-            assert tab.locator(".cl-summary").inner_text() == told
+            assert tab.locator(".cl-summary").inner_text() == summary
             field.fill(before)
             field.press("Tab")
             assert tab.locator(".cl-error:visible").count() == 0

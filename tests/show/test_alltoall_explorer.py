@@ -37,9 +37,9 @@ def test_the_table_and_the_summary_agree_with_the_closed_forms_in_a_state():
     price = {"message": 100e3, "alpha": 1e-6, "bandwidth": 50e9}
     times = {k: execute(alltoall.bruck(64, k)).cost.seconds(**price) for k in radices(64)}
     best = min(times, key=times.__getitem__)
-    told = explorer.render(len(explorer.parts), state)
-    assert f"radix {best} is fastest" in told
-    assert f"pairwise exchange {times[64] / times[best]:.2f} times as long" in told
+    summary = explorer.render(len(explorer.parts), state)
+    assert f"radix {best} is fastest" in summary
+    assert f"pairwise exchange {times[64] / times[best]:.2f} times as long" in summary
     assert next(row[0] for row in rows(explorer.render(2, state))) == "pairwise"
 
 

@@ -36,9 +36,9 @@ def test_a_flat_ring_pays_every_step_at_the_speed_of_a_card(explorer, n, g, c):
     state = {**explorer.start, "n": n, "g": g, "c": c}
     ranks = n * g
     seconds = 2 * (ranks - 1) * (2.7e-6 + 10e9 / ranks / 50e9)
-    found = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
-    assert found["flat ring"][2] == units.seconds(seconds, 4)
-    assert found["flat ring"][5] == f"{Fraction(2 * (ranks - 1), ranks)} M"
+    table = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
+    assert table["flat ring"][2] == units.seconds(seconds, 4)
+    assert table["flat ring"][5] == f"{Fraction(2 * (ranks - 1), ranks)} M"
 
 
 @pytest.mark.parametrize(("n", "g"), [(2, 8), (8, 4)])
@@ -47,8 +47,8 @@ def test_rings_in_the_boxes_and_between_them_in_one_piece_cost_the_sum_of_both(e
     state = {**explorer.start, "n": n, "g": g, "c": g, "m": 100.0}
     inner = 2 * (g - 1) * (0.6e-6 + 100 / g / 450e9)
     outer = 2 * (n - 1) * (2.7e-6 + 100 / g / n / 50e9)
-    found = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
-    assert found["hierarchical"][2] == units.seconds(inner + outer, 4)
+    table = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
+    assert table["hierarchical"][2] == units.seconds(inner + outer, 4)
 
 
 def test_the_cards_on_offer_divide_the_ranks_of_a_box(explorer):
@@ -58,9 +58,9 @@ def test_the_cards_on_offer_divide_the_ranks_of_a_box(explorer):
 
 def test_narrow_uplinks_cost_what_an_execution_on_them_costs(explorer):
     state = {**explorer.start, "p": "all-to-all", "n": 4, "narrow": 4.0, "m": 1e9}
-    found = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
+    table = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
     cost = execute(alltoall.pairwise(32), boxes((4, 8), oversubscription=4)).cost
-    assert found["flat pairwise"][2] == units.seconds(
+    assert table["flat pairwise"][2] == units.seconds(
         cost.seconds(message=1e9, alpha=SPEEDS[0], bandwidth=SPEEDS[1]), 4
     )
 
@@ -68,11 +68,11 @@ def test_narrow_uplinks_cost_what_an_execution_on_them_costs(explorer):
 def test_strided_ranks_send_every_message_of_a_flat_ring_between_boxes(explorer):
     """All 16 ranks of two boxes then use their cards at once, and nothing stays in a box."""
     state = {**explorer.start, "place": "strided"}
-    found = {row[0]: row[1:] for row in rows(explorer.render(HEAT, state))}
+    table = {row[0]: row[1:] for row in rows(explorer.render(HEAT, state))}
     busy = 2 * 15 / 16 * 10e9 / 50e9
     share = f"{100 * busy / (busy + 30 * 2.7e-6):.0f}%"
-    assert found["flat ring"] == ["0%", share, share, "0%"]
-    assert rows(explorer.render(HEAT, explorer.start))[0][1:] != found["flat ring"]
+    assert table["flat ring"] == ["0%", share, share, "0%"]
+    assert rows(explorer.render(HEAT, explorer.start))[0][1:] != table["flat ring"]
 
 
 def test_a_tier_between_racks_is_shown_where_there_are_racks(explorer):
@@ -108,7 +108,7 @@ def test_a_phone_shows_the_controls_of_racks_where_there_may_be_racks(tmp_path, 
 
 def test_with_a_kernel_the_controls_of_racks_come_and_go_too(explorer):
     live = explorer.live
-    shown = {each.description: each for each in live.box.children if hasattr(each, "description")}
+    shown = {control.description: control for control in live.box.children if hasattr(control, "description")}
     far = next(row for row in live.box.children if live.controls["alpha_far"] in getattr(row, "children", ()))
     seen = []
     for boxes_, racked in ((0, 0), (2, 0), (2, 1), (0, 0)):
@@ -140,39 +140,39 @@ def test_only_the_flat_schedule_goes_by_the_numbers_of_ranks(explorer, name):
 )
 def test_one_execution_counts_for_every_number_of_cards(primitive, name, place, cards):
     algorithm, inc, cuts = MODULE.RUNNERS[primitive][name]
-    where = boxes((4, 8), cards=cards, inc=inc)
-    found = MODULE.row(primitive, name, 4, 1, 8, cards, place)
-    for segments, form in zip(cuts, found.ways.values(), strict=True):
-        schedule = Entry(find(primitive, algorithm), where).schedule(segments)
-        run = execute(schedule if inc != "none" else placed(schedule, order_of(where, place).tolist()), where)
+    topology = boxes((4, 8), cards=cards, inc=inc)
+    row = MODULE.row(primitive, name, 4, 1, 8, cards, place)
+    for segments, form in zip(cuts, row.ways.values(), strict=True):
+        schedule = Entry(find(primitive, algorithm), topology).schedule(segments)
+        run = execute(schedule if inc != "none" else placed(schedule, order_of(topology, place).tolist()), topology)
         cost, price = form.few[0], {"message": 1e6, "alpha": (1e-6, 3e-6), "bandwidth": (4e11, 5e10)}
         assert [kind[:2] for kind in cost.kinds] == [(kind.steps, (*kind.hops, 0)) for kind in run.cost.kinds]
         assert [kind.loads for kind in cost.kinds] == [(*kind.loads, 0) for kind in run.cost.kinds]
         assert form.price(1e6, (1e-6, *[3e-6] * 3), (4e11, *[5e10] * 3))[0] == pytest.approx(run.cost.seconds(**price))
         if segments == 1:
-            assert found.more["card"] == f"{crossings(run)['card'].most} M"
+            assert row.more["card"] == f"{crossings(run)['card'].most} M"
 
 
 @pytest.mark.parametrize("cards", [1, 4])
 @pytest.mark.parametrize(("primitive", "name"), [("all-reduce", "hierarchical"), ("all-gather", "channels")])
 def test_racks_are_a_third_tier_with_a_latency_and_uplinks_of_their_own(explorer, primitive, name, cards):
     algorithm, _, cuts = MODULE.RUNNERS[primitive][name]
-    where = boxes((4, 2, 4), cards=cards, oversubscription=2)
+    topology = boxes((4, 2, 4), cards=cards, oversubscription=2)
     alpha, bandwidth = (0.6e-6, 2.7e-6, 9e-6), (450e9, 50e9, 50e9)
-    costs = [Entry(find(primitive, algorithm), where).execution(segments).cost for segments in cuts]
+    costs = [Entry(find(primitive, algorithm), topology).execution(segments).cost for segments in cuts]
     best = min(cost.seconds(message=1e9, alpha=alpha, bandwidth=bandwidth) for cost in costs)
     chosen = {"p": primitive, "n": 8, "r": 4, "g": 4, "c": cards, "narrow": 2.0, "m": 1e9, "alpha_far": 9e-6}
-    found = {row[0]: row for row in rows(explorer.render(NUMBERS, {**explorer.start, **chosen}))}
-    assert found[name][2] == units.seconds(best, 4)
+    table = {row[0]: row for row in rows(explorer.render(NUMBERS, {**explorer.start, **chosen}))}
+    assert table[name][2] == units.seconds(best, 4)
 
 
 def test_three_short_rings_have_fewer_steps_than_two(explorer):
     """16 boxes, and 16 in 4 racks, at 100 B: latencies alone, to four digits."""
     for racks, outer in ((1, 15), (4, 3 + 3)):
         state = {**explorer.start, "n": 16, "r": racks, "m": 100.0}
-        found = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
+        table = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
         bytes_alone = 2 * (7 / 8 * 100 / 450e9 + 15 / 16 * 100 / 8 / 50e9)
-        assert found["hierarchical"][2] == units.seconds(14 * 0.6e-6 + 2 * outer * 2.7e-6 + bytes_alone, 4)
+        assert table["hierarchical"][2] == units.seconds(14 * 0.6e-6 + 2 * outer * 2.7e-6 + bytes_alone, 4)
 
 
 def test_the_page_is_built_from_at_most_600_executions(monkeypatch):

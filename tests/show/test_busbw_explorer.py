@@ -59,9 +59,9 @@ def test_the_switch_is_an_execution_too(explorer):
 
 
 def test_it_starts_where_busbw_exceeds_the_wire(explorer):
-    told = explorer.render(len(explorer.parts), explorer.start)
-    assert SWITCH in told
-    share = int(re.search(r"(\d+)% of the wire", told)[1])
+    summary = explorer.render(len(explorer.parts), explorer.start)
+    assert SWITCH in summary
+    share = int(re.search(r"(\d+)% of the wire", summary)[1])
     assert 100 < share <= 100 * 14 / 9  # the ideal gain of two shots at N = 8
 
 

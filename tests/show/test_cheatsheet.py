@@ -19,11 +19,11 @@ def test_the_page_has_every_algorithm_with_its_formulas_or_says_that_it_has_none
     rows = [row.strip("| ").split(" | ") for row in closed_forms(kind).splitlines()[2:]]
     shown = {(cells[-5].split(",")[0], *cells[-4:-1]) for cells in rows}
     for primitive in ("broadcast", "all-gather", "all-reduce", "all-to-all"):
-        for way in ladder.entries(primitive, ANCHORS[kind], trusting=True):
-            if kind == "inc-star" and way.algorithm.takes == "ranks":
+        for entry in ladder.entries(primitive, ANCHORS[kind], trusting=True):
+            if kind == "inc-star" and entry.algorithm.takes == "ranks":
                 continue
-            segments = 9 if way.algorithm.segmented else 1
-            form, name = way.algorithm.form(way.topology, segments), way.algorithm.label
+            segments = 9 if entry.algorithm.segmented else 1
+            form, name = entry.algorithm.form(entry.topology, segments), entry.algorithm.label
             if form is None:
                 assert any(row[0] == name and row[-1] == "no closed form" for row in shown)
             else:
@@ -35,9 +35,9 @@ def test_a_time_is_what_the_formulas_of_its_row_give(kind):
     rows = [row.strip("| ").split(" | ") for row in closed_forms(kind).splitlines()[2:]]
     times = {(cells[-5], cells[-4], cells[-3]): cells[-1] for cells in rows}
     for primitive in ("broadcast", "all-gather", "all-reduce", "all-to-all"):
-        for way in ladder.entries(primitive, ANCHORS[kind], trusting=True):
-            form = way.algorithm.form(way.topology, 9 if way.algorithm.segmented else 1)
-            label = (way.algorithm.label, form and f"${form.n_alpha.tex}$", form and f"${form.n_beta.tex}$")
+        for entry in ladder.entries(primitive, ANCHORS[kind], trusting=True):
+            form = entry.algorithm.form(entry.topology, 9 if entry.algorithm.segmented else 1)
+            label = (entry.algorithm.label, form and f"${form.n_alpha.tex}$", form and f"${form.n_beta.tex}$")
             if form is None or label not in times:
                 continue
             time, _, cut = times[label].partition(" $P=")
@@ -68,10 +68,10 @@ def test_every_row_of_a_table_has_all_its_cells(kind):
 
 def test_the_times_of_two_tiers_are_what_their_formulas_say():
     name = "64 boxes of 8 on rails"
-    where, alpha, bandwidth = cluster(name), price(name)["alpha"], price(name)["bandwidth"]
+    topology, alpha, bandwidth = cluster(name), price(name)["alpha"], price(name)["bandwidth"]
     for form, row in zip(TWO_TIERS, two_tiers().splitlines()[2:], strict=True):
         inner, outer, port, card = (
-            float(part(B=where.ranks // 8, G=8)) for part in (form.inner, form.outer, form.port, form.card)
+            float(part(B=topology.ranks // 8, G=8)) for part in (form.inner, form.outer, form.port, form.card)
         )
         seconds = inner * alpha[0] + outer * alpha[1] + ANCHOR_MESSAGE * (port / bandwidth[0] + card / bandwidth[1])
         assert row.split(" | ")[-1].strip("| ") == units.seconds(seconds, 3).replace(" ", "\u00a0")

@@ -43,18 +43,18 @@ def test_two_explorers_give_the_same_bytes_and_stay_small():
 
 def test_equally_fast_algorithms_are_told_as_such():
     explorer = cost_explorer("all-gather")
-    told = explorer.render(len(explorer.parts), explorer.start)
-    assert "the fastest are recursive doubling, Bruck and PAT" in told
+    summary = explorer.render(len(explorer.parts), explorer.start)
+    assert "the fastest are recursive doubling, Bruck and PAT" in summary
     explorer = cost_explorer()
-    told = explorer.render(len(explorer.parts), {"n": 2, "m": 16e6, "alpha": 0.5e-6, "bw": 900e9})
-    assert "the fastest is recursive doubling with 18.3 µs" in told  # the next one takes 18.8 µs
+    summary = explorer.render(len(explorer.parts), {"n": 2, "m": 16e6, "alpha": 0.5e-6, "bw": 900e9})
+    assert "the fastest is recursive doubling with 18.3 µs" in summary  # the next one takes 18.8 µs
 
 
 def test_one_message_is_half_latency_where_the_words_say_so():
     explorer = message_explorer()
     even = 2e-6 * 50e9
-    told = explorer.render(len(explorer.parts), {"m": even, "alpha": 2e-6, "bw": 50e9})
-    assert told.startswith("100 kB take 4 µs: 2 µs of latency and 2 µs of bytes. 25 GB/s arrive, 50% of the link.")
-    assert told.endswith("half of BW arrives, at 100 kB.")
-    told = explorer.render(len(explorer.parts), {"m": 100.0, "alpha": 1e-5, "bw": 250e9})
-    assert "10 MB/s arrive, under 1% of the link." in told
+    summary = explorer.render(len(explorer.parts), {"m": even, "alpha": 2e-6, "bw": 50e9})
+    assert summary.startswith("100 kB take 4 µs: 2 µs of latency and 2 µs of bytes. 25 GB/s arrive, 50% of the link.")
+    assert summary.endswith("half of BW arrives, at 100 kB.")
+    summary = explorer.render(len(explorer.parts), {"m": 100.0, "alpha": 1e-5, "bw": 250e9})
+    assert "10 MB/s arrive, under 1% of the link." in summary

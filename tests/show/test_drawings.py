@@ -81,8 +81,8 @@ def test_a_tree_has_an_edge_for_each_pair_that_talks_with_the_steps_in_which_it_
     for t, step in enumerate(reference.messages(schedule), 1):
         talks.update({(src, dst): t for src, dst, *_ in step})
     drawn = tree(schedule)
-    told = {frozenset((int(a), int(b))): int(t) for a, b, t in re.findall(r"(\d+)→(\d+) in (\d+)", drawn.alt)}
-    assert told == {frozenset(pair): t for pair, t in talks.items()}
+    edges = {frozenset((int(a), int(b))): int(t) for a, b, t in re.findall(r"(\d+)→(\d+) in (\d+)", drawn.alt)}
+    assert edges == {frozenset(pair): t for pair, t in talks.items()}
     for svg in pictures(drawn.body):
         assert set(disks(svg)) == set(range(schedule.ranks))
         assert sorted(map(int, re.findall(r'<g class="g ">.*?>(\d+)</text>', svg))) == sorted(talks.values())
@@ -141,21 +141,21 @@ def test_a_walk_reaches_every_rank_once(build, n):
 def test_before_and_after_are_filled_as_the_second_interpreter_finds(name, n):
     schedule = an_instance(name, n)
     first, *_, last = reference.states(schedule)
-    wanted = sum(len(schedule.blocks.holders(int(who))) for who in schedule.blocks.target)
+    cells_of_all = sum(len(schedule.blocks.holders(int(who))) for who in schedule.blocks.target)
     for svg in pictures(before_after(schedule).body):
         cells = re.findall(r'<g class="c h\d([^"]*)">', svg)
         half = len(cells) // 2
-        assert sum(" p" in look for look in cells[:half]) == len({at for at, held in first.items() if held})
+        assert sum(" p" in look for look in cells[:half]) == len({at for at, holders in first.items() if holders})
         finals = n if name in ("all-reduce", "reduce") and len(schedule.blocks) == 1 else 1
-        expected = wanted * finals if name != "all-to-all" else n
+        expected = cells_of_all * finals if name != "all-to-all" else n
         assert sum(" f" in look for look in cells[half:]) == expected
     assert last
 
 
 def test_a_schedule_that_does_not_do_what_it_should_is_refused():
-    whole = broadcast.chain(3)
+    chain = broadcast.chain(3)
     with pytest.raises(ScheduleError, match="never receives"):
-        before_after(Schedule(whole.blocks, 1, whole.step))
+        before_after(Schedule(chain.blocks, 1, chain.step))
 
 
 def test_the_seven_primitives_have_a_thumbnail_and_a_sentence_each():
@@ -232,9 +232,9 @@ def test_the_box_of_a_switch_is_wider_than_its_name():
 
 @pytest.mark.parametrize("drawn", ALL, ids=lambda drawn: drawn.alt[:40])
 def test_every_drawing_fits_a_page_and_a_phone_and_says_what_it_shows(drawn):
-    said = html.unescape(re.search('role="img" aria-label="([^"]*)"', drawn._repr_html_())[1])
-    assert drawn.title in said
-    assert drawn.alt in said
+    label = html.unescape(re.search('role="img" aria-label="([^"]*)"', drawn._repr_html_())[1])
+    assert drawn.title in label
+    assert drawn.alt in label
     for svg in pictures(drawn.body):
         width = float(re.search(r' width="([\d.]+)"', svg)[1])
         assert width <= (WIDE if "cl-wide" in svg else NARROW)
@@ -245,7 +245,7 @@ def test_every_drawing_fits_a_page_and_a_phone_and_says_what_it_shows(drawn):
 def test_type_can_be_read_in_both_themes_on_a_phone_and_on_a_page(theme, width, tmp_path, with_chromium):
     """No text under 11 px, none over the border, and at least 4.5 to 1 on the ground that it stands on."""
     with opened(write_page(tmp_path, *ALL, theme=theme), viewport={"width": width, "height": 900}) as (tab, _):
-        found = tab.evaluate(
+        texts = tab.evaluate(
             """() => {
               const parts = (color) => color.match(/[\\d.]+/g).map((v) => v / (color.startsWith("rgb") ? 255 : 1));
               const lum = (color) => {
@@ -269,10 +269,10 @@ def test_type_can_be_read_in_both_themes_on_a_phone_and_on_a_page(theme, width, 
               });
             }"""
         )
-        assert len(found) > 300
-        assert [row for row in found if row[1] < 11] == []
-        assert [row for row in found if row[2] < 4.5] == []
-        assert [row for row in found if row[3] > width] == []
+        assert len(texts) > 300
+        assert [row for row in texts if row[1] < 11] == []
+        assert [row for row in texts if row[2] < 4.5] == []
+        assert [row for row in texts if row[3] > width] == []
 
 
 def test_lines_are_as_thick_as_their_messages_or_loads_are_large(tmp_path, with_chromium):

@@ -12,8 +12,8 @@ from colllib.show.experts_explorer import RANKS, TOKENS, TOP_K, destinations, di
 
 def test_the_first_state_prices_the_executed_dispatch_and_names_the_fastest():
     explorer = experts_explorer()
-    told = explorer.render(len(explorer.parts), explorer.start)
-    assert "per box" in told
+    summary = explorer.render(len(explorer.parts), explorer.start)
+    assert "per box" in summary
 
 
 def test_what_crosses_once_per_rank_is_never_more_than_once_per_expert():
@@ -23,10 +23,10 @@ def test_what_crosses_once_per_rank_is_never_more_than_once_per_expert():
 
 
 def test_without_a_limit_every_choice_is_served():
-    goes = destinations("zipf", 0, "16 copies")
-    assert goes.shape == (RANKS, TOKENS, TOP_K)
-    assert goes.min() >= 0
-    assert np.bincount(goes.ravel()).max() < 1.2 * goes.size / RANKS
+    targets = destinations("zipf", 0, "16 copies")
+    assert targets.shape == (RANKS, TOKENS, TOP_K)
+    assert targets.min() >= 0
+    assert np.bincount(targets.ravel()).max() < 1.2 * targets.size / RANKS
 
 
 def test_a_copy_per_box_leaves_of_a_popular_experts_cost_what_the_chapter_says():
@@ -41,5 +41,5 @@ def test_a_copy_per_box_leaves_of_a_popular_experts_cost_what_the_chapter_says()
         return 1e6 * (popular - uniform)
 
     alone, left, by_cards = more("per expert", 450e9), more("per box", 450e9), more("per box", 1e18)
-    said = f"adds {alone:.0f} µs, with a copy per box {left:.0f}, of which {left - by_cards:.0f} in the box"
-    assert said in (Path(__file__).parents[2] / "notebooks/experts.ipynb").read_text(encoding="utf-8")
+    sentence = f"adds {alone:.0f} µs, with a copy per box {left:.0f}, of which {left - by_cards:.0f} in the box"
+    assert sentence in (Path(__file__).parents[2] / "notebooks/experts.ipynb").read_text(encoding="utf-8")

@@ -21,10 +21,10 @@ SAID = Part(lambda: "said")
 
 
 def payload(html: str) -> dict:
-    found = re.search(r'data-digest="(\w+)">([\w+/=]+)</script>', html)
-    assert found
-    text = zlib.decompress(base64.b64decode(found[2])).decode()
-    assert digest(text, 16) == found[1]
+    match = re.search(r'data-digest="(\w+)">([\w+/=]+)</script>', html)
+    assert match
+    text = zlib.decompress(base64.b64decode(match[2])).decode()
+    assert digest(text, 16) == match[1]
     return json.loads(text)
 
 

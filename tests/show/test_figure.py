@@ -91,8 +91,8 @@ def test_lines_say_where_a_curve_turns_round_and_from_where_on_which_is_lowest()
 
 
 def test_a_conclusion_above_a_figure_is_read_with_it_once():
-    said = [Chart("<svg/>", alt, "Ring first").fragment() for alt in ("Two bars.", "Ring first. Two bars.")]
-    assert [re.search('aria-label="([^"]*)"', one)[1] for one in said] == ["Ring first. Two bars."] * 2
+    fragments = [Chart("<svg/>", alt, "Ring first").fragment() for alt in ("Two bars.", "Ring first. Two bars.")]
+    assert [re.search('aria-label="([^"]*)"', one)[1] for one in fragments] == ["Ring first. Two bars."] * 2
 
 
 def test_lines_differ_in_color_and_in_style():
@@ -190,8 +190,8 @@ def test_numbers_are_short():
 
 
 def test_every_color_reads_on_its_background_in_both_themes():
-    found = dict(re.findall(r"(--cl-[\w-]+): [^;]*?(light-dark\([^)]+\))", asset("theme.css")))
-    pairs = {name: re.findall(r"#[0-9a-f]{6}", value) for name, value in found.items()}
+    colors = dict(re.findall(r"(--cl-[\w-]+): [^;]*?(light-dark\([^)]+\))", asset("theme.css")))
+    pairs = {name: re.findall(r"#[0-9a-f]{6}", value) for name, value in colors.items()}
     grounds = {name: pair for name, pair in pairs.items() if name in ("--cl-bg", "--cl-soft")}
     inks = ["fg", "muted", "accent", "ok", "bad", *(f"s{k}" for k in range(1, 9))]
     for theme in (0, 1):

@@ -34,18 +34,18 @@ def film_of(primitive, name, n):
 
 def seen(film, t, node):
     """(block, contributor) pairs that the cells of a node show."""
-    found = set()
+    filled = set()
     for k, cell in enumerate(film.cells):
         value = film.value(t, node, k)
         assert value < 2**cell.slots
         if film.kind == "contributions":
-            found |= {(0, k)} if value else set()
+            filled |= {(0, k)} if value else set()
         elif film.kind == "destinations":
-            found |= {(cell.blocks[rank], rank) for rank in range(cell.slots) if value >> rank & 1}
+            filled |= {(cell.blocks[rank], rank) for rank in range(cell.slots) if value >> rank & 1}
         else:
             (block,) = cell.blocks
-            found |= {(block, rank) for slot, rank in enumerate(film.sources[block]) if value >> slot & 1}
-    return found
+            filled |= {(block, rank) for slot, rank in enumerate(film.sources[block]) if value >> slot & 1}
+    return filled
 
 
 @pytest.mark.parametrize(("primitive", "name", "n"), PLAYED)
@@ -56,10 +56,10 @@ def test_slots_are_filled_by_those_whose_contributions_a_second_interpreter_find
     for t, state in enumerate(reference.states(film.schedule)):
         place |= {block: dst for _, dst, block, _ in steps[t]}
         for node in range(n if film.kind != "groups" else 0):
-            held = {(block, rank) for (at, block), value in state.items() if at == node for rank in value}
+            expected = {(block, rank) for (at, block), value in state.items() if at == node for rank in value}
             if film.kind == "destinations":  # a block that has been passed on is not shown any more
-                held = {(block, rank) for block, rank in held if place[block] == node}
-            assert seen(film, t, node) == held
+                expected = {(block, rank) for block, rank in expected if place[block] == node}
+            assert seen(film, t, node) == expected
 
 
 @pytest.mark.parametrize(("primitive", "name", "n"), PLAYED)

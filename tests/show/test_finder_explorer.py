@@ -15,9 +15,9 @@ def test_the_frontier_has_a_letter_for_every_row(degree):
 
 
 def test_provenance_goes_down_to_the_bases_with_the_cost_of_each():
-    told = provenance(pareto(512, 4)[0])
-    assert told.count("<li>") == 4
-    assert "complete bipartite graph: N = 8, 2 steps, 7/8 M/B" in told
+    html = provenance(pareto(512, 4)[0])
+    assert html.count("<li>") == 4
+    assert "complete bipartite graph: N = 8, 2 steps, 7/8 M/B" in html
 
 
 def test_the_cheapest_graph_changes_with_the_message():

@@ -12,8 +12,8 @@ from colllib.training.faults import PHASES
 def test_the_summary_counts_the_wrong_ranks_in_every_phase():
     explorer = flip_explorer()
     for phase in PHASES:
-        told = explorer.render(len(explorer.parts), {**explorer.start, "phase": phase})
-        assert told.startswith(f"Ranks that end with a wrong result: {len(found(phase, 1, 26).wrong)} of {RANKS};")
+        summary = explorer.render(len(explorer.parts), {**explorer.start, "phase": phase})
+        assert summary.startswith(f"Ranks that end with a wrong result: {len(found(phase, 1, 26).wrong)} of {RANKS};")
 
 
 def test_no_check_sees_a_flip_in_a_gradient_whichever_rank_and_bit_it_is():

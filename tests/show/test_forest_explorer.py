@@ -21,8 +21,8 @@ def test_verified_splits_keep_the_bound_at_every_step_and_rings_end_at_four_time
 
 
 def test_the_trees_that_grow_are_executed_ones():
-    found = forest(two_boxes(), way="general")
-    assert busiest(execute(found.schedule(), two_boxes())) == Fraction(1, 8)
+    packing = forest(two_boxes(), way="general")
+    assert busiest(execute(packing.schedule(), two_boxes())) == Fraction(1, 8)
     shown = growing_explorer()
     for root in range(8):
         assert "at 8 of 8 ranks; between the boxes it went once" in shown.render(0, {"root": root, "k": 7})

@@ -31,5 +31,5 @@ def test_the_start_shows_the_anchor():
     assert first[2] == units.seconds(software.seconds, 4)
     limit = stream_limit("all-reduce", 512).seconds(**PRICE)
     assert streaming[2] == units.seconds(limit, 4)
-    told = explorer.render(len(explorer.parts), explorer.start)
-    assert f"streaming {software.seconds / limit:.2f} times" in told
+    summary = explorer.render(len(explorer.parts), explorer.start)
+    assert f"streaming {software.seconds / limit:.2f} times" in summary

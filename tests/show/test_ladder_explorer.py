@@ -38,8 +38,8 @@ def test_the_rungs_shown_are_executed(primitive, equal):
 
 def test_an_all_to_all_of_512_on_a_torus_is_what_the_explorer_says():
     shown = table(ladder_explorer(QUICK), p="all-to-all")
-    way = ladder.entry("all-to-all", "rotated-relay", "torus:8x8x8")
-    cost = execute(way.schedule(), find("torus:8x8x8")).cost
+    entry = ladder.entry("all-to-all", "rotated-relay", "torus:8x8x8")
+    cost = execute(entry.schedule(), find("torus:8x8x8")).cost
     assert shown["torus 8 × 8 × 8"][3:5] == [str(cost.n_alpha), str(cost.n_beta)]
 
 
@@ -49,8 +49,8 @@ def test_the_words_name_the_first_of_the_rows_by_time(ports):
     state = {**explorer.start, "ports": ports, "order": "by time"}
     by_time = rows(explorer.render(1, state))
     assert [float(row[3]) for row in by_time] == sorted(float(row[3]) for row in by_time)
-    told = explorer.render(len(explorer.parts), state)
-    assert f"the fastest is {by_time[0][0]} ({by_time[0][1]})" in told
+    summary = explorer.render(len(explorer.parts), state)
+    assert f"the fastest is {by_time[0][0]} ({by_time[0][1]})" in summary
 
 
 def test_rows_keep_their_order_unless_the_reader_asks():
@@ -107,10 +107,10 @@ def test_what_the_chapter_asks_for_can_be_found():
     def seconds(**changed):
         return {row.row.name: row for row in REALISTIC.parts[0].race.standings({**REALISTIC.start, **changed})}
 
-    found = seconds(adding=0.4, star=1)
-    assert found["star, Rabenseifner"].seconds < found["star that adds, in-network"].seconds
-    found = seconds(p="all-to-all", wires=0.2, star=1)
-    assert found["star, Bruck"].seconds < min(one.seconds for name, one in found.items() if name.startswith("torus"))
+    rungs = seconds(adding=0.4, star=1)
+    assert rungs["star, Rabenseifner"].seconds < rungs["star that adds, in-network"].seconds
+    rungs = seconds(p="all-to-all", wires=0.2, star=1)
+    assert rungs["star, Bruck"].seconds < min(one.seconds for name, one in rungs.items() if name.startswith("torus"))
 
 
 def test_the_grids_stay_small():

@@ -28,10 +28,10 @@ ROW = "(k) => document.querySelector('.cl-lasso tbody').rows[k].cells[1].textCon
 def least_leaving(on, ranks):
     """The bandwidth out of a set of ranks with those switches in it that make it least, by a maximum flow."""
     inside = np.isin(np.arange(on.ranks), ranks)
-    whole = int(on.capacity.sum()) + 1
-    network = np.pad(with_source(on.capacity, np.where(inside, whole, 0)), ((0, 1), (0, 1)))
-    network[: on.ranks, -1] = np.where(inside, 0, whole)
-    return max_flow(network, on.nodes, on.nodes + 1, whole)[0] * on.unit
+    unlimited = int(on.capacity.sum()) + 1
+    network = np.pad(with_source(on.capacity, np.where(inside, unlimited, 0)), ((0, 1), (0, 1)))
+    network[: on.ranks, -1] = np.where(inside, 0, unlimited)
+    return max_flow(network, on.nodes, on.nodes + 1, unlimited)[0] * on.unit
 
 
 def in_set(tab):
@@ -87,6 +87,6 @@ def test_the_page_counts_what_python_counts_for_any_set_and_names_the_worst(tmp_
 
 
 def test_switches_are_put_on_the_side_where_least_leaves():
-    where = fabric(find("dgx-a100:2"))
+    network = fabric(find("dgx-a100:2"))
     sets = [tuple(range(8)), (*range(8), 16), (*range(8), 16, 18)]
-    assert len(range(8)) / least_leaving(where, range(8)) >= max(ratio(where, nodes) for nodes in sets)
+    assert len(range(8)) / least_leaving(network, range(8)) >= max(ratio(network, nodes) for nodes in sets)

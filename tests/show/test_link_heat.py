@@ -33,42 +33,42 @@ CASES = [
 
 @pytest.mark.parametrize(("shape", "rule"), CASES)
 def test_the_loads_are_the_ledgers_and_a_second_count(shape, rule):
-    found = heat(shape, rule)
-    assert found.loads == found.run.link_total
-    assert reference.holds(found.run.schedule)
-    topology, share = found.run.topology, list(found.run.schedule.blocks.share)
+    shown = heat(shape, rule)
+    assert shown.loads == shown.run.link_total
+    assert reference.holds(shown.run.schedule)
+    topology, share = shown.run.topology, list(shown.run.schedule.blocks.share)
     graph = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(topology.link_src, topology.link_dst, strict=True))}
     second = Counter()
-    for step in reference.messages(found.run.schedule):
+    for step in reference.messages(shown.run.schedule):
         for src, dst, block, _ in step:
             second[graph[src, dst]] += share[block]
-    assert [second[k] for k in range(topology.num_links)] == list(found.loads)
-    assert max(found.loads) >= floor("all-to-all", topology).n_beta
-    assert found.run.cost.n_beta >= max(found.loads)
+    assert [second[k] for k in range(topology.num_links)] == list(shown.loads)
+    assert max(shown.loads) >= floor("all-to-all", topology).n_beta
+    assert shown.run.cost.n_beta >= max(shown.loads)
 
 
 def test_the_hottest_link_and_its_chunks_are_named():
-    found = heat("torus 4 × 4", "X first, ties up")
-    link = found.hottest
-    topology = found.run.topology
-    assert (link_label(topology, link), found.loads[link]) == ("a→b", Fraction(3, 4))
+    shown = heat("torus 4 × 4", "X first, ties up")
+    link = shown.hottest
+    topology = shown.run.topology
+    assert (link_label(topology, link), shown.loads[link]) == ("a→b", Fraction(3, 4))
     by_route = blocks_on(topology, 0, 1)
     letters = "abcdefghijklmnop"
-    assert carried(found, link) == ", ".join(f"{letters[a]}→{letters[b]}" for a, b in by_route)
+    assert carried(shown, link) == ", ".join(f"{letters[a]}→{letters[b]}" for a, b in by_route)
     assert len(by_route) == 12
 
 
 @pytest.mark.parametrize(
-    ("shape", "rule", "said"),
+    ("shape", "rule", "sentence"),
     [
         ("torus 4 × 4", "X first, ties up", "the hottest links are a→b and 31 more, each with 12 of M/N"),
         ("mesh 8 × 1", "X first", "the hottest links are d→e and 1 more, each with 16 of M/N"),
     ],
 )
-def test_links_that_are_equally_hot_are_counted(shape, rule, said):
+def test_links_that_are_equally_hot_are_counted(shape, rule, sentence):
     explorer = link_heat_explorer()
     state = {**explorer.start, "shape": shape, "rule": rule}
-    assert said in explorer.render(len(explorer.parts), state)
+    assert sentence in explorer.render(len(explorer.parts), state)
 
 
 def test_one_senders_blocks_add_up_to_all():
@@ -78,11 +78,11 @@ def test_one_senders_blocks_add_up_to_all():
 
 
 def test_picture_and_alt_text_say_the_same():
-    found = heat("torus 4 × 4", "X first, ties balanced")
-    chart = heat_map(found)
+    shown = heat("torus 4 × 4", "X first, ties balanced")
+    chart = heat_map(shown)
     numbers = re.findall(r"<text x=\"[^\"]+\" y=\"[^\"]+\"(?: font-weight=\"700\")?>([\d.]+)</text>", chart.body)
-    assert numbers == [amount(load / found.unit) for load in found.loads]
-    assert describe(found) == chart.alt
+    assert numbers == [amount(load / shown.unit) for load in shown.loads]
+    assert describe(shown) == chart.alt
     assert "64 carry 8" in chart.alt
     assert chart.alt.endswith("Ranks stand in rows of 4, the first row below: a b c d.")
 
@@ -91,13 +91,13 @@ def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():
     explorer = link_heat_explorer()
     assert len(explorer.payload.encode()) < 5_000_000
     start = explorer.start
-    found = heat(start["shape"], start["rule"])
-    assert max(found.loads) > floor("all-to-all", found.run.topology).n_beta
-    told = explorer.render(3, start)
-    assert "a→b and 31 more, each with 12 of M/N" in told
-    seconds = found.run.cost.seconds(message=start["m"], alpha=start["alpha"], bandwidth=start["bw"])
-    least = float(floor("all-to-all", found.run.topology).n_beta) * start["m"] / start["bw"]
-    assert f"take {units.seconds(seconds)} in lock-step, {seconds / least:.2f} times" in told
+    shown = heat(start["shape"], start["rule"])
+    assert max(shown.loads) > floor("all-to-all", shown.run.topology).n_beta
+    summary = explorer.render(3, start)
+    assert "a→b and 31 more, each with 12 of M/N" in summary
+    seconds = shown.run.cost.seconds(message=start["m"], alpha=start["alpha"], bandwidth=start["bw"])
+    least = float(floor("all-to-all", shown.run.topology).n_beta) * start["m"] / start["bw"]
+    assert f"take {units.seconds(seconds)} in lock-step, {seconds / least:.2f} times" in summary
 
 
 def test_every_shape_offers_rules():

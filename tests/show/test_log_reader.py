@@ -37,40 +37,40 @@ PASTE = "(area, text) => { area.value = text; area.dispatchEvent(new Event('inpu
 def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses_what_is_no_measurement(tmp_path):
     page = write_page(tmp_path, LogReader())
     with opened(page, viewport={"width": 360, "height": 800}) as (tab, troubles):
-        area, said = tab.locator("textarea"), tab.locator("output")
-        assert "in the healthy range of dgx-h100:2" in said.text_content()
+        area, output = tab.locator("textarea"), tab.locator("output")
+        assert "in the healthy range of dgx-h100:2" in output.text_content()
         assert tab.evaluate("document.documentElement.scrollWidth") <= 360
         for k, sweep in enumerate(SWEEPS):
             text = write(sweep.run, *FORMS[k % len(FORMS)])
             (run,) = read(text)
             area.evaluate(PASTE, text)
             last = max(run.rows, key=lambda row: row.message).busbw / 1e9
-            assert said.text_content().startswith(f"{len(run.rows)} rows read. At "), sweep.name
-            assert float(said.text_content().split(": ")[1].split(" GB/s")[0]) == float(f"{last:.3g}"), sweep.name
+            assert output.text_content().startswith(f"{len(run.rows)} rows read. At "), sweep.name
+            assert float(output.text_content().split(": ")[1].split(" GB/s")[0]) == float(f"{last:.3g}"), sweep.name
             assert tab.locator("circle").count() == len(run.rows)
         area.fill(f"0 0 float sum -1 0.12 0.00 0.00 0 0.12 0.00 0.00 0\n{text}")  # nothing sent, but a row
-        assert said.text_content().startswith(f"{len(run.rows)} rows read. At ")
+        assert output.text_content().startswith(f"{len(run.rows)} rows read. At ")
         tab.locator("select[name=collective]").select_option("all-to-all")
-        assert said.text_content().endswith("--primitive all-to-all")
+        assert output.text_content().endswith("--primitive all-to-all")
         area.fill(ALONE)
-        assert "Every bus bandwidth is 0" in said.text_content()
+        assert "Every bus bandwidth is 0" in output.text_content()
         area.fill("\n".join([ALONE.splitlines()[0]] * 4))
-        assert "no measurement" in said.text_content()
+        assert "no measurement" in output.text_content()
         tab.locator("select[name=collective]").select_option("all-reduce")
         for row, why in ROWS.items():
             area.fill(row)
-            assert why in said.text_content(), row
+            assert why in output.text_content(), row
         for boxes in (1, 3, 41, MOST_BOXES):  # typed, one digit after the other
             tab.locator("input[name=boxes]").fill(str(boxes))
             area.fill("8589934592 2147483648 float sum -1 34399 250 400 0 34399 250 400 0")
             range_of = expected(find(f"dgx-h100:{boxes}"), "all-reduce")
             low, high = (float(text.split(" GB/s")[0]) for text in
-                         said.text_content().split(f"range of dgx-h100:{boxes}, ")[1].split(" to "))  # fmt: skip
+                         output.text_content().split(f"range of dgx-h100:{boxes}, ")[1].split(" to "))  # fmt: skip
             assert (low, high) == (float(f"{range_of.low / 1e9:.3g}"), float(f"{range_of.high / 1e9:.3g}"))
         for boxes in ("0", "", "1.5", str(MOST_BOXES + 1)):
             tab.locator("input[name=boxes]").fill(boxes)
-            assert said.text_content().startswith(f"Boxes: a whole number, here from 1 to {MOST_BOXES}")
+            assert output.text_content().startswith(f"Boxes: a whole number, here from 1 to {MOST_BOXES}")
         tab.locator("input[name=boxes]").fill("2")
         area.fill("nothing of the kind")
-        assert said.text_content() == "No row of an nccl-tests table in this text."
+        assert output.text_content() == "No row of an nccl-tests table in this text."
     assert troubles == []

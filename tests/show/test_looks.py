@@ -23,8 +23,8 @@ def test_every_algorithm_of_the_catalogue_has_a_look_and_its_own_letters():
 
 
 def test_no_two_algorithms_look_alike_and_none_looks_like_a_bound():
-    found = [(look.hue, look.dash) for look in (*LOOKS.values(), BOUND)]
-    assert len(set(found)) == len(found)
+    styles = [(look.hue, look.dash) for look in (*LOOKS.values(), BOUND)]
+    assert len(set(styles)) == len(styles)
 
 
 def test_all_reduces_over_boxes_differ_in_color():

@@ -64,12 +64,12 @@ def test_table_pictures_and_summary_agree(collective):
     for dims in SHAPES:
         state = {"collective": collective, "dims": dims}
         opened, closed = run(collective, dims, False), run(collective, dims, True)
-        pictures, table, told = (EXPLORER.render(part, state) for part in (0, 1, 3))
+        pictures, table, summary = (EXPLORER.render(part, state) for part in (0, 1, 3))
         for done in (opened, closed):
             most = max(loads(done).values())
             assert f"wires carry the most, {most} M" in pictures
             assert f"<td>{done.cost.n_beta}</td>" in re.sub(r"<td[^>]*>", "<td>", table)
-        assert f"{opened.cost.n_alpha} against {closed.cost.n_alpha} latencies" in told
+        assert f"{opened.cost.n_alpha} against {closed.cost.n_alpha} latencies" in summary
 
 
 def test_it_starts_where_mesh_and_torus_differ_most_visibly():

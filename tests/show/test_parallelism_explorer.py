@@ -17,7 +17,7 @@ EXPLORER = parallelism_explorer()
 EXPERTS = {"model": "DeepSeek-V3", "tp": 1, "dp": 64, "ep": 8}
 
 
-def told(**changed):
+def summary(**changed):
     state = {**EXPLORER.start, **changed}
     return EXPLORER.render(1, state) + EXPLORER.render(len(EXPLORER.parts), state)
 
@@ -38,9 +38,9 @@ def test_the_times_are_those_of_executed_schedules(changed):
         )
         [algorithm] = [a for a in of(primitive) if a.label == label.split(", P")[0]]
         cut = {"segments": int(label.split("P = ")[1])} if "P = " in label else {}
-        where = "" if axis == "TP" else "2"
+        suffix = "" if axis == "TP" else "2"
         seconds = execute(algorithm.build(int(ranks.split()[0]), **cut)).cost.seconds(
-            message=message, alpha=state["alpha" + where], bandwidth=state["bw" + where]
+            message=message, alpha=state["alpha" + suffix], bandwidth=state["bw" + suffix]
         )
         assert units.seconds(int(counted.split(" × ")[0]) * seconds, 4) == time
 
@@ -49,14 +49,14 @@ def test_it_starts_on_the_machine_and_the_plan_of_the_chapter():
     """Box and card: NVLink one way inside, a 400 Gb/s card outside; there TP's bytes weigh most, in time too."""
     start = EXPLORER.start
     assert (start["alpha"], start["bw"], start["alpha2"], start["bw2"]) == (0.5e-6, 900e9 / 2, 5e-6, 400e9 / 8)
-    assert "16,384 GPUs, 16 microbatches" in told()
-    assert "TP sends most" in told()
+    assert "16,384 GPUs, 16 microbatches" in summary()
+    assert "TP sends most" in summary()
     calls = training(MODELS["Llama 3.1 405B"], Plan(dp=128, tp=8, pp=16), tokens=2**24, microbatches=16)
     spent = Counter()
     for call in calls:
-        here = INSIDE if call.axis == "TP" else OUTSIDE
-        spent[call.axis] += price(call, **here).total
-    assert f"TP takes {100 * spent['TP'] / spent.total():.0f}% of {units.seconds(spent.total())}" in told()
+        network = INSIDE if call.axis == "TP" else OUTSIDE
+        spent[call.axis] += price(call, **network).total
+    assert f"TP takes {100 * spent['TP'] / spent.total():.0f}% of {units.seconds(spent.total())}" in summary()
     assert spent["TP"] > spent["DP"]
 
 

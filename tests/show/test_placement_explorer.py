@@ -41,10 +41,10 @@ def test_a_rank_changes_boxes_by_dragging_by_two_taps_and_by_keys(tmp_path, expl
     page = write_page(tmp_path, explorer)
     with opened(page, viewport={"width": 390, "height": 800}, has_touch=True) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
-        said = tab.locator(".cl-summary")
+        summary = tab.locator(".cl-summary")
 
         def inside():
-            return re.search(r"the ranks ([\d, ]+):", said.inner_text())[1]
+            return re.search(r"the ranks ([\d, ]+):", summary.inner_text())[1]
 
         width = tab.locator('[data-rank="4"] circle').bounding_box()["width"]
         assert width >= 24, "a finger needs 24 px"
@@ -57,7 +57,7 @@ def test_a_rank_changes_boxes_by_dragging_by_two_taps_and_by_keys(tmp_path, expl
         assert tab.locator('[data-rank="6"]').get_attribute("aria-pressed") == "true"
         tab.locator('[data-rank="3"]').tap()
         assert inside() == "0, 1, 2, 3"
-        assert "over 2 of 8 cards; the busiest card sends 7/4 M" in said.inner_text()
+        assert "over 2 of 8 cards; the busiest card sends 7/4 M" in summary.inner_text()
         assert tab.locator('[aria-pressed="true"]').count() == 0
         tab.locator('[data-rank="0"]').focus()
         tab.keyboard.press("Enter")
@@ -87,11 +87,11 @@ def test_a_rank_of_a_ring_sends_over_its_card_if_its_neighbor_is_in_the_other_bo
 @pytest.mark.parametrize("work", BUILDS)
 def test_what_is_read_out_is_what_is_drawn(explorer, work):
     chosen = state((0, 1, 2, 3), work)
-    said = explorer.render(len(explorer.parts), chosen)
+    summary = explorer.render(len(explorer.parts), chosen)
     picture = explorer.render(0, chosen)
-    most = re.search(r"the busiest card sends (\S+) M", said)[1]
+    most = re.search(r"the busiest card sends (\S+) M", summary)[1]
     assert f"Busiest card: {most} M" in picture
-    assert "box A holds the ranks 0, 1, 2, 3" in said
+    assert "box A holds the ranks 0, 1, 2, 3" in summary
 
 
 def test_an_all_to_all_sends_the_same_wherever_its_ranks_stand():
@@ -101,9 +101,11 @@ def test_an_all_to_all_sends_the_same_wherever_its_ranks_stand():
 
 def test_a_hierarchy_needs_its_boxes_and_recursive_doubling_does_not():
     """In its own boxes a card carries 2 (B - 1) / (B G) of M; doubling crosses in one step of three, in any of them."""
-    own, turned = ((0, 1, 2, 3), (0, 2, 4, 6))
+    aligned, turned = ((0, 1, 2, 3), (0, 2, 4, 6))
     most = {
-        (w, who): max(sent(run(w, tuple(order(who))))) for w in ("hierarchical", "doubling") for who in (own, turned)
+        (w, who): max(sent(run(w, tuple(order(who)))))
+        for w in ("hierarchical", "doubling")
+        for who in (aligned, turned)
     }
-    assert most["hierarchical", own] == Fraction(2, 8) < most["hierarchical", turned]
-    assert most["doubling", own] == most["doubling", turned] == 1
+    assert most["hierarchical", aligned] == Fraction(2, 8) < most["hierarchical", turned]
+    assert most["doubling", aligned] == most["doubling", turned] == 1

@@ -30,7 +30,7 @@ PLAYERS = {
     "switch": switch_player,
     "boxes-switch": boxes_switch_player,
 }
-made = cache(lambda kind: PLAYERS[kind]())  # to make one takes as long as most tests with it
+player_of = cache(lambda kind: PLAYERS[kind]())  # to make one takes as long as most tests with it
 
 
 class First:
@@ -63,18 +63,18 @@ def test_running_costs_are_what_a_second_interpreter_counts(primitive, n):
 
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_they_start_at_step_0_and_end_with_all_in_place(kind):
-    player = made(kind)
+    player = player_of(kind)
     assert player.start["step"] == 0
-    told = player.all_parts[-1].html
-    assert "nothing has moved yet" in told(player.start)
+    summary = player.all_parts[-1].html
+    assert "nothing has moved yet" in summary(player.start)
     last = max(player.choices(len(player.controls) - 1, player.start))
-    ready, wanted = re.search(r"(\d+) of (\d+) places", told(player.start | {"step": last})).groups()
-    assert ready == wanted
+    ready, places = re.search(r"(\d+) of (\d+) places", summary(player.start | {"step": last})).groups()
+    assert ready == places
 
 
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_a_page_stays_small_and_is_the_same_each_time(kind):
-    first, second = made(kind)._repr_html_(), PLAYERS[kind]()._repr_html_()
+    first, second = player_of(kind)._repr_html_(), PLAYERS[kind]()._repr_html_()
     assert first == second
     assert len(first) < 240_000
 
@@ -87,9 +87,9 @@ def test_every_algorithm_of_the_library_is_offered_where_it_runs():
         boxes((2, 2), inc="both"),
     ]
     for algorithm in (one for one in CATALOGUE if one.compared):
-        served = [where for where in wires if skipped(algorithm, where) is None]
+        served = [topology for topology in wires if skipped(algorithm, topology) is None]
         assert served, f"choose wires for {algorithm}"
-        assert all(variants(algorithm.primitive)[algorithm.name].fits(where) for where in served)
+        assert all(variants(algorithm.primitive)[algorithm.name].fits(topology) for topology in served)
     assert set(variants("all-gather")) >= {"pat, A = 1", "pat, A = 2"}
 
 
@@ -166,11 +166,11 @@ def test_blocks_travel_along_their_arrows_and_land_when_they_arrive(tmp_path, wi
         assert tab.locator(".cl-wide .m").count() == 0
         tab.wait_for_selector(".cl-scene:not(.cl-go)")
         assert tab.locator(".cl-wide .m").count() == 4
-        ways = tab.eval_on_selector_all(".cl-wide .t", "(all) => all.map((t) => getComputedStyle(t).offsetPath)")
+        paths = tab.eval_on_selector_all(".cl-wide .t", "(all) => all.map((t) => getComputedStyle(t).offsetPath)")
         drawn = tab.eval_on_selector_all(
             ".cl-wide .a > path:first-child", "(all) => all.map((a) => a.getAttribute('d'))"
         )
-        assert [re.findall(r"-?[\d.]+", way) for way in ways] == [re.findall(r"-?[\d.]+", d) for d in drawn]
+        assert [re.findall(r"-?[\d.]+", path) for path in paths] == [re.findall(r"-?[\d.]+", d) for d in drawn]
         assert troubles == []
 
 
@@ -189,7 +189,7 @@ def test_who_wants_less_motion_sees_the_next_state_at_once(tmp_path, with_chromi
 def test_what_stands_below_a_player_stays_where_it_is_for_every_step_and_on_a_wide_page_once_the_most_ranks_were_there(
     width, tmp_path, with_chromium
 ):
-    with opened(write_page(tmp_path, made("trace")), viewport={"width": width, "height": 900}) as (tab, troubles):
+    with opened(write_page(tmp_path, player_of("trace")), viewport={"width": width, "height": 900}) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
         below = "document.querySelector('.cl-summary').getBoundingClientRect().top"
         for algorithm in ("Ring", "Binomial tree"):
@@ -209,7 +209,7 @@ def test_what_stands_below_a_player_stays_where_it_is_for_every_step_and_on_a_wi
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
     """Every step of the first film, as the page has it, against the picture that a kernel shows."""
-    player = made(kind)
+    player = player_of(kind)
     last = max(player.choices(len(player.controls) - 1, player.start))
     with opened(write_page(tmp_path, player), reduced_motion="reduce") as (tab, troubles):
         tab.wait_for_selector(".cl-running")
@@ -237,7 +237,7 @@ def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
 
 @pytest.mark.parametrize("width", [390, 900])
 def test_type_is_as_large_on_a_phone_and_nothing_runs_out_of_the_page(width, tmp_path, with_chromium):
-    page = write_page(tmp_path, *map(made, PLAYERS))
+    page = write_page(tmp_path, *map(player_of, PLAYERS))
     with opened(page, viewport={"width": width, "height": 800}) as (tab, _):
         tab.wait_for_selector(".cl-running")
         sizes = tab.evaluate(

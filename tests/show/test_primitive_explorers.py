@@ -27,9 +27,9 @@ def test_an_instance_is_the_primitive_from_that_root():
 def test_the_identities_shown_have_the_costs_of_the_second_count():
     explorer = primitive_explorer()
     for name in PRIMITIVES:
-        found = rows(explorer.render(2, {"primitive": name, "n": 5, "root": 0}))
+        table = rows(explorer.render(2, {"primitive": name, "n": 5, "root": 0}))
         counted = [(i.text, *map(str, reference.star_cost(i.build(5, 0)))) for i in identities.of(name)]
-        assert [tuple(row) for row in found] == counted
+        assert [tuple(row) for row in table] == counted
 
 
 def test_the_bounds_shown_and_said_are_the_bounds():
@@ -49,13 +49,13 @@ def test_only_rooted_primitives_offer_a_root():
 def test_the_table_of_the_bounds_explorer_is_executed():
     explorer = bounds_explorer()
     state = {"primitive": "all-reduce", "n": 6, "ports": "one"}
-    found = {row[0]: row[2:] for row in rows(explorer.render(1, state)) if not row[1]}
+    table = {row[0]: row[2:] for row in rows(explorer.render(1, state)) if not row[1]}
     bound = lower_bound("all-reduce", 6)
-    assert found["lower bounds"][0] == str(bound.n_alpha)
+    assert table["lower bounds"][0] == str(bound.n_alpha)
     for algorithm in of("all-reduce"):
         if not algorithm.segmented:
             steps, load = reference.star_cost(algorithm.build(6))
-            assert found[algorithm.label] == [
+            assert table[algorithm.label] == [
                 str(steps),
                 f"{steps / bound.n_alpha:.2f}",
                 str(load),
@@ -71,13 +71,13 @@ def test_pipelined_algorithms_stand_there_with_every_p():
 
 def test_what_is_read_out_says_who_attains_what():
     explorer = bounds_explorer()
-    said = explorer.render(3, {"primitive": "all-reduce", "n": 16, "ports": "one"})
-    assert "nothing here attains both bounds of all-reduce" in said
-    assert "that of latencies: recursive doubling" in said
-    assert f"4 steps cost <i>n</i><sub>β</sub> = {bytes_in_fewest_steps('all-reduce', 16)} at least" in said
-    said = explorer.render(3, {"primitive": "broadcast", "n": 64, "ports": "four"})
-    assert "that of latencies: nothing; that of bytes: nothing" in said
-    said = explorer.render(3, {"primitive": "all-gather", "n": 16, "ports": "one"})
-    assert "attain both bounds of all-gather" in said
-    said = explorer.render(3, {"primitive": "all-reduce", "n": 12, "ports": "one"})
-    assert "No schedule can" not in said
+    summary = explorer.render(3, {"primitive": "all-reduce", "n": 16, "ports": "one"})
+    assert "nothing here attains both bounds of all-reduce" in summary
+    assert "that of latencies: recursive doubling" in summary
+    assert f"4 steps cost <i>n</i><sub>β</sub> = {bytes_in_fewest_steps('all-reduce', 16)} at least" in summary
+    summary = explorer.render(3, {"primitive": "broadcast", "n": 64, "ports": "four"})
+    assert "that of latencies: nothing; that of bytes: nothing" in summary
+    summary = explorer.render(3, {"primitive": "all-gather", "n": 16, "ports": "one"})
+    assert "attain both bounds of all-gather" in summary
+    summary = explorer.render(3, {"primitive": "all-reduce", "n": 12, "ports": "one"})
+    assert "No schedule can" not in summary

@@ -24,10 +24,10 @@ TYPED = {
 
 
 def test_the_page_reads_what_python_reads_and_refuses_what_it_refuses(tmp_path, with_chromium):
-    wanted, expected = [], []
+    requests, expected = [], []
     for quantity in ALL:
         for text in TYPED[quantity.kind]:
-            wanted.append([quantity.kind, text, quantity.low, quantity.high])
+            requests.append([quantity.kind, text, quantity.low, quantity.high])
             try:
                 expected.append(quantity.read(text))
             except ValueError:
@@ -37,7 +37,7 @@ def test_the_page_reads_what_python_reads_and_refuses_what_it_refuses(tmp_path, 
     )
     with opened(write_page(tmp_path, message_explorer())) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
-        for asked, mine, pages in zip(wanted, expected, tab.evaluate(read, wanted), strict=True):
+        for asked, mine, pages in zip(requests, expected, tab.evaluate(read, requests), strict=True):
             assert pages == mine, asked
         assert troubles == []
     assert None in expected
@@ -66,8 +66,8 @@ def test_a_live_explorer_takes_any_value_and_says_what_it_cannot_read():
     assert live.parts[1].value == explorer.render(1, {**explorer.start, "m": 123456789.0})
     live.controls["m"].value = "a lot"
     assert live.state["m"] == 123456789.0
-    said = [child.children[2].value for child in live.box.children if len(getattr(child, "children", ())) == 3]
-    assert any("write a number with its unit" in text for text in said)
+    messages = [child.children[2].value for child in live.box.children if len(getattr(child, "children", ())) == 3]
+    assert any("write a number with its unit" in text for text in messages)
 
 
 def test_bad_quantities_are_refused():

@@ -66,19 +66,19 @@ def test_where_the_fastest_changes_it_changes_there_and_nowhere_else(n, primitiv
     def first(message):
         return fastest(race.standings({**state, "m": message}))[0].row.name
 
-    found = turns(race, state, [10 ** (2 + 9 * k / 64) for k in range(65)])
-    for (_, before), (size, after) in pairwise(found):
+    changes = turns(race, state, [10 ** (2 + 9 * k / 64) for k in range(65)])
+    for (_, before), (size, after) in pairwise(changes):
         assert first(size * 0.9998) == before.row.name
         assert first(size * 1.0001) == after.row.name
     dense = [first(10 ** (2 + k / 40)) for k in range(361)]
-    assert [one.row.name for _, one in found] == [a for a, b in zip(dense, [None, *dense], strict=False) if a != b]
+    assert [one.row.name for _, one in changes] == [a for a, b in zip(dense, [None, *dense], strict=False) if a != b]
 
 
 def test_equal_times_tie_and_bounds_do_not_run():
     rows = [Row("a", only(Cost(1, 2))), Row("b", only(Cost(1, 2))), Row("bound", only(Cost(1, 1)), bound=True)]
     race = Race(lambda: rows)
-    found = fastest(race.standings({"m": 1e6, "alpha": 1e-6, "bw": 1e9}))
-    assert [one.row.name for one in found] == ["a", "b"]
+    first = fastest(race.standings({"m": 1e6, "alpha": 1e-6, "bw": 1e9}))
+    assert [one.row.name for one in first] == ["a", "b"]
 
 
 def test_who_leads_leads_until_another_is_faster_and_not_as_soon_as_another_ties():
@@ -97,8 +97,8 @@ def test_as_many_segments_are_tried_as_the_library_tries():
 
 
 def test_a_row_that_somebody_chose_takes_that_way():
-    ways = {"slow": Form((Cost(9, 9),)), "quick": Form((Cost(1, 1),))}
-    race = Race(lambda: [Row("chosen", ways, takes=((100.0, "slow"), (1e9, "quick"), (1e99, "unheard of")))])
+    forms = {"slow": Form((Cost(9, 9),)), "quick": Form((Cost(1, 1),))}
+    race = Race(lambda: [Row("chosen", forms, takes=((100.0, "slow"), (1e9, "quick"), (1e99, "unheard of")))])
     taken = [race.standings({"m": m, "alpha": 1.0, "bw": 1.0})[0] for m in (99, 100, 1e10)]
     assert [one.way for one in taken] == ["slow", "quick", "unheard of"]
     assert [one.seconds for one in taken] == [9 + 9 * 99, 101, float("inf")]

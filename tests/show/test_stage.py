@@ -36,11 +36,11 @@ PLACES = [
 ]
 PRIMITIVES = ("all-reduce", "broadcast", "all-gather", "all-to-all")
 PLAYED = [
-    pytest.param(entry, where, id=f"{primitive}-{name}-{where.name}")
-    for where in PLACES
+    pytest.param(entry, topology, id=f"{primitive}-{name}-{topology.name}")
+    for topology in PLACES
     for primitive in PRIMITIVES
     for name, entry in variants(primitive).items()
-    if ("," not in name or name.startswith("chain")) and entry.fits(where)
+    if ("," not in name or name.startswith("chain")) and entry.fits(topology)
 ]
 
 PLAYED += [
@@ -51,8 +51,8 @@ PLAYED += [
 
 
 @cache
-def stages(entry, where):
-    film = Film(entry.text, execute(entry.build(where), where))
+def stages(entry, topology):
+    film = Film(entry.text, execute(entry.build(topology), topology))
     return [Stage(film, width) for width in (WIDE, NARROW)]
 
 
@@ -64,9 +64,9 @@ def away(point, box):
     )
 
 
-@pytest.mark.parametrize(("entry", "where"), PLAYED)
-def test_cards_do_not_overlap_and_ways_join_the_cards_of_their_ends(entry, where):
-    for stage in stages(entry, where):
+@pytest.mark.parametrize(("entry", "topology"), PLAYED)
+def test_cards_do_not_overlap_and_ways_join_the_cards_of_their_ends(entry, topology):
+    for stage in stages(entry, topology):
         for one, other in combinations(stage.cards, 2):
             assert not one.box.meets(other.box)
         card = {(card.node, card.part): card.box for card in stage.cards}
@@ -84,17 +84,17 @@ def has_links_for(stage):
     return topology.switches > 0 or topology.lattice is None or {pair[:2] for pair in stage.tracks} <= links
 
 
-@pytest.mark.parametrize(("entry", "where"), PLAYED)
-def test_no_way_passes_through_a_card(entry, where):
-    for stage in filter(has_links_for, stages(entry, where)):
+@pytest.mark.parametrize(("entry", "topology"), PLAYED)
+def test_no_way_passes_through_a_card(entry, topology):
+    for stage in filter(has_links_for, stages(entry, topology)):
         for track in stage.tracks.values():
             points = [track.at(share / 100) for share in range(5, 96, 5)]
             assert min(away(point, card.box) for point in points for card in stage.cards) > 0
 
 
-@pytest.mark.parametrize(("entry", "where"), PLAYED)
-def test_what_messages_say_covers_neither_cards_nor_other_messages(entry, where):
-    for stage in stages(entry, where):
+@pytest.mark.parametrize(("entry", "topology"), PLAYED)
+def test_what_messages_say_covers_neither_cards_nor_other_messages(entry, topology):
+    for stage in stages(entry, topology):
         for t in range(1, stage.film.steps + 1) if stage.says != "dot" else ():
             messages = stage.film.messages[t]
             labels = [

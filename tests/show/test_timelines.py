@@ -23,8 +23,8 @@ def places(chart):
     """The bars of a drawing as (x from, x to, y), largest stroke only."""
     paths = re.findall(rf'<path d="([^"]*)" style="stroke:[^"]*" stroke-width="{THICK:g}"', chart.body)
     number = r"([\d.]+)"
-    found = [bar for path in paths for bar in re.findall(rf"M{number} {number}H{number}", path)]
-    return sorted((float(a), float(b), float(y)) for a, y, b in found)
+    bars = [bar for path in paths for bar in re.findall(rf"M{number} {number}H{number}", path)]
+    return sorted((float(a), float(b), float(y)) for a, y, b in bars)
 
 
 @pytest.mark.parametrize(("n", "p"), [(4, 3), (6, 4), (3, 6)])
@@ -140,9 +140,9 @@ def test_the_best_number_of_segments_of_the_chain_is_marked_and_told(explorer, m
         return (7 + p - 1) * (0.5e-6 + message / p / 800e9)
 
     best = min(range(1, 400), key=seconds)
-    told = explorer.render(len(explorer.parts), state)
-    assert f"The best is P = {best}, with {units.seconds(seconds(best))}" in told
-    assert f"take {units.seconds(seconds(4))} with P = 4 on the lock-step clock" in told
+    summary = explorer.render(len(explorer.parts), state)
+    assert f"The best is P = {best}, with {units.seconds(seconds(best))}" in summary
+    assert f"take {units.seconds(seconds(4))} with P = 4 on the lock-step clock" in summary
     assert f"Best: P = {best} with {units.seconds(seconds(best))}." in explorer.render(0, state)
     assert best == best_segments(
         lambda p: pipelines()["Broadcast, chain"].cost(8, segments=p), message=message, alpha=0.5e-6, bandwidth=800e9

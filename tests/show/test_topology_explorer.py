@@ -31,13 +31,13 @@ def by_hand(kind, size):
     if kind == "twisted torus":
         return 2 * size * size, None, None
     places = list(product(*map(range, size)))
-    found = {
+    cables = {
         frozenset((place, (*place[:axis], (place[axis] + 1) % d, *place[axis + 1 :])))
         for place in places
         for axis, d in enumerate(size)
         if "torus" in kind or place[axis] + 1 < d
     }
-    return len(places), len(found), sum(d // 2 if "torus" in kind else d - 1 for d in size)
+    return len(places), len(cables), sum(d // 2 if "torus" in kind else d - 1 for d in size)
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda s: f"{s['kind']} {s['size']}")
@@ -52,12 +52,12 @@ def test_ranks_wires_and_diameter_are_those_of_the_definition(state):
 @pytest.mark.parametrize("state", STATES, ids=lambda s: f"{s['kind']} {s['size']}")
 def test_the_cut_that_is_drawn_has_the_bandwidth_that_is_told(state):
     picture = EXPLORER.render(0, state)
-    told = re.search(r"lets ([0-9]+) BW through", picture)
-    assert told is not None
-    assert shown(state)["bisection, BW one way"] == told[1]
+    match = re.search(r"lets ([0-9]+) BW through", picture)
+    assert match is not None
+    assert shown(state)["bisection, BW one way"] == match[1]
     if state["kind"] != "star":  # through a switch every rank of the half has its link in the cut
         for svg in pictures(picture):
-            assert count_wires(svg, "cut") == int(told[1])
+            assert count_wires(svg, "cut") == int(match[1])
 
 
 def test_every_bisection_on_offer_is_proved():
@@ -65,10 +65,10 @@ def test_every_bisection_on_offer_is_proved():
 
 
 def test_the_floors_are_told_and_the_larger_counts_at_equal_injection():
-    told = shown({"kind": "twisted torus", "size": 4})
-    assert told["all-to-all floor by the cut"] == "1/2"
-    assert told["all-to-all floor by hops"] == "21/32"
-    assert told["the larger, at BW per rank"] == "21/8"
+    facts = shown({"kind": "twisted torus", "size": 4})
+    assert facts["all-to-all floor by the cut"] == "1/2"
+    assert facts["all-to-all floor by hops"] == "21/32"
+    assert facts["the larger, at BW per rank"] == "21/8"
 
 
 def test_it_starts_where_the_usual_formula_fails():

@@ -34,17 +34,17 @@ def test_the_overlap_explorer_names_the_best_of_its_buckets_and_how_much_it_gain
     state = {**OVERLAP.start, **changed}
     rest = (state["boxes"], state["ms"], state["width"])
     times = [overlapped(size, *rest).seconds for size in OFFERED]
-    here = times[OFFERED.index(state["bucket"])]
-    told = summary(OVERLAP, **changed)
+    chosen = times[OFFERED.index(state["bucket"])]
+    text = summary(OVERLAP, **changed)
     best = OFFERED[min(range(len(OFFERED)), key=lambda k: (round(times[k], 12), OFFERED[k]))]
-    faster = f"Best of these buckets: {units.size(best)}, {here / min(times):.2f} times as fast."
-    assert told.endswith(faster if here >= 1.01 * min(times) else "No bucket here makes the step 1% faster.")
+    faster = f"Best of these buckets: {units.size(best)}, {chosen / min(times):.2f} times as fast."
+    assert text.endswith(faster if chosen >= 1.01 * min(times) else "No bucket here makes the step 1% faster.")
 
 
 def test_it_starts_where_the_default_bucket_is_far_from_the_best():
-    told = summary(OVERLAP)
+    text = summary(OVERLAP)
     assert OVERLAP.start["bucket"] == 25e6
-    best, faster = re.search(r"buckets: (\d+) MB, ([\d.]+) times as fast", told).groups()
+    best, faster = re.search(r"buckets: (\d+) MB, ([\d.]+) times as fast", text).groups()
     assert int(best) > 20 * 25
     assert float(faster) >= 1.1
 
@@ -52,9 +52,9 @@ def test_it_starts_where_the_default_bucket_is_far_from_the_best():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_stages_explorer_shows_the_published_bubbles(name):
     kind, chunks = name
-    told = summary(STAGES, name=name, p=4, rounds=2)
+    text = summary(STAGES, name=name, p=4, rounds=2)
     waits = {"zb-h1": 3.0}.get(kind, 9.0 / chunks)
-    assert f"idle {100 * waits / (8 * 3 + waits):.1f}%" in told
+    assert f"idle {100 * waits / (8 * 3 + waits):.1f}%" in text
 
 
 def test_a_timeline_has_a_box_for_every_operation_until_they_are_too_many_to_tell_apart():

@@ -62,14 +62,14 @@ def test_the_map_draws_every_row_from_edge_to_edge(explorer):
 @pytest.mark.parametrize("library", ["MPICH", "Open MPI", "NCCL"])
 @pytest.mark.parametrize("n", [3, 8, 64, 512])
 def test_a_library_takes_at_every_size_what_its_table_says(library, n):
-    found = taken(library, "all-reduce", n)
+    labels = taken(library, "all-reduce", n)
     for size in (1, 31, 32, 33, 1000, 2048, 5e5, 1e6, 3e7, 1e9):
-        said = choice(library, "all-reduce", n, size)
-        [name] = [label for limit, label in found if size < limit][:1]
-        if said is None:
+        chosen = choice(library, "all-reduce", n, size)
+        [name] = [label for limit, label in labels if size < limit][:1]
+        if chosen is None:
             assert name == "nothing that is known"
         else:
-            assert name == said.named or said.algorithm is not None
+            assert name == chosen.named or chosen.algorithm is not None
 
 
 def test_the_comparison_prices_what_the_library_takes_with_an_execution(explorer):
@@ -86,14 +86,14 @@ def test_the_alt_text_and_the_summary_are_computed(explorer):
     alt = re.search('aria-label="([^"]*)"', explorer.render(0, explorer.start))[1]
     shares = [int(share) for share in re.findall(r"(\d+)%", alt)]
     assert sum(shares) == pytest.approx(100, abs=2)
-    told = {
+    texts = {
         size: explorer.render(len(explorer.parts), {**explorer.start, "library": "Open MPI", "m": size})
         for size in MESSAGES
     }
-    slower = {size: re.search(r"Open MPI takes .*, ([\d.]+) times as long\.$", text) for size, text in told.items()}
+    slower = {size: re.search(r"Open MPI takes .*, ([\d.]+) times as long\.$", text) for size, text in texts.items()}
     assert any(slower.values())
-    assert all(float(found[1]) > 1 for found in slower.values() if found)
-    assert all(re.search("Open MPI takes .*, as fast\\.$", text) for size, text in told.items() if not slower[size])
+    assert all(float(match[1]) > 1 for match in slower.values() if match)
+    assert all(re.search("Open MPI takes .*, as fast\\.$", text) for size, text in texts.items() if not slower[size])
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
