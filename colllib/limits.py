@@ -16,7 +16,7 @@ IN_FULL = 2**22  # messages: what has more is run by symmetry where it is the sa
 
 # what executing takes, in seconds on one core, as measured for rings, trees and relays on stars, tori and boxes
 STEP, LINK, MESSAGE, CROSSING = 150e-6, 4e-9, 50e-9, 80e-9
-MOVED, ADDED = 1.2e-6, 2e-6  # by symmetry, a message of the seed, and what it takes longer if it adds
+SEED_MESSAGE, SEED_ADD = 1.2e-6, 2e-6  # by symmetry, a message of the seed, and what it takes longer if it adds
 FLOW = 5e-7  # a maximum flow, for every node
 TREE = 2.5e-6  # a tree that is packed and lowered, for every two ranks
 EVENT = 20e-6  # on the event clock, a message

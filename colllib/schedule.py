@@ -215,7 +215,7 @@ class Orbit(Schedule):
 
     The seed is a schedule for one block of every class. Each element of the lattice's group takes the
     messages, sources and targets of that block to those of another block of the class. The elements
-    along the `still` axes fix every block: there the seed says of one rank what holds for all.
+    along the `fixed_axes` fix every block: there the seed says of one rank what holds for all.
 
     An orbit is a schedule like any other: `execute` runs it in full, its messages and blocks being
     made when they are asked for. `by_symmetry` runs the seed instead, and finds the same.
@@ -223,13 +223,13 @@ class Orbit(Schedule):
     Args:
         seed: a schedule on the ranks of the lattice, with one block of each class.
         lattice: whose group takes the seed's messages to all others.
-        still: the axes whose shifts fix every block.
+        fixed_axes: those whose shifts fix every block.
         number: from arrays of classes b and copies a, the number of the a-th block of class b, which
             is the image of the seed's block b under element a of the transversal (default: class by
             class).
 
     Raises:
-        ValueError: for a lattice of other ranks, switches that take part, or still axes on a mesh.
+        ValueError: for a lattice of other ranks, switches that take part, or fixed axes on a mesh.
 
     >>> from colllib.algorithms import broadcast
     >>> one = scaled(broadcast.chain(4), Fraction(1, 4))  # every rank's block is broadcast: an all-gather
@@ -242,10 +242,10 @@ class Orbit(Schedule):
 
     seed: Schedule
     lattice: Lattice
-    still: tuple[int, ...]
+    fixed_axes: tuple[int, ...]
     number: Callable[[IntArray, IntArray], IntArray] | None
     group: LatticeGroup  # of the whole lattice
-    stabilizer: LatticeGroup  # along the still axes: its elements fix every block
+    stabilizer: LatticeGroup  # along the fixed axes: its elements fix every block
     transversal: LatticeGroup  # along all others: each of its elements but the identity takes every block to another
 
     def __new__(cls, *_: Any, **fields: Any) -> Schedule:  # type: ignore[misc]
@@ -256,20 +256,20 @@ class Orbit(Schedule):
         self,
         seed: Schedule,
         lattice: Lattice,
-        still: Sequence[int] = (),
+        fixed_axes: Sequence[int] = (),
         number: Callable[[IntArray, IntArray], IntArray] | None = None,
     ) -> None:
         if lattice.ranks != seed.ranks:
             raise ValueError(f"a schedule for {seed.ranks} ranks on {lattice}, which has {lattice.ranks}")
         if seed.switches or seed.paths:
             raise ValueError("a schedule that uses switches belongs to its topology and cannot be moved")
-        if still and not lattice.wraps:
-            raise ValueError(f"still axes {list(still)} of the mesh {lattice}: its mirrors leave no block alone")
-        other_axes = tuple(axis for axis in range(len(lattice.dims)) if axis not in still)
-        arguments = {"seed": seed, "lattice": lattice, "still": tuple(still), "number": number}
+        if fixed_axes and not lattice.wraps:
+            raise ValueError(f"fixed axes {list(fixed_axes)} of the mesh {lattice}: its mirrors fix no block")
+        other_axes = tuple(axis for axis in range(len(lattice.dims)) if axis not in fixed_axes)
+        arguments = {"seed": seed, "lattice": lattice, "fixed_axes": tuple(fixed_axes), "number": number}
         groups = {
             "group": LatticeGroup.of(lattice),
-            "stabilizer": LatticeGroup(lattice, tuple(still)),
+            "stabilizer": LatticeGroup(lattice, tuple(fixed_axes)),
             "transversal": LatticeGroup(lattice, other_axes),
         }
         inherited = {"num_steps": seed.num_steps, "step": self._step, "switches": 0, "flat": None, "paths": None}
@@ -302,7 +302,7 @@ class Orbit(Schedule):
         blocks = self.seed.blocks
         single = all((side < self.ranks).all() for side in (blocks.source, blocks.target))
         # the mirrors of a mesh do not take rank 0 to every other one
-        if self.still or primitive.name != "all-to-all" or not single or self.group.order < self.ranks:
+        if self.fixed_axes or primitive.name != "all-to-all" or not single or self.group.order < self.ranks:
             return super().makes(primitive)
         back = self.group.inverse(self.group.element_to(blocks.source))
         targets = self.group.image(blocks.target, back)  # of blocks that all start at rank 0
@@ -329,13 +329,13 @@ class Orbit(Schedule):
     def with_seed(self, seed: Schedule) -> Orbit:
         """The orbit of another seed under the same group."""
         number = self.number if len(seed.blocks) == len(self.seed.blocks) else None
-        return Orbit(seed, self.lattice, self.still, number)
+        return Orbit(seed, self.lattice, self.fixed_axes, number)
 
     def same_group(self, other: Schedule) -> bool:
         """Whether the other is an orbit of the same group, with the same numbers for its blocks."""
         return (
             isinstance(other, Orbit)
-            and (self.lattice, self.still) == (other.lattice, other.still)
+            and (self.lattice, self.fixed_axes) == (other.lattice, other.fixed_axes)
             and self.number is other.number
         )
 
@@ -410,7 +410,7 @@ class Orbit(Schedule):
             last = self.__dict__["_last"] = (key, self.images(one_rank.src), self.images(one_rank.dst))
         _, src, dst = last
         element = self.group.product(np.arange(self.group.order)[:, None], back[in_step])
-        copy = self.transversal.element_to(element) if self.still else element
+        copy = self.transversal.element_to(element) if self.fixed_axes else element
         block = self.numbered(one_rank.block, copy).ravel()
         return Step(src, dst, block, np.tile(one_rank.add, self.group.order))
 
@@ -533,7 +533,7 @@ def reversed_in_time(schedule: Schedule) -> Schedule:
     >>> execute(reversed_in_time(allgather.ring(5))).cost
     Cost(n_alpha=4, n_beta=4/5)
     """
-    if isinstance(schedule, Orbit) and not schedule.still:
+    if isinstance(schedule, Orbit) and not schedule.fixed_axes:
         return schedule.with_seed(reversed_in_time(schedule.seed))
     blocks = schedule.blocks
     single = (blocks.source < blocks.ranks) & (blocks.target < blocks.ranks)
@@ -652,7 +652,7 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
         def number(block: IntArray, copy: IntArray) -> IntArray:
             return schedule.numbered(block // segments, copy) * segments + block % segments
 
-        return Orbit(pipelined(schedule.seed, segments, interval), schedule.lattice, schedule.still, number)
+        return Orbit(pipelined(schedule.seed, segments, interval), schedule.lattice, schedule.fixed_axes, number)
     blocks = _cut(schedule.blocks, segments, "segments")
     steps = list(schedule.steps)
     num_messages = np.array([len(step.src) for step in steps])

@@ -16,7 +16,7 @@ import numpy as np
 from colllib.exact import IntArray, accumulated, counted, gathered, multiplied
 from colllib.execution import Execution, Ledger, check_fit, mean_crossings
 from colllib.lattice_group import Numbers
-from colllib.limits import ADDED, CROSSING, MESSAGE, MOST_AT_ONCE, MOVED, check_seconds
+from colllib.limits import CROSSING, MESSAGE, MOST_AT_ONCE, SEED_ADD, SEED_MESSAGE, check_seconds
 from colllib.provenance import (
     check_named,
     refuse_meeting,
@@ -104,7 +104,7 @@ def expected_proof(orbit: Orbit) -> float:
     10.0
     """
     when, messages = orbit.seed.messages
-    return len(when) * MOVED + int(messages.add.sum()) * (ADDED + MESSAGE * orbit.stabilizer.order)
+    return len(when) * SEED_MESSAGE + int(messages.add.sum()) * (SEED_ADD + MESSAGE * orbit.stabilizer.order)
 
 
 def expected_by_symmetry(orbit: Orbit, topology: Topology) -> float:

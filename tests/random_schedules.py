@@ -144,7 +144,7 @@ def orbits(draw):
         orbit = scaled(orbit, draw(WILD))
     if draw(st.booleans()):
         orbit = side_by_side(orbit, scaled(orbit, draw(st.fractions(0, 3, max_denominator=7))))
-    return reversed_in_time(orbit) if not orbit.still and draw(st.booleans()) else orbit
+    return reversed_in_time(orbit) if not orbit.fixed_axes and draw(st.booleans()) else orbit
 
 
 @st.composite
@@ -167,4 +167,4 @@ def spoiled(draw, orbit):
     table = table[:, np.argsort(table[0], kind="stable")]
     step = Step(table[1], table[2], table[3], table[4].astype(bool))
     seed = Schedule.from_messages(orbit.seed.blocks, orbit.num_steps, table[0], step)
-    return Orbit(seed, orbit.lattice, orbit.still, orbit.number)
+    return Orbit(seed, orbit.lattice, orbit.fixed_axes, orbit.number)

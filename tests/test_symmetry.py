@@ -59,7 +59,7 @@ def images_one_by_one(orbit):
     for (share, source, target, trip), times in journeys(seed).items():
         blocks = Counter()
         for choice in choices(shape, axes):
-            element = tuple(0 if axis in orbit.still else by for axis, by in zip(axes, choice, strict=True))
+            element = tuple(0 if axis in orbit.fixed_axes else by for axis, by in zip(axes, choice, strict=True))
             ends = []
             for side in (source, target):
                 ends.append(frozenset(image_by_hand(shape, axes, r, choice) for r in side))
@@ -173,8 +173,11 @@ def test_orbits_of_other_moves_are_put_together_in_full():
     ("build", "complaint"),
     [
         (lambda: Orbit(allgather.ring(4), Lattice((2, 3))), "a schedule for 4 ranks on 2x3, which has 6"),
-        (lambda: Orbit(allgather.ring(4), Lattice((2, 2)), still=[2]), r"axis 2: the lattice 2x2 has the axes 0\.\.1"),
-        (lambda: Orbit(allgather.ring(4), Lattice((4,), False), still=[0]), "mirrors leave no block alone"),
+        (
+            lambda: Orbit(allgather.ring(4), Lattice((2, 2)), fixed_axes=[2]),
+            r"axis 2: the lattice 2x2 has the axes 0\.\.1",
+        ),
+        (lambda: Orbit(allgather.ring(4), Lattice((4,), False), fixed_axes=[0]), "mirrors fix no block"),
         (lambda: Orbit(Schedule.from_steps(all_reduce(2), [], 1), Lattice((2,))), "cannot be moved"),
         (lambda: by_symmetry(allreduce.binomial_tree(4)), r"Schedule\(4 ranks, .*\) is not given as an orbit"),
         (lambda: by_symmetry(allgather.ring(4), star(5)), "does not fit star:5"),
@@ -474,7 +477,7 @@ def altered(orbit, change):
     when, messages = orbit.seed.messages
     when, *columns = change(when.copy(), *(column.copy() for column in messages))
     seed = Schedule.from_messages(orbit.seed.blocks, orbit.num_steps, when, Step(*columns))
-    return Orbit(seed, orbit.lattice, orbit.still, orbit.number)
+    return Orbit(seed, orbit.lattice, orbit.fixed_axes, orbit.number)
 
 
 def without(i):
@@ -537,7 +540,7 @@ def test_a_refusal_names_rank_block_and_step(orbit, change, complaint, place):
 def test_what_a_rank_lacks_is_named_however_far_round_its_block_came(ranks, times):
     """All ranks hand on what they have, so many times: in the end each has only what began so far behind it."""
     one = Blocks(ranks, Fractions.equal(1), np.array([0]), np.array([0]), ())
-    orbit = Orbit(Schedule.from_steps(one, [Step.of(0, 1, 0)] * times), Lattice((ranks,)), still=[0])
+    orbit = Orbit(Schedule.from_steps(one, [Step.of(0, 1, 0)] * times), Lattice((ranks,)), fixed_axes=[0])
     error = outcome(by_symmetry, orbit)
     assert "lacks the contribution" in str(error)
     assert is_true(orbit, error)

@@ -229,7 +229,7 @@ def recursive_doubling(ranks: int) -> Schedule:
     steps = [Step.of(0, 1 << k, 0, add=True) for k in range(power.bit_length() - 1)]
     lattice = allgather.hypercube(power)
     one = Schedule.from_steps(Blocks(power, Fractions.equal(1), np.zeros(1, np.intp), np.zeros(1, np.intp), ()), steps)
-    return _folded(Orbit(one, lattice, still=range(len(lattice.dims))), ranks)
+    return _folded(Orbit(one, lattice, fixed_axes=range(len(lattice.dims))), ranks)
 
 
 @closed_form("lg(N)", "lg(N)", POWER_OF_TWO)

@@ -110,7 +110,7 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int, shifted: bool =
 def _holdings(schedules: list[Schedule], done: int) -> tuple[IntArray, NDArray[np.float64]]:
     """At which coordinates of an axis there are blocks after so many phases, and how much of M they are at each."""
     schedule, after = schedules[max(done - 1, 0)], done > 0
-    if isinstance(schedule, Orbit) and schedule.lattice.wraps and not schedule.still:
+    if isinstance(schedule, Orbit) and schedule.lattice.wraps and not schedule.fixed_axes:
         blocks, copies = schedule.seed.blocks, schedule.ranks  # of which every rank holds as much as any other
     else:
         blocks, copies = schedule.blocks, 1
@@ -185,15 +185,15 @@ def _idle(ranks: int) -> Orbit:
 
 
 def _common_lattice(by_axis: list[list[Schedule]]) -> tuple[Lattice, list[int]] | None:
-    """The lattice and still axes of all phases as one orbit, if on each axis all schedules are orbits moved alike."""
+    """The lattice and fixed axes of all phases as one orbit, if all schedules of an axis are orbits of one group."""
     dims: list[int] = []
-    still: list[int] = []
+    fixed_axes: list[int] = []
     for first, *others in by_axis:
         if not isinstance(first, Orbit) or not first.lattice.wraps or not all(map(first.same_group, others)):
             return None
-        still += [len(dims) + axis for axis in first.still]
+        fixed_axes += [len(dims) + axis for axis in first.fixed_axes]
         dims += first.lattice.dims
-    return Lattice(tuple(dims)), still
+    return Lattice(tuple(dims)), fixed_axes
 
 
 class _Axis:

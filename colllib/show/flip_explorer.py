@@ -28,7 +28,7 @@ def gradients() -> list[faults.Singles]:
 
 
 @cache
-def found(phase: str, rank: int, bit: int) -> Flip:
+def flip_case(phase: str, rank: int, bit: int) -> Flip:
     """The ring all-reduce of the gradients, with the flip."""
     return faults.flip(gradients(), phase, rank=rank, bit=bit)
 
@@ -53,7 +53,7 @@ def flip_explorer() -> Explorer:
 
 
 def _ranks(phase: str, rank: int, bit: int) -> Table:
-    flip = found(phase, rank, bit)
+    flip = flip_case(phase, rank, bit)
     exact = faults.reduced(allreduce.ring(RANKS), gradients())[0]
     rows = []
     for k, result in enumerate(flip.results):
@@ -64,13 +64,13 @@ def _ranks(phase: str, rank: int, bit: int) -> Table:
 
 
 def _checks(phase: str, rank: int, bit: int) -> Table:
-    flip = found(phase, rank, bit)
+    flip = flip_case(phase, rank, bit)
     rows = [("yes" if getattr(flip, name) else "no", text) for name, text in CHECKS.items()]
     return Table(["notices", "check"], rows, "Who notices")
 
 
 def _summary(phase: str, rank: int, bit: int) -> str:
-    flip = found(phase, rank, bit)
+    flip = flip_case(phase, rank, bit)
     seen = [text for name, text in CHECKS.items() if getattr(flip, name)]
     return (
         f"Ranks that end with a wrong result: {len(flip.wrong)} of {RANKS}; noticed by {', '.join(seen) or 'nobody'}."

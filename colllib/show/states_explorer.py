@@ -17,7 +17,7 @@ BANDWIDTHS = {25e9: "25 GB/s", 50e9: "50 GB/s", 450e9: "450 GB/s", 900e9: "900 G
 
 
 @cache
-def found(tokens: int, ranks: int, room: int, bandwidth: float) -> Plan:
+def cheapest_plan(tokens: int, ranks: int, room: int, bandwidth: float) -> Plan:
     """The cheapest plan; a rank has room for all parameters, or for its own share."""
     both = 2 * WIDTH * INNER
     machine = Machine((ranks,), (bandwidth,), memory=both / ranks if room else both)
@@ -27,7 +27,7 @@ def found(tokens: int, ranks: int, room: int, bandwidth: float) -> Plan:
 def called(plan: Plan) -> str:
     """What the field calls a plan of the step of an MLP, from its states on one axis.
 
-    >>> called(found(1024, 8, 0, 450e9))
+    >>> called(cheapest_plan(1024, 8, 0, 450e9))
     'tensor parallelism (Megatron)'
     """
     (x,), (a,), (b,) = (plan.states[name] for name in ("x", "A", "B"))
@@ -62,12 +62,12 @@ def states_explorer() -> Explorer:
 
 
 def _summary(tokens: int, ranks: int, room: int, bandwidth: float) -> str:
-    plan = found(tokens, ranks, room, bandwidth)
+    plan = cheapest_plan(tokens, ranks, room, bandwidth)
     return f"{units.seconds(plan.exposed)} of communication: {called(plan)}, {len(plan.communication)} collectives."
 
 
 def _bars(tokens: int, ranks: int, room: int, bandwidth: float) -> Chart:
-    plan = found(tokens, ranks, room, bandwidth)
+    plan = cheapest_plan(tokens, ranks, room, bandwidth)
     return bars(
         {"computation": plan.seconds - plan.exposed, "communication": plan.exposed},
         value_format=units.seconds,
@@ -77,7 +77,7 @@ def _bars(tokens: int, ranks: int, room: int, bandwidth: float) -> Chart:
 
 
 def _table(tokens: int, ranks: int, room: int, bandwidth: float) -> Table:
-    plan = found(tokens, ranks, room, bandwidth)
+    plan = cheapest_plan(tokens, ranks, room, bandwidth)
     rows = [
         (f"{name} → {user}", primitive, units.size(numbers * plan.machine.width))
         for name, user, _, primitive, numbers in plan.communication

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from colllib.show import flip_explorer
-from colllib.show.flip_explorer import RANKS, found
+from colllib.show.flip_explorer import RANKS, flip_case
 from colllib.training.faults import PHASES
 
 
@@ -13,16 +13,18 @@ def test_the_summary_counts_the_wrong_ranks_in_every_phase():
     explorer = flip_explorer()
     for phase in PHASES:
         summary = explorer.render(len(explorer.parts), {**explorer.start, "phase": phase})
-        assert summary.startswith(f"Ranks that end with a wrong result: {len(found(phase, 1, 26).wrong)} of {RANKS};")
+        assert summary.startswith(
+            f"Ranks that end with a wrong result: {len(flip_case(phase, 1, 26).wrong)} of {RANKS};"
+        )
 
 
 def test_no_check_sees_a_flip_in_a_gradient_whichever_rank_and_bit_it_is():
-    flips = [found("gradient", rank, bit) for rank in range(RANKS) for bit in (31, 20)]
+    flips = [flip_case("gradient", rank, bit) for rank in range(RANKS) for bit in (31, 20)]
     assert not any(flip.link or flip.hash or flip.total for flip in flips)
     assert all(len(flip.wrong) == RANKS for flip in flips)
 
 
 def test_the_sum_check_sees_a_result_that_is_no_number_at_any_rank():
-    flips = [found("result", rank, 30) for rank in range(RANKS)]
+    flips = [flip_case("result", rank, 30) for rank in range(RANKS)]
     assert any(np.isnan(flip.results[rank]).any() for rank, flip in enumerate(flips) if rank)
     assert all(flip.total for flip in flips)

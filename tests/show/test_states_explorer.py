@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from colllib.show.states_explorer import INNER, called, found
+from colllib.show.states_explorer import INNER, called, cheapest_plan
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from colllib.show.states_explorer import INNER, called, found
     ],
 )
 def test_the_inner_width_divides_tensor_from_data_parallelism(tokens, room, name):
-    assert called(found(tokens, 8, room, 450e9)).startswith(name)
+    assert called(cheapest_plan(tokens, 8, room, 450e9)).startswith(name)
