@@ -29,15 +29,6 @@ def test_the_table_is_what_the_command_prints(capsys):
     assert capsys.readouterr().out == table, f"paste into README.md what this prints: .venv/bin/colllib {command}"
 
 
-def test_every_command_in_a_sentence_runs(capsys):
-    commands = re.findall(r"`colllib ((?:run|ladder|trace|claims) [^`A-Z]+)`", README)
-    assert commands
-    for command in commands:
-        with pytest.raises(SystemExit) as end:
-            main(command.split())
-        assert end.value.code == 0, capsys.readouterr().err
-
-
 def test_every_target_and_place_it_names_exists():
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
     assert set(re.findall(r"`?make ([a-z-]+)`", README)) <= targets
