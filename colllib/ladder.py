@@ -20,7 +20,7 @@ from colllib.efficiency import IDEAL, Eta, effective
 from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import IN_FULL, MOST_BLOCKS, TooLarge, check_seconds, check_size
 from colllib.schedule import Orbit, Schedule
-from colllib.segmentation import Parts, Pricing, in_every_way, lowest, overlapped, whole_steps
+from colllib.segmentation import Parts, Pricing, continued, in_every_way, lowest, overlapped, whole_steps
 from colllib.symmetry import by_symmetry, expected_by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
 from colllib.topology.expression import find as find_topology
@@ -50,7 +50,6 @@ EXECUTED, CLOSED_FORM = "executed", "closed form"
 
 MOST_SEGMENTS = 2**14  # that are tried when the best number is sought
 LONGEST = 6.0  # seconds, as expected, of the one that is executed where its best number of segments is sought
-PRICED = LONGEST / 16  # of one that is priced on the way there, step by step
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +207,8 @@ class Entry:
                 segments = best_segments(lambda p: effective(cost(p), eta), **price)
             elif self.algorithm.segmented:
                 check_latency(price["alpha"])
-                segments = lowest(parts, self.schedule().num_steps, MOST_SEGMENTS, rounds=self.rounds)[1]
+                steps = self.schedule().num_steps
+                segments = lowest(continued(parts, steps, self.rounds), steps, MOST_SEGMENTS, rounds=self.rounds)[1]
         chosen = cost(segments)
         seconds = effective(chosen, eta).seconds(**price)
         how = self._cost(segments, self.how == EXECUTED)[1]
@@ -220,11 +220,11 @@ def _symmetric(schedule: Schedule) -> TypeGuard[Orbit]:
 
 
 class NotRun(NamedTuple):
-    """What would be faster, or may be, and takes long to run."""
+    """What would be faster and takes long to run."""
 
     entry: Entry
-    segments: int  # the best number of them; of unknown seconds the first one that was not tried
-    seconds: float | None  # by what its steps send over each link
+    segments: int  # the best number of them
+    seconds: float  # by what its steps send over each link
 
     @property
     def described(self) -> dict[str, Any]:
@@ -232,8 +232,6 @@ class NotRun(NamedTuple):
         return {"options": _options(self.entry.algorithm), "segments": self.segments, "time_s": self.seconds}
 
     def __str__(self) -> str:
-        if self.seconds is None:
-            return f"P > {self.segments - 1} not tried"
         return f"{', '.join(_chosen(self.entry, self.segments))} too long to run: {units.seconds(self.seconds, 4)}"
 
 
@@ -379,49 +377,38 @@ def run(algorithm: Algorithm, topology: Topology, *, segments: int | None = None
 
 def _best_segments(candidate: Entry, price: Terms) -> tuple[int, NotRun | None]:
     """The best whole number of segments of those that may run, and what would be faster beyond them."""
+    too_many = f"{candidate}: the best number of segments is above {MOST_SEGMENTS}, too many to run; give one"
     if candidate.how == CLOSED_FORM:
         segments = best_segments(candidate.cost, **price)
         if segments > MOST_SEGMENTS:
-            raise TooLarge(
-                f"{candidate}: the best number of segments is above {MOST_SEGMENTS}, too many to run; give one"
-            )
+            raise TooLarge(too_many)
         return segments, None
     check_latency(price["alpha"])
-    if not candidate.algorithm.overlaps:
-        return _best_without_overlap(candidate, price)
     in_one = candidate.schedule()
-    parts = overlapped(in_one, candidate.topology, **price)
-    _, segments, not_run = _best_overlap(candidate, parts, in_one.num_steps)
+    if candidate.algorithm.overlaps:
+        parts = overlapped(in_one, candidate.topology, **price)
+    else:
+        pricing = Pricing(candidate.topology, **price)
+        parts = continued(
+            lambda pieces: pricing.lock_step(whole_steps(candidate.schedule(pieces), candidate.topology)),
+            in_one.num_steps,
+            candidate.rounds,
+        )
+    seconds, segments, not_run = _best_that_may_run(candidate, parts, in_one.num_steps)
+    if segments == MOST_SEGMENTS and sum(parts(segments + 1)) < seconds:
+        raise TooLarge(too_many)
     return segments, not_run
 
 
-def _best_without_overlap(candidate: Entry, price: Terms) -> tuple[int, NotRun | None]:
-    """As `_best_segments`, where segments do not overlap: the schedule of each number of them is priced."""
-    topology, pricing = candidate.topology, Pricing(candidate.topology, **price)
-    tried: dict[int, tuple[float, float]] = {}
-
-    def parts(pieces: int) -> tuple[float, float]:
-        may_run = candidate.runs_within(PRICED, pieces)
-        tried[pieces] = pricing.lock_step(whole_steps(candidate.schedule(pieces), topology)) if may_run else (inf, inf)
-        return tried[pieces]
-
-    seconds, segments = lowest(parts, candidate.schedule().num_steps, MOST_SEGMENTS, rounds=candidate.rounds)
-    if segments == MOST_SEGMENTS:
-        return segments, NotRun(candidate, MOST_SEGMENTS + 1, None)
-    refused = min((pieces for pieces, (wait, _) in tried.items() if wait == inf), default=MOST_SEGMENTS)
-    most = max((pieces for pieces in tried if pieces < refused), default=0)
-    wait, busy = tried.get(most, (0.0, 0.0))
-    more = refused < MOST_SEGMENTS and wait + busy * most / MOST_SEGMENTS < seconds
-    return segments, NotRun(candidate, refused, None) if more else None
-
-
-def _best_overlap(candidate: Entry, parts: Parts, steps: int, below: float = inf) -> tuple[float, int, NotRun | None]:
+def _best_that_may_run(
+    candidate: Entry, parts: Parts, steps: int, below: float = inf
+) -> tuple[float, int, NotRun | None]:
     """As `lowest`, of the numbers of segments that may run, and what would be faster beyond them."""
-    seconds, segments = lowest(parts, steps, MOST_SEGMENTS, below=below)
+    seconds, segments = lowest(parts, steps, MOST_SEGMENTS, rounds=candidate.rounds, below=below)
     if seconds == inf or candidate.runs_within(LONGEST, segments):
         return seconds, segments, None
     most = bisect_left(range(1, segments), True, key=lambda pieces: not candidate.runs_within(LONGEST, pieces))
-    fewer = lowest(parts, steps, most) if most else (inf, 1)
+    fewer = lowest(parts, steps, most, rounds=candidate.rounds) if most else (inf, 1)
     return *fewer, NotRun(candidate, segments, seconds)
 
 
@@ -492,7 +479,7 @@ def _on_best_tiers(candidate: Entry, price: Terms) -> Rung | None:
             break  # no number of segments makes it as fast
         configured, traffic = options[number]
         parts, steps = traffic.in_segments(), len(traffic.waits)
-        time, pieces, not_run = _best_overlap(Entry(configured, topology), parts, steps, least * (1 + TIE))
+        time, pieces, not_run = _best_that_may_run(Entry(configured, topology), parts, steps, least * (1 + TIE))
         least = min(least, time)
         timed.append((time, number, pieces))
         if not_run:
@@ -501,7 +488,7 @@ def _on_best_tiers(candidate: Entry, price: Terms) -> Rung | None:
     if not tied:
         return None
     number, pieces = min(tied)
-    faster = [one for one in beyond if one.seconds is not None and one.seconds < least]
+    faster = [one for one in beyond if one.seconds < least]
     not_run = min(faster, key=attrgetter("seconds"), default=None)
     return replace(run(options[number][0], topology, segments=pieces, **price), not_run=not_run)
 

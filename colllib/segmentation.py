@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from heapq import heappop, heappush
 from inspect import signature
@@ -264,6 +265,33 @@ def in_every_way(
             chosen = {name: value for name, value in options.items() if value not in (usual, usual_order)}
             parts = {place: part for axis, name in enumerate(names) for place, part in known[axis][name].items()}
             yield algorithm.configured(chosen), Traffic.joined([parts[place] for place in sorted(parts)])
+
+
+def continued(parts: Parts, steps: int, rounds: int = 1) -> Parts:
+    """What P segments take, for every P, from what they take in the first two rounds of at least `steps`.
+
+    Args:
+        parts: asked for fewer than `steps` + 2 `rounds` segments only.
+        steps: of the schedule in one segment. From as many segments on, each further round adds the same: to the
+            waits, and to P times what the busiest links take.
+        rounds: after how many segments the steps are as before.
+
+    >>> chain = continued(lambda p: (p + 2, 8 * (p + 2) / p), 3)
+    >>> chain(2), chain(100)
+    ((4, 16.0), (102, 8.16))
+    """
+    known = cache(parts)
+
+    def of(pieces: int) -> tuple[float, float]:
+        further, place = divmod(pieces - steps, rounds)
+        if further < 2:
+            return known(pieces)
+        first, second = steps + place, steps + place + rounds
+        (wait, busy), (later_wait, later_busy) = known(first), known(second)
+        sent = first * busy + further * (second * later_busy - first * busy)
+        return wait + further * (later_wait - wait), sent / pieces
+
+    return of
 
 
 def lowest(parts: Parts, steps: int, most: int, *, rounds: int = 1, below: float = inf) -> tuple[float, int]:

@@ -14,6 +14,7 @@ from colllib.algorithms import alltoall, find, hierarchical, of
 from colllib.cli import cli
 from colllib.execution import execute, expected_seconds
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, Entry, best, entry, ladder, run
+from colllib.segmentation import continued
 from colllib.symmetry import by_symmetry, expected_proof
 from colllib.topology import boxes, fat_tree, leaf_spine, mesh, ring, star, switch_tree, torus
 from colllib.topology.expression import find as find_on
@@ -161,16 +162,39 @@ def test_of_all_numbers_of_segments_the_best_is_found(row, message, alpha, bandw
     assert chosen.not_run is None
 
 
-def test_a_search_that_takes_long_says_how_far_it_went(monkeypatch):
+def test_where_the_best_number_takes_too_long_to_run_fewer_stand_and_the_row_says_what_it_would_take(monkeypatch):
     tree, on = find("broadcast", "two-tree"), torus((4, 4))
     free = run(tree, on, **ANCHOR)
     takes = expected_seconds("", Entry(tree, on).schedule(free.segments - 2), on)
-    monkeypatch.setattr(ladders, "PRICED", takes)
+    monkeypatch.setattr(ladders, "LONGEST", takes)
     limited = run(tree, on, **ANCHOR)
     assert free.not_run is None
-    assert limited.segments < limited.not_run.segments <= free.segments
-    assert limited.not_run.seconds is None
-    assert str(limited.not_run) == f"P > {limited.not_run.segments - 1} not tried"
+    assert limited.segments < limited.not_run.segments == free.segments
+    assert limited.not_run.seconds == pytest.approx(free.seconds, rel=1e-12)
+    assert str(limited.not_run).startswith(f"P = {free.segments} too long to run: ")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    row=st.sampled_from(SEGMENTED),
+    further=st.integers(0, 60),
+    alpha=st.tuples(*[st.floats(1e-6, 1e-5)] * 3),
+    bandwidth=st.tuples(*[st.floats(1e10, 1e11)] * 3),
+)
+def test_two_rounds_say_what_every_number_of_segments_takes(row, further, alpha, bandwidth):
+    candidate = entry(*row[1].split(), row[0])
+    levels, steps = candidate.topology.levels, candidate.schedule().num_steps
+    price = {"message": 1e8, "alpha": alpha[:levels], "bandwidth": bandwidth[:levels]}
+
+    def parts(pieces):
+        assert pieces < steps + 2 * candidate.rounds
+        cost = candidate.executed_cost(pieces)
+        wait = cost.seconds(**price | {"message": 0})
+        return wait, cost.seconds(**price) - wait
+
+    pieces = steps + 2 * candidate.rounds + further
+    executed = candidate.executed_cost(pieces).seconds(**price)
+    assert sum(continued(parts, steps, candidate.rounds)(pieces)) == pytest.approx(executed, rel=1e-9)
 
 
 @pytest.mark.parametrize("on", [leaf_spine(2, 2, 2), fat_tree(4)], ids=str)
