@@ -43,8 +43,8 @@ def test_the_ledger_is_filtered_in_the_browser_and_complete_without_script(tmp_p
         assert tab.locator("li:visible").get_attribute("id") == "m-41"
         assert tab.evaluate("document.documentElement.scrollWidth") <= 360
         tab.goto(f"{tab.url}?chapter=mesh&verdict=refuted")
-        entries = [e for e in refuted if e.chapter == "mesh"]
-        assert tab.locator("li:visible").count() == len(entries)
+        of_mesh = [e for e in refuted if e.chapter == "mesh"]
+        assert tab.locator("li:visible").count() == len(of_mesh)
         assert tab.locator("select[name=chapter]").input_value() == "mesh"
         card = tab.locator("li:visible").first.bounding_box()
         assert tab.locator("li:visible strong").first.bounding_box()["y"] < card["y"] + 40  # the verdict comes first
