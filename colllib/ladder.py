@@ -220,11 +220,11 @@ def _symmetric(schedule: Schedule) -> TypeGuard[Orbit]:
 
 
 class NotRun(NamedTuple):
-    """What would be faster and takes long to run."""
+    """What would be faster, or may be, and takes long to run."""
 
     entry: Entry
-    segments: int  # the best number of them
-    seconds: float  # by what its steps send over each link
+    segments: int  # the best number of them; of unknown seconds the first one that was not tried
+    seconds: float | None  # by what its steps send over each link
 
     @property
     def described(self) -> dict[str, Any]:
@@ -232,6 +232,8 @@ class NotRun(NamedTuple):
         return {"options": _options(self.entry.algorithm), "segments": self.segments, "time_s": self.seconds}
 
     def __str__(self) -> str:
+        if self.seconds is None:
+            return f"P > {self.segments - 1} not tried"
         return f"{', '.join(_chosen(self.entry, self.segments))} too long to run: {units.seconds(self.seconds, 4)}"
 
 
@@ -386,18 +388,36 @@ def _best_segments(candidate: Entry, price: Terms) -> tuple[int, NotRun | None]:
     check_latency(price["alpha"])
     in_one = candidate.schedule()
     if candidate.algorithm.overlaps:
-        parts = overlapped(in_one, candidate.topology, **price)
+        tried, parts = dict[int, tuple[float, float]](), overlapped(in_one, candidate.topology, **price)
     else:
-        pricing = Pricing(candidate.topology, **price)
-        parts = continued(
-            lambda pieces: pricing.lock_step(whole_steps(candidate.schedule(pieces), candidate.topology)),
-            in_one.num_steps,
-            candidate.rounds,
-        )
+        tried, parts = _priced_in_rounds(candidate, in_one.num_steps, price)
     seconds, segments, not_run = _best_that_may_run(candidate, parts, in_one.num_steps)
     if segments == MOST_SEGMENTS and sum(parts(segments + 1)) < seconds:
         raise TooLarge(too_many)
+    refused = min((pieces for pieces, (wait, _) in tried.items() if wait == inf), default=None)
+    if refused is not None and not_run is None:
+        most = max(pieces for pieces in tried if pieces < refused)
+        wait, busy = tried[most]
+        if wait + busy * most / MOST_SEGMENTS < seconds:  # the least that further ones may take
+            not_run = NotRun(candidate, refused, None)
     return segments, not_run
+
+
+def _priced_in_rounds(candidate: Entry, steps: int, price: Terms) -> tuple[dict[int, tuple[float, float]], Parts]:
+    """What P segments that do not overlap take: of few the schedule is priced, infinite where it is too large to run.
+
+    Returns:
+        those that were priced, to which more are added, and what any P take.
+    """
+    pricing, tried = Pricing(candidate.topology, **price), dict[int, tuple[float, float]]()
+
+    def priced(pieces: int) -> tuple[float, float]:
+        tried[pieces] = (inf, inf)
+        if candidate.runs_within(LONGEST, pieces):
+            tried[pieces] = pricing.lock_step(whole_steps(candidate.schedule(pieces), candidate.topology))
+        return tried[pieces]
+
+    return tried, continued(priced, steps, candidate.rounds)
 
 
 def _best_that_may_run(
@@ -488,7 +508,7 @@ def _on_best_tiers(candidate: Entry, price: Terms) -> Rung | None:
     if not tied:
         return None
     number, pieces = min(tied)
-    faster = [one for one in beyond if one.seconds < least]
+    faster = [one for one in beyond if one.seconds is not None and one.seconds < least]
     not_run = min(faster, key=attrgetter("seconds"), default=None)
     return replace(run(options[number][0], topology, segments=pieces, **price), not_run=not_run)
 

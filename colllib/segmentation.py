@@ -271,7 +271,7 @@ def continued(parts: Parts, steps: int, rounds: int = 1) -> Parts:
     """What P segments take, for every P, from what they take in the first two rounds of at least `steps`.
 
     Args:
-        parts: asked for fewer than `steps` + 2 `rounds` segments only.
+        parts: asked for fewer than `steps` + 2 `rounds` segments only; infinite where these are too many.
         steps: of the schedule in one segment. From as many segments on, each further round adds the same: to the
             waits, and to P times what the busiest links take.
         rounds: after how many segments the steps are as before.
@@ -288,6 +288,8 @@ def continued(parts: Parts, steps: int, rounds: int = 1) -> Parts:
             return known(pieces)
         first, second = steps + place, steps + place + rounds
         (wait, busy), (later_wait, later_busy) = known(first), known(second)
+        if later_wait == inf:
+            return inf, inf
         sent = first * busy + further * (second * later_busy - first * busy)
         return wait + further * (later_wait - wait), sent / pieces
 

@@ -162,16 +162,22 @@ def test_of_all_numbers_of_segments_the_best_is_found(row, message, alpha, bandw
     assert chosen.not_run is None
 
 
-def test_where_the_best_number_takes_too_long_to_run_fewer_stand_and_the_row_says_what_it_would_take(monkeypatch):
-    tree, on = find("broadcast", "two-tree"), torus((4, 4))
-    free = run(tree, on, **ANCHOR)
-    takes = expected_seconds("", Entry(tree, on).schedule(free.segments - 2), on)
-    monkeypatch.setattr(ladders, "LONGEST", takes)
-    limited = run(tree, on, **ANCHOR)
+@pytest.mark.parametrize(("message", "known"), [(16e6, False), (16e9, True)])
+def test_where_the_best_number_takes_too_long_to_run_the_row_says_what_is_known_of_it(monkeypatch, message, known):
+    """Two rounds of as many segments as there are steps say what all take; where these are too many, nobody knows."""
+    tree, on, price = find("broadcast", "two-tree"), torus((4, 4)), ANCHOR | {"message": message}
+    free, steps = run(tree, on, **price), Entry(tree, on).schedule().num_steps
+    assert (free.segments > steps + 4) == known
+    monkeypatch.setattr(ladders, "LONGEST", expected_seconds("", Entry(tree, on).schedule(free.segments - 2), on))
+    limited = run(tree, on, **price)
     assert free.not_run is None
-    assert limited.segments < limited.not_run.segments == free.segments
-    assert limited.not_run.seconds == pytest.approx(free.seconds, rel=1e-12)
-    assert str(limited.not_run).startswith(f"P = {free.segments} too long to run: ")
+    assert limited.segments < limited.not_run.segments <= free.segments
+    if known:
+        assert limited.not_run.seconds == pytest.approx(free.seconds, rel=1e-12)
+        assert str(limited.not_run).startswith(f"P = {free.segments} too long to run: ")
+    else:
+        assert limited.not_run.seconds is None
+        assert str(limited.not_run) == f"P > {limited.not_run.segments - 1} not tried"
 
 
 @settings(max_examples=60, deadline=None)
