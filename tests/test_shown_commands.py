@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from colllib import ladder
 from colllib.cli import main
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
@@ -36,7 +35,6 @@ def shown() -> dict[str, str]:
 
 @pytest.mark.parametrize(("command", "place"), shown().items())
 def test_a_command_that_is_shown_runs(command, place, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(ladder, "MOST_SEGMENTS", 8)  # the search for the best number on 1,000 ranks takes a while
     monkeypatch.chdir(tmp_path)
     Path("LOG").write_text(write(next(sweep.run for sweep in sweeps() if sweep.name == "eks-p5-2n")), encoding="utf-8")
     with pytest.raises(SystemExit) as end:
