@@ -22,9 +22,9 @@ _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
 _INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
 _BYTES = {
-    **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
+    **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "char"), 1),
     **dict.fromkeys(("int16", "uint16", "half", "fp16", "bf16", "bfloat16"), 2),
-    **dict.fromkeys(("int32", "uint32", "float", "fp32"), 4),
+    **dict.fromkeys(("int32", "uint32", "int", "float", "fp32"), 4),
     **dict.fromkeys(("int64", "uint64", "double"), 8),
 }
 _A_NUMBER = r"(?i:[+-]?(?:\d[\d_,]*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A)(?!\S)"
@@ -32,7 +32,7 @@ _NUMBER = re.compile(_A_NUMBER)
 _WORDS = ("type", "redop", "op", "algo", "proto", "algorithm")  # columns that hold no number
 _ALIASES = {  # what programs call a column -> our name
     **dict.fromkeys(("#wrong", "error", "res"), "wrong"),
-    **dict.fromkeys(("cputime", "time:avg"), "time"),
+    **dict.fromkeys(("cputime", "cpu_time", "time:avg"), "time"),
 }
 _GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
@@ -40,6 +40,7 @@ _ROW = re.compile(
     rf"(?<!\S)({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
     rf"(?:\s+(?!(?:nan|inf)\s)([a-z]{{3,6}})(?!\S))?((?:\s+{_A_NUMBER})*)"
 )
+_ELIDED = re.compile(r"(?<=\s)(?:\.{3}|…)\s(?=.*\d|.*busbw)")  # columns that were left out
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?(?:\s+\D.*)?", re.IGNORECASE)
 _SIZED = re.compile(
     r"((message|msg|buffer|data|transfer|tensor) )?size|message|payload|bytes|buffer|b(?= ?\([kmg])|"
@@ -60,16 +61,16 @@ _SIZES_IN = re.compile(  # a unit that is not bytes
 )
 _UNIT = re.compile(r"\(\s*([mnµμu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
 _RANK = re.compile(
-    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
+    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?(?:on\s+(\S+)|uses)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
-    r"\b([a-z_]+)_perf\b|"
+    r"\b([a-z_]+(?=_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
     r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
     r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
-    r"(?:\./|\b(?:mpirun|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b",
+    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b",
     re.IGNORECASE,
 )
 _OSU_RATES = ("osu", "size", "busbw")  # in MB/s, of messages that do not wait for each other: no times
@@ -87,7 +88,7 @@ _FACTS = {
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
-_LAUNCH = re.compile(r"\b(mpirun|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z]+)\b(.*)")
+_LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z]+)\b(.*)")
 _RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
 _PER_BOX = re.compile(r"n(?:tasks-)?per-?node[ =](\d{1,4})|\bppr:(\d{1,4}):node|\s--?(?:H|host)[ =]\S*?:(\d{1,4})[,\s]")
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
@@ -231,7 +232,8 @@ def _take(tables: list[_Table], line: _Line) -> None:
     if not text.startswith("|"):
         text = text.strip('", ').rstrip("| ")  # what a list of strings and a copy of a gist leave
     table.line = line
-    if text[:1].isdigit() and _row(table, text):
+    text = _ELIDED.sub("", text)
+    if (text[:1].isdigit() or _ROW.match(text.lstrip("# "))) and _row(table, text):  # a row, perhaps commented out
         return
     columns, rank, tool = _header(text), _RANK.search(text), _TOOL.search(text)
     of_next = table.ended and (rank or (tool and "concluded" not in text))
@@ -252,7 +254,7 @@ def _take(tables: list[_Table], line: _Line) -> None:
     if columns or foreign:
         return
     if rank:
-        table.devices.append((int(rank[1]), rank[2], int(rank[3]), rank[4].strip()))
+        table.devices.append((int(rank[1]), rank[2] or "", int(rank[3]), rank[4].strip()))
     elif _END.search(text):
         table.ended = True
     elif text.startswith("|"):

@@ -693,6 +693,7 @@ def test_the_bandwidth_of_osu_is_that_of_one_rank_to_another_and_has_no_times():
         ("mpirun -mca coll_hcoll_enable 1 ./osu_alltoall", ("all-to-all", None, None)),
         ("$ srun -N2 --ntasks-per-node=4 --mpi=pmix ./collective/osu_alltoall -d cuda", ("all-to-all", 8, 2)),
         ("mpirun -np 16 -npernode 8 osu_iallreduce", (None, 16, 2)),
+        ("$MV2_HOME/bin/mpirun_rsh -np 4 a b MV2_USE_CUDA=1 ./osu_allreduce -d cuda", ("all-reduce", 4, None)),
         ("the osu_alltoall of before", (None, None, None)),
     ],
 )
@@ -750,6 +751,31 @@ def test_the_time_of_the_processor_is_a_time_where_iterations_are_reported_too()
     (run,) = read(f"# size count type redop root {half} {half}\n" + ROW.replace("0\n", "0 95 120 119 3.2\n").replace(
         "18.35   0    100", "18.35 0 95 120 119 3.2  100"))  # fmt: skip
     assert [row.seconds for row in run.rows] == pytest.approx([1e-4, 1e-4])
+
+
+def test_rows_of_nccl_1_are_read_with_its_types_and_its_devices():
+    head = "Rank  0 uses device  0 [0x01] Some GPU\nRank  1 uses device  1 [0x02] Some GPU\n"
+    names = "bytes N type op time algbw busbw res time algbw busbw res\n"
+    row = "1000000 {} {} sum 0.100 10.00 10.00 0e+00 0.200 5.00 5.00 0e+00\n"
+    text = "# ./all_reduce_test 1000000 2\n" + head + names + row.format(1000000, "char") + row.format(250000, "int")
+    many = read(text)
+    assert [(run.collective, run.ranks, run.boxes, run.gpu) for run in many] == [("all-reduce", 2, 1, "Some GPU")] * 2
+    assert [[row.seconds for row in run.rows] for run in many] == [pytest.approx([1e-4, 2e-4])] * 2
+
+
+def test_a_row_that_was_commented_out_is_a_row():
+    (run,) = read(HEADER + "#" + ROW)
+    assert (len(run.rows), run.unread) == (2, ())
+
+
+def test_columns_that_were_left_out_are_not_missed():
+    (run,) = read("#  size  count  type ... time  algbw  busbw #wrong\n 1048576 262144 float ... 100.0 10.49 18.35 0\n")
+    assert [(row.seconds, row.busbw) for row in run.rows] == [(pytest.approx(1e-4), 18.35e9)]
+
+
+def test_the_time_of_the_processor_may_be_spelled_with_an_underscore():
+    (run,) = read("# size count type redop root cpu_time algbw busbw #wrong\n" + ROW.rpartition("  100.0")[0])
+    assert [row.seconds for row in run.rows] == [pytest.approx(1e-4)]
 
 
 def test_a_table_of_a_label_in_every_row_is_soon_read_and_what_stands_above_is_said_of_each():
