@@ -218,6 +218,14 @@ def test_a_gpu_that_the_log_names_more_exactly_is_the_one_of_the_log(tmp_path):
         assert f"8 {name} at 12 GB/s" in words
 
 
+def test_of_neuron_cores_no_slot_of_a_gpu_is_said():
+    text = "nccom-test -r 2 allr\nsize(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n"
+    (run,) = read(text + "1000000000 250000000 fp32 200000 5.0 5.0\n")
+    for hints in (Hints(), Hints(boxes=2, gpus_per_box=1, cards=(8, 12.5e9))):
+        verdict = diagnose(run, hints)
+        assert (verdict.state, verdict.bound) == ("undecided", None)
+
+
 def test_a_machine_that_cannot_hold_the_ranks_is_refused_and_a_larger_one_noted():
     run = logs.run(400e9)
     with pytest.raises(ValueError, match="16 ranks"):
