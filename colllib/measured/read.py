@@ -47,9 +47,12 @@ _SIZED = re.compile(
     r"((메시지|데이터) )?크기|(消息|数据|訊息|資料)(大小|量)|(メッセージ|データ)?サイズ|(nachrichten|daten)?größe"
 )
 _RATE_NAMES = (  # how Markdown spells a column -> our name
-    (re.compile(r"\bbus[ -]?(bw|bandwidth)\b"), "busbw"),
-    (re.compile(r"\balg(o(rithm)?)?[ -]?(bw|bandwidth)\b"), "algbw"),
+    (re.compile(r"(?<![a-z])bus[ _-]?(bw|bandwidth)(?![a-z])"), "busbw"),
+    (re.compile(r"(?<![a-z])alg(o(rithm)?)?[ _-]?(bw|bandwidth)(?![a-z])"), "algbw"),
+    (re.compile(r"^in[ _-]?place$"), "in-place"),
 )
+_NAME = r"\s*[\w#/.-]+(?:\s*\([^()]*\))?\s*"
+_BY_COMMAS = re.compile(rf"{_NAME}(?:,{_NAME}){{2,}}")  # a header whose columns stand between commas
 _A_SIZE = re.compile(r"[\d.,]+ ?(?:[kmgt]i?b?|b|bytes)")
 _RUN_NAMES = ("collective", "operation", "primitive", "test")  # columns that tell runs apart
 _NO_NAMES = ("", "#", "no", "no.", "nr", "index")  # of columns that count the rows
@@ -113,6 +116,7 @@ class _Table:
     facts: dict[str, str] = field(default_factory=dict)
     dialect: str = "nccl-tests"
     columns: tuple[str, ...] = ()
+    commas: bool = False  # between them
     rows: list[Row] = field(default_factory=list)
     streams: Counter[str] = field(default_factory=Counter)  # rows by the process that printed them
     kind: str = ""  # of the rows: a program may run one type after the other
@@ -232,6 +236,10 @@ def _take(tables: list[_Table], line: _Line) -> None:
     if not text.startswith("|"):
         text = text.strip('", ').rstrip("| ")  # what a list of strings and a copy of a gist leave
     table.line = line
+    bars = f"|{text.replace(',', '|')}|"
+    by_commas = text.count(",") == len(table.columns) - 1 if table.commas else False
+    if by_commas or (_BY_COMMAS.fullmatch(text) and "busbw" in _column_name(text) and _header(bars)):
+        by_commas, text = True, bars
     text = _ELIDED.sub("", text)
     if (text[:1].isdigit() or _ROW.match(text.lstrip("# "))) and _row(table, text):  # a row, perhaps commented out
         return
@@ -243,7 +251,7 @@ def _take(tables: list[_Table], line: _Line) -> None:
         table.name(before.named)
         before.named = ""
     if columns:
-        table.dialect, table.columns = columns[0], columns[1:]
+        table.dialect, table.columns, table.commas = columns[0], columns[1:], by_commas
     units = set(_UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
     if columns and columns[0] != "markdown":
         units |= set(_SIZES_IN.findall(text))
@@ -459,6 +467,8 @@ def _markdown(tables: list[_Table], line: str) -> None:
                 names.append(name)
             value = _duration(cell, name) if kind == "time" else _quantity(cell, size=False)
             rows[-1][kind] = value if value and value > 0 else None
+    wrong = [cell for name, cell in zip(table.columns, cells, strict=True) if name in ("wrong", "#wrong")]
+    half_of_row = dict(zip(table.columns, cells, strict=True)).get("in-place", "").lower()
     two_halves = len(rows) == 2 and ("time" in rows[0] | rows[1] or re.search("in.place", names[1]))
     for half, row in enumerate(rows):
         if message is None or None in row.values():
@@ -469,7 +479,10 @@ def _markdown(tables: list[_Table], line: str) -> None:
             table.refuse("algbw is not size over time, which is not used")
             seconds = None
         in_place, place = (half == 1, "") if two_halves else (None, names[half])
-        table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place), place)
+        if half_of_row:
+            in_place, place = half_of_row in ("1", "true", "yes"), ""
+        errors = wrong[half] if len(wrong) == len(rows) else "".join(wrong[:1])
+        table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place, errors), place)
 
 
 def _transposed(table: _Table, cells: list[str]) -> None:
@@ -512,6 +525,8 @@ def _labeled(tables: list[_Table], cells: list[str], at: int) -> _Table:
 def _markdown_column(name: str, cell: str, columns: tuple[str, ...]) -> str:
     """What stands in a column; rates without a name are bus bandwidths, which is what people tabulate."""
     kinds = ("busbw", "algbw", "time")
+    if "factor" in name or re.search(r"mbps|mb/s", name):  # of two bandwidths, or another unit
+        return ""
     if any(kind in column for kind in kinds for column in columns):
         return next((kind for kind in kinds if kind in name), "")
     return "busbw" if re.search(r"nodes?$|gb/s|gbps", name) or cell.endswith("GB/s") else ""
@@ -519,7 +534,7 @@ def _markdown_column(name: str, cell: str, columns: tuple[str, ...]) -> str:
 
 def _duration(cell: str, name: str) -> float | None:
     """Seconds, in the unit of the cell or else of its column, or else in microseconds."""
-    match, unit = _DURATION.fullmatch(cell), _UNIT.search(name)
+    match, unit = _DURATION.fullmatch(cell), _UNIT.search(name) or re.search("_([mnu]?s)$", name)
     value = _float(match[1]) if match else None
     return value * _SECONDS.get((match and match[2]) or (unit[1] if unit else ""), 1e-6) if value else None
 

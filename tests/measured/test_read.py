@@ -344,7 +344,13 @@ def test_the_column_of_sizes_in_markdown_may_have_a_name_in_another_language(nam
 def test_cells_in_backticks_are_read_and_their_columns_tell_the_halves():
     names = "| Size | Out-of-place busbw | In-place busbw | Wrong |\n|--:|--:|--:|--:|\n"
     (run,) = read(names + "| `8 MiB` | `7 GB/s` | `9 GB/s` | `0` |\n")
-    assert [(row.busbw, row.in_place) for row in run.rows] == [(7e9, False), (9e9, True)]
+    assert [(row.busbw, row.in_place, row.wrong) for row in run.rows] == [(7e9, False, "0"), (9e9, True, "0")]
+
+
+def test_wrong_values_in_markdown_are_those_of_their_half():
+    half = "time (us) | algbw | busbw | #wrong |"
+    (run,) = read(f"| size | {half} {half}\n|{9 * '---|'}\n| 8000000 | 2000 | 4 | 7 | 0 | 2000 | 4 | 7 | 3 |\n")
+    assert [(row.in_place, row.failed) for row in run.rows] == [(False, False), (True, True)]
 
 
 def test_a_collective_in_front_of_the_size_or_behind_it_is_that_of_the_row():
@@ -785,3 +791,22 @@ def test_a_table_of_a_label_in_every_row_is_soon_read_and_what_stands_above_is_s
     assert process_time() - start < 10
     assert {run.facts["network"] for run in many} == {"Socket"}
     assert [run.ranks for run in many] == list(range(2, 6000))
+
+
+def test_values_between_commas_are_read_by_the_names_above_them():
+    names = "numCycle,collective,size,time_ms,algbw,busbw,busbwfactor,inplace,#wrong\n"
+    text = (
+        names + "0,AllReduce,8000000,2.0,4.0,7.0,1.75,0,0\n0,AllReduce,8000000,1.0,8.0,14.0,1.75,1,0\nso, it is done\n"
+    )
+    (run,) = read(text)
+    assert (run.collective, run.unread) == ("all-reduce", ())
+    assert [(row.seconds, row.busbw, row.in_place) for row in run.rows] == [(2e-3, 7e9, False), (1e-3, 14e9, True)]
+    (run,) = read("Size (B), Algbw (GB/s), Bus_BW (GB/s)\n8M, 4.0, 7.0\n")
+    assert [(row.message, row.algbw, row.busbw) for row in run.rows] == [(2**23, 4e9, 7e9)]
+    with pytest.raises(ValueError, match="no row"):
+        read("size,busbw_MBps,remark\n8M,7000,none\n")
+
+
+def test_a_sentence_with_commas_is_no_header():
+    (run,) = read("size time algbw busbw\nsize, the time and busbw, of each run\n1048576 100.0 10.49 18.35\n")
+    assert (run.dialect, len(run.rows)) == ("columns", 1)
