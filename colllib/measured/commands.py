@@ -1,5 +1,6 @@
 """The command line over measurements: `colllib diagnose` and `colllib predict`."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, log2
@@ -65,7 +66,7 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     """
     runs = read_file(log)
     printed = [run.gpu for run in runs if run.gpu]
-    gpu = options["gpu"] or next(filter(machines.by_gpu, printed), "")  # by a run or by one beside it
+    gpu = _more_exact(options["gpu"], next(filter(machines.by_gpu, printed), ""))  # by a run or by one beside it
     machine, kind = None if on is None else machine_on(on, gpu), machines.by_gpu(options["gpu"])
     if machine and kind and machine.name.split()[0] not in (kind.name.split()[0], machines.UNKNOWN.name):
         raise ValueError(f"--gpu {options['gpu']}: --on {on} has {machine.name}")
@@ -81,6 +82,12 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     unread = [mark for run in runs for mark in run.unread]
     yield first.as_json() | {"runs": len(runs), "unread_lines": [mark.line for mark in unread]}
     yield _sentences(first, unread)
+
+
+def _more_exact(hint: str, printed: str) -> str:
+    """The GPU by the options, or by the log where that says more of the same one, as V100-PCIE of V100."""
+    kind, exact = machines.by_gpu(hint), machines.by_gpu(printed)
+    return printed if not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name)) else hint
 
 
 def _urgency(diagnosed: tuple[Diagnosis, int]) -> tuple[int, int, float]:

@@ -9,7 +9,7 @@ from typing import Any
 from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
 from colllib.measured.expected import PAIRS, UNSURE, Expected, expected
-from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, Hints, at_least, decided, machine_of, ranks_of
+from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.segments import Segment
@@ -157,7 +157,7 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         faster = ("nvls",) if form.measured > UNKNOWN.pcie and run.collective == "all-reduce" else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run), form)
     if not certain:
-        marks += _if_slow(run, form)
+        marks += (mark for mark in _if_slow(run, form) if run.dialect != NEURON or mark.cause == "latency-bound")
     ranked = [cause for cause, _ in weighed(marks)]
     cause, likely = (ranked[0], f"most likely {CAUSES[ranked[0]][0]}.") if ranked else (None, "")
     if certain:
@@ -167,7 +167,10 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         sure, text = 0.5, f"{speed} is {why}; {likely}"
     else:
         guess = f" If it should be faster, {likely}" if cause and form.largest >= LARGE else ""
-        text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}"
+        unknown = "the machine is not known; say --gpu, --boxes, --cards"
+        if run.dialect == NEURON:
+            unknown = "the links of NeuronCores are not known"
+        text = f"I cannot tell: {speed}, but {unknown}.{guess}"
         state, sure = "undecided", 0.3
     evidence = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
     return Diagnosis(state, cause, tuple(ranked[1:3]), sure, "unknown", text, evidence, _test(cause, run), form)

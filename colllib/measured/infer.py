@@ -10,6 +10,7 @@ from colllib.measured.shape import LARGE, Shape
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
 from colllib.units import shortened
 
+NEURON = "nccom-test"  # the dialect of what runs on NeuronCores alone
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
 MANY_RANKS = 24  # from which on the printed digits may not tell how many there are
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
@@ -69,8 +70,10 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of 100 Gb/s, or if they scatter, or
     above a usual total of cards and far below the next. Up to eight ranks, mostly of one box, are fast for PCIe 5.0
     and slow for PCIe 4.0 (of a named GPU the former says nothing), or if they had twice the speed before; two are
-    fast, too, if they fill a card, and slow between two.
+    fast, too, if they fill a card, and slow between two. NeuronCores are no GPUs in slots: of them nothing is said.
     """
+    if run.dialect == NEURON:
+        return "", ""
     speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
     others = UNKNOWN.pcie if one else UNKNOWN.network
@@ -148,6 +151,8 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     if number and not hints.cards:
         hints = replace(hints, cards=(number, TRANSPORT_CARD))
         assumed.append(f"from the log: {number} cards of 200 Gb/s, by its transport")
+    if kind is None and run.dialect == NEURON:
+        return None, assumed
     if kind is None:
         if hints.gpu:
             assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")

@@ -22,9 +22,9 @@ _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
 _INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
 _BYTES = {
-    **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
+    **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "char"), 1),
     **dict.fromkeys(("int16", "uint16", "half", "fp16", "bf16", "bfloat16"), 2),
-    **dict.fromkeys(("int32", "uint32", "float", "fp32"), 4),
+    **dict.fromkeys(("int32", "uint32", "int", "float", "fp32"), 4),
     **dict.fromkeys(("int64", "uint64", "double"), 8),
 }
 _A_NUMBER = r"(?i:[+-]?(?:\d[\d_,]*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A)(?!\S)"
@@ -32,7 +32,7 @@ _NUMBER = re.compile(_A_NUMBER)
 _WORDS = ("type", "redop", "op", "algo", "proto", "algorithm")  # columns that hold no number
 _ALIASES = {  # what programs call a column -> our name
     **dict.fromkeys(("#wrong", "error", "res"), "wrong"),
-    **dict.fromkeys(("cputime", "time:avg"), "time"),
+    **dict.fromkeys(("cputime", "cpu_time", "time:avg"), "time"),
 }
 _GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
@@ -40,21 +40,40 @@ _ROW = re.compile(
     rf"(?<!\S)({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
     rf"(?:\s+(?!(?:nan|inf)\s)([a-z]{{3,6}})(?!\S))?((?:\s+{_A_NUMBER})*)"
 )
+_ELIDED = re.compile(r"(?<=\s)(?:\.{3}|…)\s(?=.*\d|.*busbw)")  # columns that were left out
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?(?:\s+\D.*)?", re.IGNORECASE)
-_SIZED = re.compile(r"((message|msg|buffer) )?size|message|payload|bytes|buffer")
-_SIZES_IN = re.compile(r"(?i:size|message|payload|buffer) ?\(([kmgt]i?b?)\)", re.IGNORECASE)  # a unit that is not bytes
-_UNIT = re.compile(r"\(\s*([mnµu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
+_SIZED = re.compile(
+    r"((message|msg|buffer|data|transfer|tensor) )?size|message|payload|bytes|buffer|b(?= ?\([kmg])|"
+    r"((메시지|데이터) )?크기|(消息|数据|訊息|資料)(大小|量)|(メッセージ|データ)?サイズ|(nachrichten|daten)?größe"
+)
+_RATE_NAMES = (  # how Markdown spells a column -> our name
+    (re.compile(r"(?<![a-z])bus[ _-]?(bw|bandwidth)(?![a-z])"), "busbw"),
+    (re.compile(r"(?<![a-z])alg(o(rithm)?)?[ _-]?(bw|bandwidth)(?![a-z])"), "algbw"),
+    (re.compile(r"^in[ _-]?place$"), "in-place"),
+)
+_NAME = r"\s*[\w#/.-]+(?:\s*\([^()]*\))?\s*"
+_BY_COMMAS = re.compile(rf"{_NAME}(?:,{_NAME}){{2,}}")  # a header whose columns stand between commas
+_A_SIZE = re.compile(r"[\d.,]+ ?(?:[kmgt]i?b?|b|bytes)")
+_RUN_NAMES = ("collective", "operation", "primitive", "test")  # columns that tell runs apart
+_NO_NAMES = ("", "#", "no", "no.", "nr", "index")  # of columns that count the rows
+_RANKS_NAME = re.compile(r"(?:# ?|number of )?(?:n|gpus|ranks|n ?gpus|n ?ranks|world size)")
+_DURATION = re.compile(r"([\d.,_]+)\s*([nmuµμ]?s)?(?:\s.*)?")
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_SIZES_IN = re.compile(  # a unit that is not bytes
+    r"(?:size|message|payload|buffer|^b|크기|大小|量|サイズ|größe) ?\(([kmgt]i?b?)\)", re.IGNORECASE
+)
+_UNIT = re.compile(r"\(\s*([mnµμu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
 _RANK = re.compile(
-    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
+    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?(?:on\s+(\S+)|uses)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
-    r"\b([a-z_]+)_perf\b|"
+    r"\b([a-z_]+(?=_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
     r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
     r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
-    r"(?:\./|\b(?:mpirun|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b",
+    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b",
     re.IGNORECASE,
 )
 _OSU_RATES = ("osu", "size", "busbw")  # in MB/s, of messages that do not wait for each other: no times
@@ -72,7 +91,7 @@ _FACTS = {
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
-_LAUNCH = re.compile(r"\b(mpirun|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z]+)\b(.*)")
+_LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z]+)\b(.*)")
 _RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
 _PER_BOX = re.compile(r"n(?:tasks-)?per-?node[ =](\d{1,4})|\bppr:(\d{1,4}):node|\s--?(?:H|host)[ =]\S*?:(\d{1,4})[,\s]")
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
@@ -97,6 +116,7 @@ class _Table:
     facts: dict[str, str] = field(default_factory=dict)
     dialect: str = "nccl-tests"
     columns: tuple[str, ...] = ()
+    commas: bool = False  # between them
     rows: list[Row] = field(default_factory=list)
     streams: Counter[str] = field(default_factory=Counter)  # rows by the process that printed them
     kind: str = ""  # of the rows: a program may run one type after the other
@@ -105,6 +125,7 @@ class _Table:
     unread: list[Unread] = field(default_factory=list)
     collective: str | None = None
     other: bool = False  # a program whose rates mean something else
+    labeled: dict[tuple[str, ...], "_Table"] = field(default_factory=dict, repr=False)  # in Markdown, by other cells
     named: str = ""  # the program of a command behind the rows: of the next table, if one follows
     command: str = ""  # the last line that is no row, with those that it continues
     ended: bool = False  # by its line of averages: what follows is said of the next
@@ -215,31 +236,37 @@ def _take(tables: list[_Table], line: _Line) -> None:
     if not text.startswith("|"):
         text = text.strip('", ').rstrip("| ")  # what a list of strings and a copy of a gist leave
     table.line = line
-    if text[:1].isdigit() and _row(table, text):
+    bars = f"|{text.replace(',', '|')}|"
+    by_commas = text.count(",") == len(table.columns) - 1 if table.commas else False
+    if by_commas or (_BY_COMMAS.fullmatch(text) and "busbw" in _column_name(text) and _header(bars)):
+        by_commas, text = True, bars
+    text = _ELIDED.sub("", text)
+    if (text[:1].isdigit() or _ROW.match(text.lstrip("# "))) and _row(table, text):  # a row, perhaps commented out
         return
     columns, rank, tool = _header(text), _RANK.search(text), _TOOL.search(text)
     of_next = table.ended and (rank or (tool and "concluded" not in text))
-    if table.rows and (columns or of_next or _START.search(text)):
+    if (table.rows or table.labeled) and (columns or of_next or _START.search(text)):
         before, table = table, _Table(line, table.after)
         tables.append(table)
         table.name(before.named)
         before.named = ""
     if columns:
-        table.dialect, table.columns = columns[0], columns[1:]
+        table.dialect, table.columns, table.commas = columns[0], columns[1:], by_commas
     units = set(_UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
     if columns and columns[0] != "markdown":
         units |= set(_SIZES_IN.findall(text))
-    if foreign := units - {"us", "µs", "GB/s", "GBps", "MB/s" if columns == _OSU_RATES else ""}:
+    known = {"us", "µs", "μs", "GB/s", "GBps", "MB/s" if columns == _OSU_RATES else ""}
+    if foreign := units - known - (_SECONDS.keys() if columns[:1] == ("markdown",) else set()):
         table.refuse(f"unit {min(foreign)}: times are in us, rates in GB/s, sizes in bytes")
         table.dialect, table.columns = "nccl-tests", ("refused",)
     if columns or foreign:
         return
     if rank:
-        table.devices.append((int(rank[1]), rank[2], int(rank[3]), rank[4].strip()))
+        table.devices.append((int(rank[1]), rank[2] or "", int(rank[3]), rank[4].strip()))
     elif _END.search(text):
         table.ended = True
     elif text.startswith("|"):
-        _markdown(table, text)
+        _markdown(tables, text)
     elif text.startswith("#") or not _row(table, text):
         _remarks(table, text, tool)
 
@@ -247,8 +274,10 @@ def _take(tables: list[_Table], line: _Line) -> None:
 def _header(line: str) -> tuple[str, ...]:
     """Dialect and columns, if the line names them."""
     if line.startswith("|"):
-        cells = [cell.strip(" *").lower() for cell in line.strip("|").split("|")]
-        return ("markdown", *cells) if len(cells) > 1 and _SIZED.match(cells[0]) else ()
+        cells = [_column_name(cell) for cell in line.strip("|").split("|")]
+        named = any(kind in cell for kind in ("busbw", "algbw") for cell in cells)  # then a size may stand elsewhere
+        sized = any(map(_SIZED.match, cells if named else cells[:1]))
+        return ("markdown", *cells) if len(cells) > 1 and sized else ()
     words = re.sub(r"\([^)]*\)", " ", line.lower()).lstrip("# ").split()
     names = [_ALIASES.get(word, word) for word in words]
     if names[:3] == ["bytes", "n", "type"]:  # nccl-tests up to March 2019, whose times are in ms
@@ -409,45 +438,112 @@ def _last_digit(text: str) -> float:
     return 10.0 ** -len(text.partition(".")[2]) if "e" not in text.lower() else 0.1
 
 
-def _markdown(table: _Table, line: str) -> None:
-    cells = [cell.strip() for cell in line.replace("*", "").strip("|").split("|")]  # a number may be in bold
+def _column_name(cell: str) -> str:
+    name = cell.strip(" *`").lower()
+    for pattern, ours in _RATE_NAMES:
+        name = pattern.sub(ours, name)
+    return name
+
+
+def _markdown(tables: list[_Table], line: str) -> None:
+    table = tables[-1]
+    cells = [re.sub("[*`]", "", cell).strip() for cell in line.strip("|").split("|")]  # a number may be in bold
     if table.dialect != "markdown" or all(set(cell) <= set("-: ") for cell in cells):
         return
     if len(cells) != len(table.columns):
         return table.refuse(f"{len(cells)} cells for {len(table.columns)} columns")
-    unit = _SIZES_IN.search(table.columns[0])
-    message = _quantity(cells[0] + (unit[1] if unit and cells[0][-1:].isdigit() else ""), size=True)
+    if all(map(_A_SIZE.fullmatch, table.columns[1:])):
+        return _transposed(table, cells)
+    at = next(column for column, name in enumerate(table.columns) if _SIZED.match(name))
+    table = _labeled(tables, cells, at)
+    unit = _SIZES_IN.search(table.columns[at])
+    message = _quantity(cells[at] + (unit[1] if unit and cells[at][-1:].isdigit() else ""), size=True)
     rows: list[dict[str, float | None]] = []
-    for name, cell in zip(table.columns[1:], cells[1:], strict=True):
-        if kind := _markdown_column(name, table.columns):
+    names: list[str] = []
+    for name, cell in zip(table.columns, cells, strict=True):
+        if kind := _markdown_column(name, cell, table.columns):
             if not rows or kind in rows[-1]:
                 rows.append({})
-            micros = _float(re.split(r"\s", cell)[0]) or 0.0
-            value = 1e-6 * micros if kind == "time" else _quantity(cell, size=False)
+                names.append(name)
+            value = _duration(cell, name) if kind == "time" else _quantity(cell, size=False)
             rows[-1][kind] = value if value and value > 0 else None
-    two_halves = len(rows) == 2 and "time" in rows[0] | rows[1]
+    wrong = [cell for name, cell in zip(table.columns, cells, strict=True) if name in ("wrong", "#wrong")]
+    half_of_row = dict(zip(table.columns, cells, strict=True)).get("in-place", "").lower()
+    two_halves = len(rows) == 2 and ("time" in rows[0] | rows[1] or re.search("in.place", names[1]))
     for half, row in enumerate(rows):
         if message is None or None in row.values():
             table.refuse("a cell is no size, or no number above 0")
             continue
         seconds, algbw, busbw = map(row.get, ("time", "algbw", "busbw"))
-        in_place, place = (half == 1, "") if two_halves else (None, table.columns[half + 1])
-        table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place), place)
+        if seconds and algbw and not 0.9 < message / seconds / algbw < 1.1:
+            table.refuse("algbw is not size over time, which is not used")
+            seconds = None
+        in_place, place = (half == 1, "") if two_halves else (None, names[half])
+        if half_of_row:
+            in_place, place = half_of_row in ("1", "true", "yes"), ""
+        errors = wrong[half] if len(wrong) == len(rows) else "".join(wrong[:1])
+        table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place, errors), place)
 
 
-def _markdown_column(name: str, columns: tuple[str, ...]) -> str:
+def _transposed(table: _Table, cells: list[str]) -> None:
+    """A row of a table that has a column for each size."""
+    name = _column_name(cells[0])
+    if _markdown_column(name, "", (name,)) != "busbw":
+        return table.refuse("a row over columns of sizes that is no busbw")
+    for size, cell in zip(table.columns[1:], cells[1:], strict=True):
+        message, busbw = _quantity(size, size=True), _quantity(cell, size=False)
+        if message and busbw:
+            table.add(Row(table.line.number, message, None, None, busbw), name)
+        else:
+            table.refuse("a cell is no number above 0")
+
+
+def _labeled(tables: list[_Table], cells: list[str], at: int) -> _Table:
+    """The table of a row's run: each collective or number of ranks that stands before the size has one."""
+    table = tables[-1]
+    named = [
+        (name, cell)
+        for column, (name, cell) in enumerate(zip(table.columns, cells, strict=True))
+        if name in _RUN_NAMES
+        or (column < at and name not in _NO_NAMES and not _markdown_column(name, "", table.columns))
+    ]
+    plain, labels = table.labeled.setdefault((), table), tuple(cell for _, cell in named)
+    if labels not in table.labeled:
+        tables.append(replace(plain, rows=[], streams=Counter(), places=[], unread=[], per_rank=[]))
+        table.labeled[labels] = tables[-1]
+    labeled = table.labeled[labels]
+    labeled.line = table.line
+    for name, cell in named:
+        labeled.collective = COLLECTIVES.get(re.sub(r"[^a-z]", "", cell.lower()), labeled.collective)
+        if _RANKS_NAME.fullmatch(name) and cell.isdigit():
+            labeled.ranks = int(cell)
+        elif name in ("nodes", "hosts") and cell.isdigit():
+            labeled.hosts = int(cell)
+    return labeled
+
+
+def _markdown_column(name: str, cell: str, columns: tuple[str, ...]) -> str:
     """What stands in a column; rates without a name are bus bandwidths, which is what people tabulate."""
     kinds = ("busbw", "algbw", "time")
+    if "factor" in name or re.search(r"mbps|mb/s", name):  # of two bandwidths, or another unit
+        return ""
     if any(kind in column for kind in kinds for column in columns):
         return next((kind for kind in kinds if kind in name), "")
-    return "busbw" if re.search(r"nodes?$|gb/s|gbps", name) else ""
+    return "busbw" if re.search(r"nodes?$|gb/s|gbps", name) or cell.endswith("GB/s") else ""
+
+
+def _duration(cell: str, name: str) -> float | None:
+    """Seconds, in the unit of the cell or else of its column, or else in microseconds."""
+    match, unit = _DURATION.fullmatch(cell), _UNIT.search(name) or re.search("_([mnu]?s)$", name)
+    value = _float(match[1]) if match else None
+    return value * _SECONDS.get((match and match[2]) or (unit[1] if unit else ""), 1e-6) if value else None
 
 
 def _quantity(cell: str, size: bool) -> float | None:
     """Bytes, or bytes per second. A K that is not 1024 stands where the number is no power of two, as in 65K."""
     match = _QUANTITY.fullmatch(cell)
     value = None if match is None else _float(match[1])
-    if match is None or value is None:
+    if match is None or value is None or (not size and re.match("[KMGT]b", match[2] + match[4])):  # bits
         return None
     power = " KMGT".index(match[2].upper() or " ")
     if not size:
@@ -472,7 +568,7 @@ def _runs(table: _Table) -> Iterator[Run]:
     if per_box and ranks and ranks % per_box == 0:
         boxes = ranks // per_box
     elif ranks != printed:
-        boxes, per_box = None, None if ranks else per_box
+        boxes, per_box = None if printed else table.hosts, None if ranks else per_box
     gpu = next((name for *_, name in devices.values()), "")
     most = len(table.rows) / 10  # a process that printed a row or two of many was mislabeled
     streams = max(sum(count >= max(1, most) for count in table.streams.values()), len(jobs))

@@ -108,7 +108,8 @@ def by_gpu(name: str) -> Machine | None:
     >>> by_gpu("NVIDIA H100 80GB HBM3").link / 1e9, by_gpu("Tesla K80").name, by_gpu("unheard of")
     (450.0, 'K80', None)
     """
-    machine = next((machine for pattern, machine in _KINDS.items() if re.search(pattern, name.lower())), None)
+    spoken = re.sub("[-_]", " ", name.lower())
+    machine = next((kind for pattern, kind in _KINDS.items() if re.search(pattern, spoken)), None)
     if machine is None or (machine.linked and machine.vendor == "nvidia"):
         return machine
     plain = re.sub(r"^((nvidia|tesla|geforce|amd|instinct) )+", "", name, flags=re.IGNORECASE)  # of many of a kind

@@ -205,6 +205,27 @@ def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
         assert found["verdict"].startswith(f"{ranks} at")
 
 
+def test_a_gpu_that_the_log_names_more_exactly_is_the_one_of_the_log(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(12e9, boxes=1).replace("NVIDIA H100 80GB HBM3", "Tesla V100-PCIE-16GB"))
+    for gpu, name in (
+        ("v100", "V100-PCIE-16GB"),
+        ("v100-pcie", "V100-PCIE-16GB"),
+        ("a100", "A100"),
+        ("rtx-pro-6000", "RTX-PRO-6000"),
+    ):
+        words = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--gpu", gpu]).output
+        assert f"8 {name} at 12 GB/s" in words
+
+
+def test_of_neuron_cores_no_slot_of_a_gpu_is_said():
+    text = "nccom-test -r 2 allr\nsize(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n"
+    (run,) = read(text + "1000000000 250000000 fp32 200000 5.0 5.0\n")
+    for hints in (Hints(), Hints(boxes=2, gpus_per_box=1, cards=(8, 12.5e9))):
+        verdict = diagnose(run, hints)
+        assert (verdict.state, verdict.bound) == ("undecided", None)
+
+
 def test_a_machine_that_cannot_hold_the_ranks_is_refused_and_a_larger_one_noted():
     run = logs.run(400e9)
     with pytest.raises(ValueError, match="16 ranks"):

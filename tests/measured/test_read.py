@@ -305,7 +305,6 @@ def test_rates_of_what_crosses_a_wire_as_programs_up_to_2020_print_them_are_take
 @pytest.mark.parametrize(
     "text",
     [
-        "| size (B) | time (ms) | busbw (GB/s) |\n| --- | --- | --- |\n| 1048576 | 0.1 | 18.35 |\n",
         "| size (B) | time (us) | busbw (Gb/s) |\n| --- | --- | --- |\n| 1048576 | 100 | 146.8 |\n",
         "# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(ms)\n1048576  0.1\n",
         "size(B) count(elems) type time(ms) algbw(GB/s) busbw(GB/s)\n 1048576 262144 float 0.1 10.49 18.35\n",
@@ -314,6 +313,84 @@ def test_rates_of_what_crosses_a_wire_as_programs_up_to_2020_print_them_are_take
 def test_other_units_in_a_header_are_refused_in_every_dialect(text):
     with pytest.raises(ValueError, match=r"unit (ms|Gb/s): times are in us, rates in GB/s"):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [("Time (ms)", "2.0"), ("time (μs)", "2000"), ("time", "2000.0"), ("Time", "2 ms"), ("time", "`2ms`")],
+)
+def test_a_time_in_markdown_is_in_the_unit_of_its_cell_or_of_its_column(name, cell):
+    names = f"| Size | {name} | Algorithm BW (GB/s) | Bus BW (GB/s) |\n|---|---|---|---|\n"
+    (run,) = read(f"{names}| 8MB | {cell} | 4 | 7 |\n")
+    (row,) = run.rows
+    assert (row.message, row.seconds, row.algbw, row.busbw) == (8e6, pytest.approx(2e-3), 4e9, 7e9)
+    assert (run.collective, run.unread) == ("all-reduce", ())
+
+
+def test_a_time_in_markdown_that_is_not_size_over_algbw_is_named_and_not_used():
+    (run,) = read("| size | time (ms) | algbw (GB/s) | busbw (GB/s) |\n|---|---|---|---|\n| 8MB | 8.4 | 4 | 7 |\n")
+    assert [(row.seconds, row.busbw) for row in run.rows] == [(None, 7e9)]
+    assert [mark.line for mark in run.unread] == [3]
+
+
+@pytest.mark.parametrize(
+    "name", ["메시지 크기", "消息大小", "数据量", "メッセージサイズ", "Data Size", "Transfer size", "größe"]
+)
+def test_the_column_of_sizes_in_markdown_may_have_a_name_in_another_language(name):
+    (run,) = read(f"| {name} | busbw (GB/s) |\n|---|---|\n| 8 MB | 7 |\n| 104,857,600 | 9 |\n")
+    assert [(row.message, row.busbw) for row in run.rows] == [(8e6, 7e9), (104857600, 9e9)]
+
+
+def test_cells_in_backticks_are_read_and_their_columns_tell_the_halves():
+    names = "| Size | Out-of-place busbw | In-place busbw | Wrong |\n|--:|--:|--:|--:|\n"
+    (run,) = read(names + "| `8 MiB` | `7 GB/s` | `9 GB/s` | `0` |\n")
+    assert [(row.busbw, row.in_place, row.wrong) for row in run.rows] == [(7e9, False, "0"), (9e9, True, "0")]
+
+
+def test_wrong_values_in_markdown_are_those_of_their_half():
+    half = "time (us) | algbw | busbw | #wrong |"
+    (run,) = read(f"| size | {half} {half}\n|{9 * '---|'}\n| 8000000 | 2000 | 4 | 7 | 0 | 2000 | 4 | 7 | 3 |\n")
+    assert [(row.in_place, row.failed) for row in run.rows] == [(False, False), (True, True)]
+
+
+def test_a_collective_in_front_of_the_size_or_behind_it_is_that_of_the_row():
+    table = "| Test | Size | Algo BW (GB/s) | Bus BW (GB/s) |\n|---|---|---|---|\n| AllReduce | 8 MB | 4 | 7 |\n"
+    many = read(table + "| All-Gather | 8 MB | 8 | 7 |\n| AllReduce | 16 MB | 5 | 8.75 |\n")
+    assert [(run.collective, len(run.rows)) for run in many] == [("all-reduce", 2), ("all-gather", 1)]
+    names = "| Data Size | Collective | Algbw (GB/s) | Busbw (GB/s) |\n|---|---|---|---|\n"
+    (run,) = read(names + "| 8MB | ALL_TO_ALL-1 | 8 | 7 |\n")
+    assert (run.collective, run.rows[0].busbw) == ("all-to-all", 7e9)
+
+
+def test_a_number_of_the_row_in_front_of_the_size_makes_no_runs():
+    (run,) = read("| # | size | busbw |\n|---|---|---|\n| 1 | 8M | 7 |\n| 2 | 16M | 8 |\n")
+    assert [row.busbw for row in run.rows] == [7e9, 8e9]
+
+
+def test_a_rate_in_bits_in_a_cell_of_markdown_is_refused():
+    (run,) = read("| size | busbw |\n|---|---|\n| 8M | 56 Gb/s |\n| 8M | 7 GB/s |\n")
+    assert ([row.busbw for row in run.rows], [mark.line for mark in run.unread]) == ([7e9], [3])
+
+
+def test_ranks_or_nodes_in_front_of_the_size_are_a_run_each():
+    rows = "|---|---|---|---|\n| 2 | 10 | 7 | 7 |\n| 2 | 100 | 8 | 8 |\n| 4 | 10 | 4 | 6 |\n| 4 | 100 | 5 | 7.5 |\n"
+    many = read("| N | B (MB) | alg BW (GB/s) | bus BW (GB/s) |\n" + rows)
+    assert [(run.ranks, [row.message for row in run.rows]) for run in many] == [(2, [1e7, 1e8]), (4, [1e7, 1e8])]
+    many = read("| nodes | size (MB) | algbw | busbw |\n" + rows)
+    assert [(run.boxes, len(run.rows)) for run in many] == [(2, 2), (4, 2)]
+
+
+def test_a_table_with_a_column_for_each_size_is_read_by_its_rows_of_busbw():
+    (run,) = read("| message | 1 MiB | 16 MiB |\n|---|--:|--:|\n| busbw | 7 | 9 |\n| latency | 10 | 20 |\n")
+    assert [(row.message, row.busbw) for row in run.rows] == [(2**20, 7e9), (2**24, 9e9)]
+    assert [mark.line for mark in run.unread] == [4]
+    (run,) = read("| message | 1 MiB | 16 MiB |\n|---|--:|--:|\n| busbw | - | 9 |\n")
+    assert ([row.message for row in run.rows], [mark.line for mark in run.unread]) == ([2**24], [3])
+
+
+def test_columns_whose_cells_are_rates_are_runs_and_shares_are_none():
+    many = read("| Size | 2.28 | 2.29 | change |\n|---|---|---|---|\n| 8M | 7.0 GB/s | 6.3 GB/s | 10% |\n")
+    assert [run.rows[0].busbw for run in many] == [7e9, 6.3e9]
 
 
 def test_units_apart_from_their_names_are_no_columns():
@@ -622,6 +699,7 @@ def test_the_bandwidth_of_osu_is_that_of_one_rank_to_another_and_has_no_times():
         ("mpirun -mca coll_hcoll_enable 1 ./osu_alltoall", ("all-to-all", None, None)),
         ("$ srun -N2 --ntasks-per-node=4 --mpi=pmix ./collective/osu_alltoall -d cuda", ("all-to-all", 8, 2)),
         ("mpirun -np 16 -npernode 8 osu_iallreduce", (None, 16, 2)),
+        ("$MV2_HOME/bin/mpirun_rsh -np 4 a b MV2_USE_CUDA=1 ./osu_allreduce -d cuda", ("all-reduce", 4, None)),
         ("the osu_alltoall of before", (None, None, None)),
     ],
 )
@@ -679,3 +757,56 @@ def test_the_time_of_the_processor_is_a_time_where_iterations_are_reported_too()
     (run,) = read(f"# size count type redop root {half} {half}\n" + ROW.replace("0\n", "0 95 120 119 3.2\n").replace(
         "18.35   0    100", "18.35 0 95 120 119 3.2  100"))  # fmt: skip
     assert [row.seconds for row in run.rows] == pytest.approx([1e-4, 1e-4])
+
+
+def test_rows_of_nccl_1_are_read_with_its_types_and_its_devices():
+    head = "Rank  0 uses device  0 [0x01] Some GPU\nRank  1 uses device  1 [0x02] Some GPU\n"
+    names = "bytes N type op time algbw busbw res time algbw busbw res\n"
+    row = "1000000 {} {} sum 0.100 10.00 10.00 0e+00 0.200 5.00 5.00 0e+00\n"
+    text = "# ./all_reduce_test 1000000 2\n" + head + names + row.format(1000000, "char") + row.format(250000, "int")
+    many = read(text)
+    assert [(run.collective, run.ranks, run.boxes, run.gpu) for run in many] == [("all-reduce", 2, 1, "Some GPU")] * 2
+    assert [[row.seconds for row in run.rows] for run in many] == [pytest.approx([1e-4, 2e-4])] * 2
+
+
+def test_a_row_that_was_commented_out_is_a_row():
+    (run,) = read(HEADER + "#" + ROW)
+    assert (len(run.rows), run.unread) == (2, ())
+
+
+def test_columns_that_were_left_out_are_not_missed():
+    (run,) = read("#  size  count  type ... time  algbw  busbw #wrong\n 1048576 262144 float ... 100.0 10.49 18.35 0\n")
+    assert [(row.seconds, row.busbw) for row in run.rows] == [(pytest.approx(1e-4), 18.35e9)]
+
+
+def test_the_time_of_the_processor_may_be_spelled_with_an_underscore():
+    (run,) = read("# size count type redop root cpu_time algbw busbw #wrong\n" + ROW.rpartition("  100.0")[0])
+    assert [row.seconds for row in run.rows] == [pytest.approx(1e-4)]
+
+
+def test_a_table_of_a_label_in_every_row_is_soon_read_and_what_stands_above_is_said_of_each():
+    rows = "".join(f"| AllReduce | {ranks} | 8M | 7 |\n" for ranks in range(2, 6000))
+    start = process_time()
+    many = read("NCCL INFO Using network Socket\n| Test | GPUs | size | busbw |\n|---|---|---|---|\n" + rows)
+    assert process_time() - start < 10
+    assert {run.facts["network"] for run in many} == {"Socket"}
+    assert [run.ranks for run in many] == list(range(2, 6000))
+
+
+def test_values_between_commas_are_read_by_the_names_above_them():
+    names = "numCycle,collective,size,time_ms,algbw,busbw,busbwfactor,inplace,#wrong\n"
+    text = (
+        names + "0,AllReduce,8000000,2.0,4.0,7.0,1.75,0,0\n0,AllReduce,8000000,1.0,8.0,14.0,1.75,1,0\nso, it is done\n"
+    )
+    (run,) = read(text)
+    assert (run.collective, run.unread) == ("all-reduce", ())
+    assert [(row.seconds, row.busbw, row.in_place) for row in run.rows] == [(2e-3, 7e9, False), (1e-3, 14e9, True)]
+    (run,) = read("Size (B), Algbw (GB/s), Bus_BW (GB/s)\n8M, 4.0, 7.0\n")
+    assert [(row.message, row.algbw, row.busbw) for row in run.rows] == [(2**23, 4e9, 7e9)]
+    with pytest.raises(ValueError, match="no row"):
+        read("size,busbw_MBps,remark\n8M,7000,none\n")
+
+
+def test_a_sentence_with_commas_is_no_header():
+    (run,) = read("size time algbw busbw\nsize, the time and busbw, of each run\n1048576 100.0 10.49 18.35\n")
+    assert (run.dialect, len(run.rows)) == ("columns", 1)
