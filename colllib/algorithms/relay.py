@@ -216,17 +216,17 @@ def wrapped_relay(shape: Wrapped) -> Schedule:
     Fraction(21, 32)
     """
     slices = 2 * len(shape.dims)
-    chosen, moved = shape.spread(slices), shape.translations()
+    chosen, translations = shape.spread(slices), shape.translations()
     rank = np.arange(shape.ranks)
     target = np.repeat(rank, slices)  # of rank 0's slices; rank r's come after all of r - 1's
     trails = [shape.trail(path, number % len(shape.dims)) for number, path in enumerate(chosen)]
     share = Fractions.equal(len(chosen) * shape.ranks, shape.ranks)
-    blocks = Blocks(shape.ranks, share, np.repeat(rank, len(chosen)), moved[:, target].ravel(), ())
+    blocks = Blocks(shape.ranks, share, np.repeat(rank, len(chosen)), translations[:, target].ravel(), ())
 
     def step(t: int) -> Step:
         going = np.array([number for number, trail in enumerate(trails) if len(trail) > t + 1], dtype=np.intp)
         sender, receiver = (np.array([trails[number][t + k] for number in going]) for k in (0, 1))
         block = rank[:, None] * len(chosen) + going
-        return Step.of(moved[:, sender].ravel(), moved[:, receiver].ravel(), block.ravel())
+        return Step.of(translations[:, sender].ravel(), translations[:, receiver].ravel(), block.ravel())
 
     return Schedule(blocks, max(map(len, trails)) - 1, step)

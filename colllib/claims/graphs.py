@@ -42,8 +42,8 @@ M_OVER_B = MB * 8 / 100e9 * 1e6  # us, of 1 MB at 100 Gbit/s
 def on(graph: str) -> Quantities:
     """A graph and the breadth-first all-gather on it: `load` is T_B in M/B, B the egress of a rank over all its ports.
 
-    >>> found = on("complete-bipartite:2x2")
-    >>> found["steps"], found["load"], found["moore"]
+    >>> bounds = on("complete-bipartite:2x2")
+    >>> bounds["steps"], bounds["load"], bounds["moore"]
     (2, Fraction(3, 4), 2)
     """
     place(graph)

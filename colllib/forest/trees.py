@@ -203,8 +203,8 @@ def forest(
         TooLarge: where the general way would take more than about a minute.
 
     >>> from colllib.topology.expression import find
-    >>> found = forest(find("dgx-a100:2"))
-    >>> found.bound.inverse_throughput, found.bound.trees, found.heights, found.reached()
+    >>> packing = forest(find("dgx-a100:2"))
+    >>> packing.bound.inverse_throughput, packing.bound.trees, packing.heights, packing.reached()
     (Fraction(3, 65), 13, {2: 208}, True)
     """
     if primitive not in PRIMITIVES:

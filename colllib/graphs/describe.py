@@ -28,8 +28,8 @@ def promises(graph: Topology) -> dict[str, Any]:
         ValueError: for a topology with switches or unequal links, or one that is not strongly connected.
 
     >>> from colllib.topology.expression import find
-    >>> found = promises(find("complete-bipartite:4x4"))
-    >>> found["degree"], found["diameter"], found["moore_diameter"], str(found["f"])
+    >>> claims = promises(find("complete-bipartite:4x4"))
+    >>> claims["degree"], claims["diameter"], claims["moore_diameter"], str(claims["f"])
     (4, 2, 2, '2/5')
     """
     left_out: dict[str, str] = {}
