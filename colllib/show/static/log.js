@@ -42,7 +42,7 @@
     plot.innerHTML = `<svg viewBox="0 0 ${W} ${H}" font-size="12" aria-hidden="true">`
       + `<rect x="${L}" y="${y(high)}" width="${W - L - R}" height="${y(low) - y(high)}" fill="var(--cl-s3,#17703a)" opacity=".18"/>`
       + [0, low, high].map((v) => words(L - 5, y(v) + 4, "end", Math.round(v))).join("")
-      + words(2, 12, "start", "bus bandwidth, GB/s; shaded: healthy at the largest size")
+      + words(2, 12, "start", "bus bandwidth in GB/s; healthy range shaded")
       + words(L, H - 18, "start", size(rows[0].size)) + words(W - R, H - 18, "end", size(rows.at(-1).size))
       + words((L + W - R) / 2, H - 4, "middle", "message")
       + `<path d="M${L} ${y(0)}H${W - R}" stroke="currentColor"/>`
