@@ -70,7 +70,7 @@ _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by wh
 _START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
-    r"\b([a-z_]+(?=_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
+    r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
     r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
     r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
     r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b",
@@ -292,7 +292,7 @@ def _header(line: str) -> tuple[str, ...]:
         return ()
     if "(" in line and "elems" in line:
         return ("nccom-test", *names)
-    return ("nccl-tests" if "count" in names else "columns", *names)
+    return ("nccl-tests" if {"count", "type"} <= {*names} else "columns", *names)
 
 
 def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
@@ -356,12 +356,16 @@ def _row(table: _Table, line: str) -> bool:
         return True
     numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
     by_column = table.columns and table.dialect in ("columns", "osu", "nccom-test")  # exactly what the header names
-    if not by_column or not all(map(_NUMBER.fullmatch, numbers)):
+    if not words or not by_column or not all(map(_NUMBER.fullmatch, numbers)):
         return False
-    if len(words) == len(table.columns):
-        _add(table, dict(zip(table.columns, words, strict=False)))
-    else:
+    shared = table.columns.index("time") if table.columns.count("time") == 2 else 0  # by both places of the data
+    half = (len(table.columns) - shared) // (2 if shared else 1)
+    if len(words) not in (len(table.columns), shared + half):  # mscclpp-test leaves the other place blank
         table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
+        return True
+    for first in range(shared, len(words), half):
+        cells = [*words[:shared], *words[first : first + half]]
+        _add(table, dict(zip(table.columns, cells, strict=False)), first > shared or None)
     return True
 
 

@@ -810,3 +810,16 @@ def test_values_between_commas_are_read_by_the_names_above_them():
 def test_a_sentence_with_commas_is_no_header():
     (run,) = read("size time algbw busbw\nsize, the time and busbw, of each run\n1048576 100.0 10.49 18.35\n")
     assert (run.dialect, len(run.rows)) == ("columns", 1)
+
+
+@pytest.mark.parametrize("cells", ["100.0 10.49 9.83 0 200.0 5.24 4.92 0", "        100.0 10.49 9.83 0"])
+def test_a_row_without_a_type_may_leave_one_of_its_places_blank(cells):
+    text = (
+        "mpirun -np 16 ./build/test/alltoall_test_perf -b 1M\n"
+        "[1,0]<stdout>:#  size  count  time algbw busbw #wrong  time algbw busbw #wrong\n"
+        f"[1,0]<stdout>:  1048576  16384  {cells}\n[1,0]<stdout>:\n"
+    )
+    (run,) = read(text)
+    assert (run.collective, run.ranks, run.unread) == ("all-to-all", 16, ())
+    assert [row.seconds for row in run.rows] == pytest.approx([1e-4, 2e-4][: len(run.rows)])
+    assert [row.in_place for row in run.rows] == [None, True][: len(cells.split()) // 4]
