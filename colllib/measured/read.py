@@ -68,6 +68,7 @@ _RANK = re.compile(
 )
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
+_WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
     r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
@@ -308,6 +309,8 @@ def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
             table.name(program)
     if (match := _START.search(line)) and match[1]:
         table.ranks = int(match[1])
+    if (match := _WRONG.search(line)) and table.rows:  # by the program's own count, where no row shows it
+        table.rows[-1] = replace(table.rows[-1], wrong=match[1])
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
     facts = table.after if table.ended or table.named else table.facts

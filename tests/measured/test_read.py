@@ -823,3 +823,9 @@ def test_a_row_without_a_type_may_leave_one_of_its_places_blank(cells):
     assert (run.collective, run.ranks, run.unread) == ("all-to-all", 16, ())
     assert [row.seconds for row in run.rows] == pytest.approx([1e-4, 2e-4][: len(run.rows)])
     assert [row.in_place for row in run.rows] == [None, True][: len(cells.split()) // 4]
+
+
+@pytest.mark.parametrize(("count", "failed"), [("0 OK", False), ("4 FAILED", True)])
+def test_values_that_the_program_counts_as_wrong_are_wrong_whatever_the_rows_show(count, failed):
+    (run,) = read(HEADER + ROW + f"# Out of bounds values : {count}\n# Avg bus bandwidth    : 18.35\n")
+    assert any(row.failed for row in run.rows) == failed
