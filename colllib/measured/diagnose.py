@@ -88,7 +88,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     ('healthy', 'NVLink')
     """
     known_ranks = ranks_of(run, hints)
-    one_rank = "every job has 1 rank, so that busbw is 0 by its formula"
+    one_rank = "every job has 1 rank, which sends nothing"
     why = one_rank if (run.ranks or known_ranks) == 1 else run.mixed
     if why:
         text, sure = f"This is no measurement: {why}.", MOST_SURE if run.mixed else 0.9

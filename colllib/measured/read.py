@@ -34,6 +34,7 @@ _ALIASES = {  # what programs call a column -> our name
     **dict.fromkeys(("#wrong", "error", "res"), "wrong"),
     **dict.fromkeys(("cputime", "cpu_time", "time:avg"), "time"),
 }
+_NO_MEMORY = 1e14  # bytes per second, more than any holds: nothing was moved
 _GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
 _ROW = re.compile(
@@ -616,7 +617,7 @@ def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
         coarse = 0.005 if exact else max(0.1, sum(5e6 / rate for rate in middle))
     if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in table.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
-    if ranks == 1 and ratio:
+    if ranks == 1 and ratio and max(algbw for algbw, _ in rates) < _NO_MEMORY:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
     in_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place]

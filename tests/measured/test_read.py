@@ -829,3 +829,11 @@ def test_a_row_without_a_type_may_leave_one_of_its_places_blank(cells):
 def test_values_that_the_program_counts_as_wrong_are_wrong_whatever_the_rows_show(count, failed):
     (run,) = read(HEADER + ROW + f"# Out of bounds values : {count}\n# Avg bus bandwidth    : 18.35\n")
     assert any(row.failed for row in run.rows) == failed
+
+
+def test_one_rank_that_reduces_faster_than_any_memory_has_no_others():
+    device = "# nThread 1 nGpus 1\n# Rank  0 Pid 1 on host device  0 [0x01] Some GPU\n"
+    row = "1073741824 268435456 float sum 0 4000.0 268.44 268.44 0 {} 0\n"
+    ranks = [read("# reduce_perf\n" + device + HEADER + row.format(half))[0].ranks
+             for half in ("0.20 5368709.12 5368709.12", "4000.0 268.44 268.44")]  # fmt: skip
+    assert ranks == [1, None]
