@@ -70,6 +70,7 @@ _RANK = re.compile(
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
 _WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
+_BROKEN = re.compile(r"Test (?:NCCL|RCCL|CUDA|HIP) failure \S+ '([^('\n]*[^('\s])")
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
     r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
@@ -199,6 +200,7 @@ def read(text: str) -> tuple[Run, ...]:
     unread = [mark for table in tables if table.other or not table.rows for mark in table.unread]
     if not filled:
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
+        why = f"; the test failed: {broken[1]}" if (broken := _BROKEN.search(text)) else why
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
     last = filled[-1]
     last.unread += unread

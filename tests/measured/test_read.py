@@ -837,3 +837,9 @@ def test_one_rank_that_reduces_faster_than_any_memory_has_no_others():
     ranks = [read("# reduce_perf\n" + device + HEADER + row.format(half))[0].ranks
              for half in ("0.20 5368709.12 5368709.12", "4000.0 268.44 268.44")]  # fmt: skip
     assert ranks == [1, None]
+
+
+def test_a_test_that_failed_says_so_instead_of_its_rows():
+    text = HEADER + "host: Test NCCL failure common.cu:1 'remote process exited (run with NCCL_DEBUG=INFO) / '\n"
+    with pytest.raises(ValueError, match=r"the test failed: remote process exited$"):
+        read(text)
