@@ -88,7 +88,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     ('healthy', 'NVLink')
     """
     known_ranks = ranks_of(run, hints)
-    one_rank = "every job has 1 rank, so that busbw is 0 by its formula"
+    one_rank = "every job has 1 rank, which sends nothing"
     why = one_rank if (run.ranks or known_ranks) == 1 else run.mixed
     if why:
         text, sure = f"This is no measurement: {why}.", MOST_SURE if run.mixed else 0.9
@@ -116,7 +116,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
         form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
     if any(row.failed for row in run.rows):
-        text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
+        text = "Values are wrong by the check of the program, so no speed of this run counts."
         test, alternatives = "the same run with -c 1 and NCCL_PROTO=Simple", ("misconfiguration", "protocol-switch")
         return Diagnosis("undecided", "other", alternatives, 0.5, "unknown", text, (text,), test, form)
     if machine is None:

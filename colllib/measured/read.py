@@ -34,6 +34,7 @@ _ALIASES = {  # what programs call a column -> our name
     **dict.fromkeys(("#wrong", "error", "res"), "wrong"),
     **dict.fromkeys(("cputime", "cpu_time", "time:avg"), "time"),
 }
+_NO_MEMORY = 1e14  # bytes per second, more than any holds: nothing was moved
 _GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
 _ROW = re.compile(
@@ -68,9 +69,11 @@ _RANK = re.compile(
 )
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
+_WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
+_BROKEN = re.compile(r"Test (?:NCCL|RCCL|CUDA|HIP) failure \S+ '([^('\n]*[^('\s])")
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
-    r"\b([a-z_]+(?=_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
+    r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
     r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
     r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
     r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b",
@@ -197,6 +200,7 @@ def read(text: str) -> tuple[Run, ...]:
     unread = [mark for table in tables if table.other or not table.rows for mark in table.unread]
     if not filled:
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
+        why = f"; the test failed: {broken[1]}" if (broken := _BROKEN.search(text)) else why
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
     last = filled[-1]
     last.unread += unread
@@ -292,7 +296,7 @@ def _header(line: str) -> tuple[str, ...]:
         return ()
     if "(" in line and "elems" in line:
         return ("nccom-test", *names)
-    return ("nccl-tests" if "count" in names else "columns", *names)
+    return ("nccl-tests" if {"count", "type"} <= {*names} else "columns", *names)
 
 
 def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
@@ -308,6 +312,8 @@ def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
             table.name(program)
     if (match := _START.search(line)) and match[1]:
         table.ranks = int(match[1])
+    if (match := _WRONG.search(line)) and table.rows:  # by the program's own count, where no row shows it
+        table.rows[-1] = replace(table.rows[-1], wrong=match[1])
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
     facts = table.after if table.ended or table.named else table.facts
@@ -356,12 +362,16 @@ def _row(table: _Table, line: str) -> bool:
         return True
     numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
     by_column = table.columns and table.dialect in ("columns", "osu", "nccom-test")  # exactly what the header names
-    if not by_column or not all(map(_NUMBER.fullmatch, numbers)):
+    if not words or not by_column or not all(map(_NUMBER.fullmatch, numbers)):
         return False
-    if len(words) == len(table.columns):
-        _add(table, dict(zip(table.columns, words, strict=False)))
-    else:
+    shared = table.columns.index("time") if table.columns.count("time") == 2 else 0  # by both places of the data
+    half = (len(table.columns) - shared) // (2 if shared else 1)
+    if len(words) not in (len(table.columns), shared + half):  # mscclpp-test leaves the other place blank
         table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
+        return True
+    for first in range(shared, len(words), half):
+        cells = [*words[:shared], *words[first : first + half]]
+        _add(table, dict(zip(table.columns, cells, strict=False)), first > shared or None)
     return True
 
 
@@ -609,7 +619,7 @@ def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
         coarse = 0.005 if exact else max(0.1, sum(5e6 / rate for rate in middle))
     if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in table.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
-    if ranks == 1 and ratio:
+    if ranks == 1 and ratio and max(algbw for algbw, _ in rates) < _NO_MEMORY:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
     in_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place]

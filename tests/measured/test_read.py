@@ -810,3 +810,36 @@ def test_values_between_commas_are_read_by_the_names_above_them():
 def test_a_sentence_with_commas_is_no_header():
     (run,) = read("size time algbw busbw\nsize, the time and busbw, of each run\n1048576 100.0 10.49 18.35\n")
     assert (run.dialect, len(run.rows)) == ("columns", 1)
+
+
+@pytest.mark.parametrize("cells", ["100.0 10.49 9.83 0 200.0 5.24 4.92 0", "        100.0 10.49 9.83 0"])
+def test_a_row_without_a_type_may_leave_one_of_its_places_blank(cells):
+    text = (
+        "mpirun -np 16 ./build/test/alltoall_test_perf -b 1M\n"
+        "[1,0]<stdout>:#  size  count  time algbw busbw #wrong  time algbw busbw #wrong\n"
+        f"[1,0]<stdout>:  1048576  16384  {cells}\n[1,0]<stdout>:\n"
+    )
+    (run,) = read(text)
+    assert (run.collective, run.ranks, run.unread) == ("all-to-all", 16, ())
+    assert [row.seconds for row in run.rows] == pytest.approx([1e-4, 2e-4][: len(run.rows)])
+    assert [row.in_place for row in run.rows] == [None, True][: len(cells.split()) // 4]
+
+
+@pytest.mark.parametrize(("count", "failed"), [("0 OK", False), ("4 FAILED", True)])
+def test_values_that_the_program_counts_as_wrong_are_wrong_whatever_the_rows_show(count, failed):
+    (run,) = read(HEADER + ROW + f"# Out of bounds values : {count}\n# Avg bus bandwidth    : 18.35\n")
+    assert any(row.failed for row in run.rows) == failed
+
+
+def test_one_rank_that_reduces_faster_than_any_memory_has_no_others():
+    device = "# nThread 1 nGpus 1\n# Rank  0 Pid 1 on host device  0 [0x01] Some GPU\n"
+    row = "1073741824 268435456 float sum 0 4000.0 268.44 268.44 0 {} 0\n"
+    ranks = [read("# reduce_perf\n" + device + HEADER + row.format(half))[0].ranks
+             for half in ("0.20 5368709.12 5368709.12", "4000.0 268.44 268.44")]  # fmt: skip
+    assert ranks == [1, None]
+
+
+def test_a_test_that_failed_says_so_instead_of_its_rows():
+    text = HEADER + "host: Test NCCL failure common.cu:1 'remote process exited (run with NCCL_DEBUG=INFO) / '\n"
+    with pytest.raises(ValueError, match=r"the test failed: remote process exited$"):
+        read(text)
