@@ -4,14 +4,14 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise, zip_longest
-from math import isfinite
 from pathlib import Path
 from statistics import median, median_high
-from typing import NamedTuple
 
-from colllib.measured.log import COLLECTIVES, LEAST_RATE, PROGRAMS, Row, Run, Unread, factor
+from colllib.measured import markdown
+from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, factor
+from colllib.measured.table import Line, Table, finite
 from colllib.units import shortened
 
 MOST_BYTES = 64 * 2**20
@@ -42,28 +42,8 @@ _ROW = re.compile(
     rf"(?:\s+(?!(?:nan|inf)\s)([a-z]{{3,6}})(?!\S))?((?:\s+{_A_NUMBER})*)"
 )
 _ELIDED = re.compile(r"(?<=\s)(?:\.{3}|…)\s(?=.*\d|.*busbw)")  # columns that were left out
-_QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?(?:\s+\D.*)?", re.IGNORECASE)
-_SIZED = re.compile(
-    r"((message|msg|buffer|data|transfer|tensor) )?size|message|payload|bytes|buffer|b(?= ?\([kmg])|"
-    r"((메시지|데이터) )?크기|(消息|数据|訊息|資料)(大小|量)|(メッセージ|データ)?サイズ|(nachrichten|daten)?größe"
-)
-_RATE_NAMES = (  # how Markdown spells a column -> our name
-    (re.compile(r"(?<![a-z])bus[ _-]?(bw|bandwidth)(?![a-z])"), "busbw"),
-    (re.compile(r"(?<![a-z])alg(o(rithm)?)?[ _-]?(bw|bandwidth)(?![a-z])"), "algbw"),
-    (re.compile(r"^in[ _-]?place$"), "in-place"),
-)
 _NAME = r"\s*[\w#/.-]+(?:\s*\([^()]*\))?\s*"
 _BY_COMMAS = re.compile(rf"{_NAME}(?:,{_NAME}){{2,}}")  # a header whose columns stand between commas
-_A_SIZE = re.compile(r"[\d.,]+ ?(?:[kmgt]i?b?|b|bytes)")
-_RUN_NAMES = ("collective", "operation", "primitive", "test")  # columns that tell runs apart
-_NO_NAMES = ("", "#", "no", "no.", "nr", "index")  # of columns that count the rows
-_RANKS_NAME = re.compile(r"(?:# ?|number of )?(?:n|gpus|ranks|n ?gpus|n ?ranks|world size)")
-_DURATION = re.compile(r"([\d.,_]+)\s*([nmuµμ]?s)?(?:\s.*)?")
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
-_SIZES_IN = re.compile(  # a unit that is not bytes
-    r"(?:size|message|payload|buffer|^b|크기|大小|量|サイズ|größe) ?\(([kmgt]i?b?)\)", re.IGNORECASE
-)
-_UNIT = re.compile(r"\(\s*([mnµμu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
 _RANK = re.compile(
     r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?(?:on\s+(\S+)|uses)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
@@ -103,62 +83,6 @@ _CARD = re.compile(r"\[\d+\]\w+:\d+/(?:IB|RoCE)")  # of the line that begins "NE
 _SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set (?:by environment )?to )\s*([^\s;]+)")
 
 
-class _Line(NamedTuple):
-    """A line without its label, and the process that printed it."""
-
-    number: int
-    stream: str
-    text: str
-
-
-@dataclass
-class _Table:
-    """A run while its lines come in."""
-
-    line: _Line  # that is read
-    facts: dict[str, str] = field(default_factory=dict)
-    dialect: str = "nccl-tests"
-    columns: tuple[str, ...] = ()
-    commas: bool = False  # between them
-    rows: list[Row] = field(default_factory=list)
-    streams: Counter[str] = field(default_factory=Counter)  # rows by the process that printed them
-    kind: str = ""  # of the rows: a program may run one type after the other
-    places: list[str] = field(default_factory=list)  # the type of each row, in Markdown its column
-    devices: list[tuple[int, str, int, str]] = field(default_factory=list)  # rank, host, its number there, its name
-    unread: list[Unread] = field(default_factory=list)
-    collective: str | None = None
-    other: bool = False  # a program whose rates mean something else
-    labeled: dict[tuple[str, ...], "_Table"] = field(default_factory=dict, repr=False)  # in Markdown, by other cells
-    named: str = ""  # the program of a command behind the rows: of the next table, if one follows
-    command: str = ""  # the last line that is no row, with those that it continues
-    ended: bool = False  # by its line of averages: what follows is said of the next
-    after: dict[str, str] = field(default_factory=dict)
-    reduces: bool | None = None
-    root: str = ""
-    per_rank: list[float] = field(default_factory=list)  # size over count and type: the ranks, where it counts by rank
-    ranks: int | None = None
-    hosts: int | None = None
-
-    def refuse(self, why: str) -> None:
-        """Name the line that is read as one that could not be."""
-        self.unread.append(Unread(self.line.number, why))
-
-    def name(self, program: str) -> None:
-        """Take the collective that a program runs; of others no row is read."""
-        self.collective = COLLECTIVES.get(program, self.collective)
-        if program in COLLECTIVES:
-            self.other = False
-        elif program in ("gather", "scatter", "hypercube", "permute") or program.startswith("osu"):  # the same columns
-            self.other = True
-            self.refuse(f"{program}: known are {', '.join(PROGRAMS)}")
-
-    def add(self, row: Row, place: str = "") -> None:
-        """One time, and its column in Markdown."""
-        self.rows.append(row)
-        self.streams[self.line.stream] += 1
-        self.places.append(place or self.kind)
-
-
 def read_file(path: str | Path) -> tuple[Run, ...]:
     """The runs in a file, or in what a pipe such as /dev/stdin brings.
 
@@ -193,7 +117,7 @@ def read(text: str) -> tuple[Run, ...]:
     >>> run.rows[0].message, round(run.rows[0].busbw / 1e9, 2), run.ranks
     (1048576.0, 18.35, 8)
     """
-    tables = [_Table(_Line(0, "", ""))]
+    tables = [Table(Line(0, "", ""))]
     for line in _lines(text):
         _take(tables, line)
     filled = [table for table in tables if table.rows and not table.other]
@@ -211,7 +135,7 @@ def read(text: str) -> tuple[Run, ...]:
     return tuple(run for table in filled for run in _runs(table))
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def _lines(text: str) -> Iterator[Line]:
     """Every line, the processes of one line taken apart and a cut line joined."""
     waiting: dict[str, str] = {}
     for number, raw in enumerate(text.split("\n"), 1):
@@ -222,27 +146,27 @@ def _lines(text: str) -> Iterator[_Line]:
         if not pieces:
             label = _LABEL.match(line)
             place, stream = (label.end(), label.group().strip()) if label else (0, "")
-            yield _Line(number, stream, _INSIDE.sub(" ", line[place:]))
+            yield Line(number, stream, _INSIDE.sub(" ", line[place:]))
             continue
         tags, bare = _TAG.findall(line), first + "".join(pieces)
         if (row := _ROW.search(bare)) and len(row[5].split()) >= 4:
-            yield _Line(number, tags[0], bare)
+            yield Line(number, tags[0], bare)
             continue
         if first.strip():
-            yield _Line(number, "", first)
+            yield Line(number, "", first)
         for tag, piece in zip(tags[:-1], pieces, strict=False):
             waiting[tag] = (waiting.pop(tag, "") + piece)[:MOST_LINE]
-        yield _Line(number, tags[-1], waiting.pop(tags[-1], "") + pieces[-1])
+        yield Line(number, tags[-1], waiting.pop(tags[-1], "") + pieces[-1])
 
 
-def _take(tables: list[_Table], line: _Line) -> None:
+def _take(tables: list[Table], line: Line) -> None:
     table, text = tables[-1], line.text.strip()
     if not text.startswith("|"):
         text = text.strip('", ').rstrip("| ")  # what a list of strings and a copy of a gist leave
     table.line = line
     bars = f"|{text.replace(',', '|')}|"
     by_commas = text.count(",") == len(table.columns) - 1 if table.commas else False
-    if by_commas or (_BY_COMMAS.fullmatch(text) and "busbw" in _column_name(text) and _header(bars)):
+    if by_commas or (_BY_COMMAS.fullmatch(text) and "busbw" in markdown.column_name(text) and _header(bars)):
         by_commas, text = True, bars
     text = _ELIDED.sub("", text)
     if (text[:1].isdigit() or _ROW.match(text.lstrip("# "))) and _row(table, text):  # a row, perhaps commented out
@@ -250,17 +174,17 @@ def _take(tables: list[_Table], line: _Line) -> None:
     columns, rank, tool = _header(text), _RANK.search(text), _TOOL.search(text)
     of_next = table.ended and (rank or (tool and "concluded" not in text))
     if (table.rows or table.labeled) and (columns or of_next or _START.search(text)):
-        before, table = table, _Table(line, table.after)
+        before, table = table, Table(line, table.after)
         tables.append(table)
         table.name(before.named)
         before.named = ""
     if columns:
         table.dialect, table.columns, table.commas = columns[0], columns[1:], by_commas
-    units = set(_UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
+    units = set(markdown.UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
     if columns and columns[0] != "markdown":
-        units |= set(_SIZES_IN.findall(text))
+        units |= set(markdown.SIZES_IN.findall(text))
     known = {"us", "µs", "μs", "GB/s", "GBps", "MB/s" if columns == _OSU_RATES else ""}
-    if foreign := units - known - (_SECONDS.keys() if columns[:1] == ("markdown",) else set()):
+    if foreign := units - known - (markdown.SECONDS.keys() if columns[:1] == ("markdown",) else set()):
         table.refuse(f"unit {min(foreign)}: times are in us, rates in GB/s, sizes in bytes")
         table.dialect, table.columns = "nccl-tests", ("refused",)
     if columns or foreign:
@@ -270,7 +194,7 @@ def _take(tables: list[_Table], line: _Line) -> None:
     elif _END.search(text):
         table.ended = True
     elif text.startswith("|"):
-        _markdown(tables, text)
+        markdown.take_row(tables, text)
     elif text.startswith("#") or not _row(table, text):
         _remarks(table, text, tool)
 
@@ -278,10 +202,8 @@ def _take(tables: list[_Table], line: _Line) -> None:
 def _header(line: str) -> tuple[str, ...]:
     """Dialect and columns, if the line names them."""
     if line.startswith("|"):
-        cells = [_column_name(cell) for cell in line.strip("|").split("|")]
-        named = any(kind in cell for kind in ("busbw", "algbw") for cell in cells)  # then a size may stand elsewhere
-        sized = any(map(_SIZED.match, cells if named else cells[:1]))
-        return ("markdown", *cells) if len(cells) > 1 and sized else ()
+        cells = markdown.header(line)
+        return ("markdown", *cells) if cells else ()
     words = re.sub(r"\([^)]*\)", " ", line.lower()).lstrip("# ").split()
     names = [_ALIASES.get(word, word) for word in words]
     if names[:3] == ["bytes", "n", "type"]:  # nccl-tests up to March 2019, whose times are in ms
@@ -299,7 +221,7 @@ def _header(line: str) -> tuple[str, ...]:
     return ("nccl-tests" if {"count", "type"} <= {*names} else "columns", *names)
 
 
-def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
+def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
         program = (tool[1] or tool[2] or tool[3] or tool[5] or "").lower().replace("-", "")
         if tool[4] and not program:
@@ -351,7 +273,7 @@ def _count(pattern: re.Pattern[str], text: str) -> int:
     return next((int(group) for group in match.groups() if group), 0) if match else 0
 
 
-def _row(table: _Table, line: str) -> bool:
+def _row(table: Table, line: str) -> bool:
     """Whether a line is one of numbers: it is taken as a row, or refused."""
     full = _ROW.search(line)
     words = line.split()[:2] if table.dialect == "osu" else line.split()  # what is behind the mean is not read
@@ -375,7 +297,7 @@ def _row(table: _Table, line: str) -> bool:
     return True
 
 
-def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behind: str) -> None:
+def _full_row(table: Table, size: str, count: str, kind: str, redop: str, behind: str) -> None:
     """One half or two, each of what the header names, or of four numbers, perhaps behind a root."""
     rest, names = behind.split(), table.columns[3 + ("redop" in table.columns or "op" in table.columns) :]
     if "algo" in names:  # rccl-tests with -M: what was chosen, or N/A
@@ -393,7 +315,7 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behin
         return table.refuse(f"{len(rest)} numbers {place}")
     if rooted:
         table.root = rest.pop(0)
-    elements, total, table.kind = _float(count), _float(size), kind + redop
+    elements, total, table.kind = finite(count), finite(size), kind + redop
     parts = total / (elements * _BYTES[kind]) if elements and total else 1.0
     for first in range(0, len(rest), len(half)):
         cells = dict(zip(half, rest[first:], strict=False))
@@ -404,22 +326,12 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behin
         table.per_rank.append(parts)
 
 
-def _float(text: str) -> float | None:
-    if "," in text and not re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", text):
-        return None  # a decimal comma is not guessed at
-    try:
-        value = float(text.replace(",", ""))
-    except ValueError:
-        return None
-    return value if isfinite(value) else None
-
-
-def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, parts: float = 1.0) -> None:
+def _add(table: Table, cells: dict[str, str], in_place: bool | None = None, parts: float = 1.0) -> None:
     """The row of some cells by their columns, in us and GB/s, unless one of them cannot be.
 
     Where a message is counted in parts, one of each rank, the algbw of programs up to June 2020 leaves one part out.
     """
-    message, micros, rate, bus = (_float(cells.get(name, "")) for name in ("size", "time", "algbw", "busbw"))
+    message, micros, rate, bus = (finite(cells.get(name, "")) for name in ("size", "time", "algbw", "busbw"))
     unit = 1e3 if table.columns[:1] == ("bytes",) else 1.0
     micros = None if micros is None else micros * unit
     if message is None or message < 0:
@@ -448,121 +360,7 @@ def _last_digit(text: str) -> float:
     return 10.0 ** -len(text.partition(".")[2]) if "e" not in text.lower() else 0.1
 
 
-def _column_name(cell: str) -> str:
-    name = cell.strip(" *`").lower()
-    for pattern, ours in _RATE_NAMES:
-        name = pattern.sub(ours, name)
-    return name
-
-
-def _markdown(tables: list[_Table], line: str) -> None:
-    table = tables[-1]
-    cells = [re.sub("[*`]", "", cell).strip() for cell in line.strip("|").split("|")]  # a number may be in bold
-    if table.dialect != "markdown" or all(set(cell) <= set("-: ") for cell in cells):
-        return
-    if len(cells) != len(table.columns):
-        return table.refuse(f"{len(cells)} cells for {len(table.columns)} columns")
-    if all(map(_A_SIZE.fullmatch, table.columns[1:])):
-        return _transposed(table, cells)
-    at = next(column for column, name in enumerate(table.columns) if _SIZED.match(name))
-    table = _labeled(tables, cells, at)
-    unit = _SIZES_IN.search(table.columns[at])
-    message = _quantity(cells[at] + (unit[1] if unit and cells[at][-1:].isdigit() else ""), size=True)
-    rows: list[dict[str, float | None]] = []
-    names: list[str] = []
-    for name, cell in zip(table.columns, cells, strict=True):
-        if kind := _markdown_column(name, cell, table.columns):
-            if not rows or kind in rows[-1]:
-                rows.append({})
-                names.append(name)
-            value = _duration(cell, name) if kind == "time" else _quantity(cell, size=False)
-            rows[-1][kind] = value if value and value > 0 else None
-    wrong = [cell for name, cell in zip(table.columns, cells, strict=True) if name in ("wrong", "#wrong")]
-    half_of_row = dict(zip(table.columns, cells, strict=True)).get("in-place", "").lower()
-    two_halves = len(rows) == 2 and ("time" in rows[0] | rows[1] or re.search("in.place", names[1]))
-    for half, row in enumerate(rows):
-        if message is None or None in row.values():
-            table.refuse("a cell is no size, or no number above 0")
-            continue
-        seconds, algbw, busbw = map(row.get, ("time", "algbw", "busbw"))
-        if seconds and algbw and not 0.9 < message / seconds / algbw < 1.1:
-            table.refuse("algbw is not size over time, which is not used")
-            seconds = None
-        in_place, place = (half == 1, "") if two_halves else (None, names[half])
-        if half_of_row:
-            in_place, place = half_of_row in ("1", "true", "yes"), ""
-        errors = wrong[half] if len(wrong) == len(rows) else "".join(wrong[:1])
-        table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place, errors), place)
-
-
-def _transposed(table: _Table, cells: list[str]) -> None:
-    """A row of a table that has a column for each size."""
-    name = _column_name(cells[0])
-    if _markdown_column(name, "", (name,)) != "busbw":
-        return table.refuse("a row over columns of sizes that is no busbw")
-    for size, cell in zip(table.columns[1:], cells[1:], strict=True):
-        message, busbw = _quantity(size, size=True), _quantity(cell, size=False)
-        if message and busbw:
-            table.add(Row(table.line.number, message, None, None, busbw), name)
-        else:
-            table.refuse("a cell is no number above 0")
-
-
-def _labeled(tables: list[_Table], cells: list[str], at: int) -> _Table:
-    """The table of a row's run: each collective or number of ranks that stands before the size has one."""
-    table = tables[-1]
-    named = [
-        (name, cell)
-        for column, (name, cell) in enumerate(zip(table.columns, cells, strict=True))
-        if name in _RUN_NAMES
-        or (column < at and name not in _NO_NAMES and not _markdown_column(name, "", table.columns))
-    ]
-    plain, labels = table.labeled.setdefault((), table), tuple(cell for _, cell in named)
-    if labels not in table.labeled:
-        tables.append(replace(plain, rows=[], streams=Counter(), places=[], unread=[], per_rank=[]))
-        table.labeled[labels] = tables[-1]
-    labeled = table.labeled[labels]
-    labeled.line = table.line
-    for name, cell in named:
-        labeled.collective = COLLECTIVES.get(re.sub(r"[^a-z]", "", cell.lower()), labeled.collective)
-        if _RANKS_NAME.fullmatch(name) and cell.isdigit():
-            labeled.ranks = int(cell)
-        elif name in ("nodes", "hosts") and cell.isdigit():
-            labeled.hosts = int(cell)
-    return labeled
-
-
-def _markdown_column(name: str, cell: str, columns: tuple[str, ...]) -> str:
-    """What stands in a column; rates without a name are bus bandwidths, which is what people tabulate."""
-    kinds = ("busbw", "algbw", "time")
-    if "factor" in name or re.search(r"mbps|mb/s", name):  # of two bandwidths, or another unit
-        return ""
-    if any(kind in column for kind in kinds for column in columns):
-        return next((kind for kind in kinds if kind in name), "")
-    return "busbw" if re.search(r"nodes?$|gb/s|gbps", name) or cell.endswith("GB/s") else ""
-
-
-def _duration(cell: str, name: str) -> float | None:
-    """Seconds, in the unit of the cell or else of its column, or else in microseconds."""
-    match, unit = _DURATION.fullmatch(cell), _UNIT.search(name) or re.search("_([mnu]?s)$", name)
-    value = _float(match[1]) if match else None
-    return value * _SECONDS.get((match and match[2]) or (unit[1] if unit else ""), 1e-6) if value else None
-
-
-def _quantity(cell: str, size: bool) -> float | None:
-    """Bytes, or bytes per second. A K that is not 1024 stands where the number is no power of two, as in 65K."""
-    match = _QUANTITY.fullmatch(cell)
-    value = None if match is None else _float(match[1])
-    if match is None or value is None or (not size and re.match("[KMGT]b", match[2] + match[4])):  # bits
-        return None
-    power = " KMGT".index(match[2].upper() or " ")
-    if not size:
-        return value * (1e9 if not match[2] else 1000.0**power)
-    binary = match[3] or (not match[4] and value == int(value) and int(value) & (int(value) - 1) == 0)
-    return value * (1024.0 if binary else 1000.0) ** power
-
-
-def _runs(table: _Table) -> Iterator[Run]:
+def _runs(table: Table) -> Iterator[Run]:
     """The run or, for a table with a column for each number of nodes or with several types, the runs."""
     devices = {device[0]: device for device in table.devices}
     hosts = Counter(host for _, host, _, _ in devices.values())
@@ -609,7 +407,7 @@ def _ranks_of_an_all_reduce(rates: list[tuple[float, float]]) -> int | None:
     return fewest_ranks if fewest_ranks == most_ranks else None
 
 
-def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
+def _deduced(table: Table, ranks: int | None) -> tuple[str | None, int | None]:
     """Collective and ranks where the columns leave one possibility."""
     rates = [(row.algbw, row.busbw) for row in table.rows if row.algbw and row.busbw and row.algbw >= LEAST_RATE]
     exact = [pair for pair in rates if pair[0] > 1e9]  # of less, two printed decimals show the factor coarsely

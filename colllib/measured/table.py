@@ -1,0 +1,76 @@
+"""A run of a benchmark while its lines come in."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import NamedTuple
+
+from colllib.measured.log import COLLECTIVES, PROGRAMS, Row, Unread
+
+
+class Line(NamedTuple):
+    """A line without its label, and the process that printed it."""
+
+    number: int
+    stream: str
+    text: str
+
+
+@dataclass
+class Table:
+    """A run while its lines come in."""
+
+    line: Line  # that is read
+    facts: dict[str, str] = field(default_factory=dict)
+    dialect: str = "nccl-tests"
+    columns: tuple[str, ...] = ()
+    commas: bool = False  # between them
+    rows: list[Row] = field(default_factory=list)
+    streams: Counter[str] = field(default_factory=Counter)  # rows by the process that printed them
+    kind: str = ""  # of the rows: a program may run one type after the other
+    places: list[str] = field(default_factory=list)  # the type of each row, in Markdown its column
+    devices: list[tuple[int, str, int, str]] = field(default_factory=list)  # rank, host, its number there, its name
+    unread: list[Unread] = field(default_factory=list)
+    collective: str | None = None
+    other: bool = False  # a program whose rates mean something else
+    labeled: dict[tuple[str, ...], "Table"] = field(default_factory=dict, repr=False)  # in Markdown, by other cells
+    named: str = ""  # the program of a command behind the rows: of the next table, if one follows
+    command: str = ""  # the last line that is no row, with those that it continues
+    ended: bool = False  # by its line of averages: what follows is said of the next
+    after: dict[str, str] = field(default_factory=dict)
+    reduces: bool | None = None
+    root: str = ""
+    per_rank: list[float] = field(default_factory=list)  # size over count and type: the ranks, where it counts by rank
+    ranks: int | None = None
+    hosts: int | None = None
+
+    def refuse(self, why: str) -> None:
+        """Name the line that is read as one that could not be."""
+        self.unread.append(Unread(self.line.number, why))
+
+    def name(self, program: str) -> None:
+        """Take the collective that a program runs; of others no row is read."""
+        self.collective = COLLECTIVES.get(program, self.collective)
+        if program in COLLECTIVES:
+            self.other = False
+        elif program in ("gather", "scatter", "hypercube", "permute") or program.startswith("osu"):  # the same columns
+            self.other = True
+            self.refuse(f"{program}: known are {', '.join(PROGRAMS)}")
+
+    def add(self, row: Row, place: str = "") -> None:
+        """One time, and its column in Markdown."""
+        self.rows.append(row)
+        self.streams[self.line.stream] += 1
+        self.places.append(place or self.kind)
+
+
+def finite(text: str) -> float | None:
+    """A finite number, perhaps with commas between thousands; None for any other text."""
+    if "," in text and not re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", text):
+        return None  # a decimal comma is not guessed at
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
