@@ -128,28 +128,22 @@ PARTS = {
     "show": Part(SHOW),
 }
 #: Constants that decide what takes less time or memory, and no result.
-TUNING = ("LANE_CELLS", "MOST_BITS", "FEW_KEYS", "CHUNK", "HASHES", "COMPARED")
+TUNING = ("LANE_CELLS", "MOST_BITS", "CHUNK", "COMPARED", "SPARSE", "SAMPLED_MESSAGES", "SAMPLED_STEPS")
 #: What a mutated line reads -> why it changes no result.
 EQUIVALENT = {
     "if table.dtype != object or max(row, default=0) > np.iinfo(np.intp).max:": "numbers that fit are objects too",
     "return np.where((place >= 0) & (self.written[place] >= cell * self.steps), self.order[place], -2)": "so is -2",
     "pair = step.src[bundled] * schedule.nodes - step.dst[bundled]": "that names a pair as well",
-    "others = (lattice.coordinate(dst, k) - lattice.coordinate(src, k) "
-    "for k in range(len(lattice.dims)) if k != axis)": "a sum and a difference are even together",
     "pair[source * blocks.ranks - target] = True": "that is another place for each pair as well",
     "place = 1": "the first list stays as it is, and the next ones take what comes",
     "ranks = len(pair[1])": "both trees have all ranks",
     "while top <= limit and time(min(2 * top, limit)) * SAME < time(top):": "at the limit no time is below itself",
-    "self.by_cell = size <= FEW_KEYS": "a table finds what sorting finds",
     "return _fitting(values, int(np.max(times, initial=2))) * times": "numbers that fit are objects too",
     "if values.strides == (0,) and len(values) == 1:": "a copy has the same values",
-    "climb = 2 * np.append(child, -2)": "the root has no way up",
-    "last = 3 * len(parent)": "routes end before",
     "if np.reshape(counts[start], -2)[element] == 0:": "numpy takes any negative length for what is left",
     "elif size == 2 and last and (last.kind == 'xor') and (last.rank_stride + last.size == stride):": (
         "then fewer axes of two are one factor"
     ),
-    "if len(key) + 64 < self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
     "def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, current: Ids, "
     "exchanged: bool=False) -> None:": "equal sums with a number each are proved as well",
     "if (self.cells[into] != number).all():": "messages that do not meet are found to be so once more",
@@ -158,13 +152,10 @@ EQUIVALENT = {
     "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
     "if current.min() <= 0:": "then nothing is empty",
     "if current.min() < 1:": "then nothing is empty",
-    "slot = pair[waiting] + odd >> 31 & size - 1": "what meets in a table goes on to the next hash",
-    "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",
     "self.bits = np.zeros(size // 8 + 2, dtype=np.uint8)": "a byte more than there are cells for",
     "self.bits = np.zeros(size * 8 + 1, dtype=np.uint8)": "more bytes than there are cells for",
     "NOTHING = -2": "so is -2",
     "self.nobody = kind.type(-2)": "so is -2",
-    "parent = np.append(above, -2)": "the root has no way up",
     "link_of = np.full((len(lattice.dims), 3, lattice.ranks), -1)": "there is no third way along an axis",
     "link_of = np.full((len(lattice.dims), 2, lattice.ranks), -2)": "so is -2",
     "size = int(MOST_AT_ONCE / max(2, mean_crossings(topology, src, dst))) + 1": (
@@ -204,14 +195,10 @@ EQUIVALENT = {
     "wrong = np.array(counts[:len(self.start)]).reshape(len(self.start), -2)[starts] != 1": (
         "numpy takes any negative length for what is left"
     ),
-    "if len(key) * 64 <= self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
     "for k in range(int(turn.max()) + 2):": "in the last turn nothing arrives",
     "symmetric = symmetric and all((np.array_equal(crossings, crossed[1]) for crossings in crossed))": (
         "what all are like is like all"
     ),
-    "size = 1 << (2 + len(left)).bit_length()": "what meets in a table goes on to the next hash",
-    "size = 1 << (3 * len(left)).bit_length()": "what meets in a table goes on to the next hash",
-    "size = 2 << (2 * len(left)).bit_length()": "what meets in a table goes on to the next hash",
     "for k in range(int(lane.max(initial=-2)) + 1):": "then there is no lane either",
     "return array.astype(object) if max(largest, 2) * times >= LARGEST_INT else array": (
         "numbers that fit are objects too"
@@ -240,17 +227,13 @@ EQUIVALENT = {
     "turn = np.arange(len(into)) - np.minimum.accumulate(np.where(first, np.arange(len(into)), 0))": (
         "one message at a time adds up to the same"
     ),
-    "flow = flow_hash(src[far], dst[far], seed) if seed is not None and max(hashed) >= 1 else None": (
-        "of one cable every flow takes that one"
-    ),
-    "in_tree, up = (np.array(of_height)[heights[edge]], np.where(paid, 1, 2)[heights[edge]])": "either end pays a half",
+    "tier_in_tree, up = (np.array(tier_of_height)[height], np.where(paid, 1, 2)[height])": "either end pays a half",
     "times = np.where((m == 0) | (x == 0), 0, 1 + (m - x - 2) % 3)": "the same plane with its columns in another order",
     "times = np.where((m == 0) | (x == 0), 0, 1 + (m + x + 2) % 3)": "the same plane with its columns in another order",
     "labels: IntArray = connected_components(pairs, directed=True)[1][label].astype(np.intp)": (
         "of directed pairs the weak components are found unless strong ones are asked for"
     ),
     "tried[0][one] = tried[1][other] = chosen - np.uint64(1)": "that is another color as well",
-    "return (least, min((pieces for pieces, lasting in tried.items() if lasting < least * SAME)))": "none is just that",
     "if adds and form.measured >= NVLS_LEAST * machine.link:": "no run is just as fast",
     "if share <= 0.3:": "none is just that",
     "if waiting >= 0.15:": "none is just that",
@@ -266,7 +249,9 @@ EQUIVALENT = {
     "mesh: int = 1": "a single link to a peer is all of a GPU's links",
     "top_k: int = 1": "a model without experts has no layer that asks",
     "_in_base: dict[int, Entry] = field(default_factory=dict, repr=True)": "only its repr is longer",
-    "again = _lines(size, (constant + slope * size) * np.maximum(1 - drawn, 0.05))": "noise is as wide the other way",
+    "again = _lines(size, (constant + slope * size) * np.maximum(1 - drawn, 0.05), weight)": (
+        "noise is as wide the other way"
+    ),
     "table = np.zeros((int(power.max(initial=1)) + 1, size))": "no range is in the further row",
 }
 LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault
