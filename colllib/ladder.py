@@ -394,6 +394,8 @@ def _best_segments(candidate: Entry, price: Terms) -> tuple[int, NotRun | None]:
     seconds, segments, not_run = _best_that_may_run(candidate, parts, in_one.num_steps)
     if segments == MOST_SEGMENTS and sum(parts(segments + 1)) < seconds:
         raise TooLarge(too_many)
+    if not_run is not None and not_run.segments == 1:  # it is run however long that takes
+        seconds, not_run = sum(parts(1)), None
     refused = min((pieces for pieces, (wait, _) in tried.items() if wait == inf), default=None)
     if refused is not None and not_run is None:
         most = max(pieces for pieces in tried if pieces < refused)
@@ -413,7 +415,7 @@ def _priced_in_rounds(candidate: Entry, steps: int, price: Terms) -> tuple[dict[
 
     def priced(pieces: int) -> tuple[float, float]:
         tried[pieces] = (inf, inf)
-        if candidate.runs_within(LONGEST, pieces):
+        if pieces == 1 or candidate.runs_within(LONGEST, pieces):
             tried[pieces] = pricing.lock_step(whole_steps(candidate.schedule(pieces), candidate.topology))
         return tried[pieces]
 

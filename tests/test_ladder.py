@@ -180,6 +180,15 @@ def test_where_the_best_number_takes_too_long_to_run_the_row_says_what_is_known_
         assert str(limited.not_run) == f"P > {limited.not_run.segments - 1} not tried"
 
 
+@pytest.mark.parametrize("name", ["two-tree", "chain"])
+def test_one_segment_is_run_however_long_it_takes(monkeypatch, name):
+    monkeypatch.setattr(ladders, "LONGEST", 0.0)
+    many, one = (run(find("broadcast", name), torus((4, 4)), **ANCHOR | {"message": size}) for size in (16e6, 1.0))
+    assert (many.segments, one.segments) == (1, 1)
+    assert many.not_run.segments > 1
+    assert one.not_run is None or one.not_run.segments > 1
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     row=st.sampled_from(SEGMENTED),
