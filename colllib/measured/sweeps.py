@@ -1,4 +1,4 @@
-"""Published sweeps as figures, each with its address, and what was said of it."""
+"""What others published, each with its address and what was said of it: sweeps, and single figures."""
 
 import csv
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from importlib.resources import files
 from itertools import zip_longest
 
 from colllib.measured.log import Row, Run, factor
-from colllib.topology.machines import Machine, by_gpu
+from colllib.topology.machines import Machine, by_gpu, cards
 
 
 @dataclass(frozen=True)
@@ -61,3 +61,50 @@ def _sweep(line: dict[str, str]) -> Sweep:
         rows.append(Row(k, float(size), seconds, rate / share if share else None, rate))
     run = Run("columns", tuple(rows), line["collective"], ranks or None, boxes or None, gpus or None, line["gpu"])
     return Sweep(line["id"], line["source"], line["judged_by"], line["state"], line["cause"], machine, run)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The bus bandwidth of a large message, as somebody told it at a place on GitHub."""
+
+    place: str  # a repository, or one of its issues or pull requests
+    boxes: int
+    gpus: int  # of a box
+    gpu: str  # as told, or empty
+    cards: str  # of a box, such as 8x400Gb/s, or empty
+    collective: str
+    busbw: float  # bytes per second
+    state: str  # what was said, as `colllib diagnose` would
+    cause: str  # likewise, or empty
+
+    @property
+    def machine(self) -> Machine | None:
+        """The boxes, or null where the GPU or, between boxes, the cards are not told."""
+        machine = by_gpu(self.gpu) if self.gpu else None
+        if machine is None or not (self.cards or self.boxes == 1):
+            return None
+        machine = replace(machine, boxes=self.boxes, gpus=self.gpus)
+        if not self.cards:
+            return machine
+        number, rate = cards(self.cards)
+        return replace(machine, cards=number, card=rate, cards_known=True)
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """As that of a `Sweep`."""
+        return self.place.split("/")[0], self.machine.name if self.machine else ""
+
+
+@cache
+def figures() -> tuple[Figure, ...]:
+    """Every published figure that the project carries; no efficiency is fitted to them.
+
+    >>> figures()[0].place, figures()[0].machine.name, figures()[0].busbw
+    ('NVIDIA/nccl/issues/1639', 'RTX 5090', 28000000000.0)
+    """
+    text = (files("colllib") / "measured" / "figures.csv").read_text(encoding="utf-8")
+    return tuple(_figure(**line) for line in csv.DictReader(text.splitlines()))
+
+
+def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
+    return Figure(boxes=int(boxes), gpus=int(gpus), busbw=float(busbw_GBps) * 1e9, **texts)

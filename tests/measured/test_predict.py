@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from statistics import median
 
@@ -13,11 +14,12 @@ from measured import logs
 
 from colllib import cli
 from colllib.ladder import field_of
+from colllib.measured.causes import CAUSES
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, healthy, predict
 from colllib.measured.read import read
-from colllib.measured.sweeps import sweeps
+from colllib.measured.sweeps import figures, sweeps
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.measured.write import write
 from colllib.topology.expression import find as find_topology
@@ -83,6 +85,15 @@ def test_on_machines_left_out_the_goals_are_met():
     assert median(each.error for each in found) <= 0.25
 
 
+@pytest.mark.parametrize(("boxes", "least"), [((1,), 40), ((2,), 60), (range(3, 1000), 20)])
+def test_machines_of_others_are_predicted_within_the_goal_though_nothing_was_fitted_to_them(boxes, least):
+    told = [one for one in figures() if one.state == "healthy" and one.machine and one.boxes in boxes]
+    assert len(told) >= least
+    off = [abs(one.busbw / predict(one.machine, one.collective, 2**33, {one.group}).busbw - 1) for one in told]
+    assert median(off) <= 0.11
+    assert sum(error <= 0.25 for error in off) / len(off) >= 0.75
+
+
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize(("least", "most"), [(0, SMALL), (2**30, 2**40)])
 def test_the_middle_one_of_the_published_sweeps_is_predicted(several, least, most):
@@ -123,6 +134,15 @@ def test_published_sweeps_have_an_address_and_a_machine_that_fits_their_factor()
                 if row.seconds is not None and row.busbw > 1e9:
                     # the printed rate has two decimals, the printed time three digits
                     assert row.message / row.seconds * factor(collective, ranks) == pytest.approx(row.busbw, rel=0.011)
+
+
+def test_published_figures_have_a_place_that_can_be_looked_up_and_a_known_collective():
+    for one in figures():
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+(/(issues|pull)/\d+)?", one.place)
+        assert one.busbw > 0
+        assert factor(one.collective, one.boxes * one.gpus) > 0
+        assert one.state in ("healthy", "below-expectation")
+        assert one.cause in ("", *CAUSES)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
