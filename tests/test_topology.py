@@ -24,6 +24,7 @@ from colllib.topology import (
 )
 from colllib.topology.expression import find
 from colllib.topology.presets import PRESETS
+from colllib.topology.star import one_switch
 
 
 def paths(topology: Topology, src, dst):
@@ -342,3 +343,15 @@ def test_a_rank_alone_has_a_graph_without_parallel_links():
     for alone in (from_links("alone", 1, []), replace(ring(1), tiers=())):
         assert not alone.to_networkx().is_multigraph()
         assert alone.levels == 1
+
+
+@pytest.mark.parametrize(
+    ("links", "alpha"),
+    [
+        ([(0, 2), (1, 2), (2, 0), (2, 1)], [Fraction(1, 2), Fraction(1, 3), Fraction(1, 2), Fraction(1, 2)]),
+        ([(0, 2), (0, 2), (1, 2), (2, 0), (2, 1)], [Fraction(1, 2)] * 5),
+    ],
+    ids=["ports of two latencies", "a rank with two ports up"],
+)
+def test_one_switch_is_that_of_a_star_only_if_all_ports_are_alike(links, alpha):
+    assert one_switch(from_links("almost a star", 2, links, switches=1, alpha=alpha)) is None
