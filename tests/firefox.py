@@ -33,8 +33,8 @@ user_pref("app.update.enabled", false);
 
 def needed_firefox() -> str:
     """Where Firefox is; skips the test without one, fails it without one in CI."""
-    found = next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
-    return needed(found, "no Firefox here: install Debian's firefox-esr")
+    path = next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
+    return needed(path, "no Firefox here: install Debian's firefox-esr")
 
 
 class Tab:
@@ -57,19 +57,19 @@ class Tab:
         return json.loads(body)
 
     def _received(self, most: int) -> bytes:
-        found = self._socket.recv(most)
-        if not found:
+        received = self._socket.recv(most)
+        if not received:
             raise ConnectionError("Firefox has gone")
-        return found
+        return received
 
     def _call(self, command: str, **given: Any) -> Any:
         self._count += 1
         message = json.dumps([0, self._count, f"WebDriver:{command}", given]).encode()
         self._socket.sendall(b"%d:%s" % (len(message), message))
-        _, _, error, found = self._read()
+        _, _, error, result = self._read()
         if error:
             raise RuntimeError(f"{command}: {error['message']}")
-        return found
+        return result
 
     def goto(self, address: str) -> None:
         """Open an address and wait until it is loaded."""

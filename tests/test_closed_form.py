@@ -41,32 +41,32 @@ def places(algorithm):
         late = Latency(endpoint=Fraction(3, 5), hop=Fraction(1, 10), switch=Fraction(1, 5))
         return [*map(find, SWITCHES), star(5, latency=late, **able), star(5, ports=2, **able)]
     kind = LATTICES if algorithm.takes == "lattice" or linked else FULL_MESHES if algorithm.many_partners else STARS
-    return [where for where in map(find, kind) if algorithm.refusal(where) is None]
+    return [topology for topology in map(find, kind) if algorithm.refusal(topology) is None]
 
 
 def executions(algorithm):
     """Where, from what, in how many segments, and the executed cost."""
-    for where in places(algorithm):
-        argument = algorithm.argument(where)
+    for topology in places(algorithm):
+        argument = algorithm.argument(topology)
         for segments in SEGMENTS if algorithm.segmented else (1,):
             options = {"segments": segments} if algorithm.segmented else {}
-            yield where, argument, segments, execute(algorithm.build(argument, **options), where).cost
+            yield topology, argument, segments, execute(algorithm.build(argument, **options), topology).cost
 
 
 @pytest.mark.parametrize("algorithm", WITH_FORMS, ids=lambda algorithm: f"{algorithm.primitive}-{algorithm.name}")
 def test_every_closed_form_is_what_executes_and_no_restriction_is_without_need(algorithm):
     met, needed = set(), set()
-    for where, argument, segments, executed in executions(algorithm):
+    for topology, argument, segments, executed in executions(algorithm):
         for form in algorithm.cost.forms:
             if form.holds(argument, segments):
-                assert form.cost(argument, segments) == executed, (where.name, segments)
+                assert form.cost(argument, segments) == executed, (topology.name, segments)
                 met.add(form)
             elif form.cost(argument, segments) != executed:
                 needed.add(form)
-        found = algorithm.form(where, segments)
-        if found is not None:
-            assert found.holds(argument, segments)
-            assert found.cost(argument, segments) == executed
+        chosen = algorithm.form(topology, segments)
+        if chosen is not None:
+            assert chosen.holds(argument, segments)
+            assert chosen.cost(argument, segments) == executed
     assert met == set(algorithm.cost.forms)
     restricted = {form for form in algorithm.cost.forms if form.holds is not ANY}
     if algorithm.fits(6):  # else it refuses to run on what the condition excludes
@@ -75,7 +75,9 @@ def test_every_closed_form_is_what_executes_and_no_restriction_is_without_need(a
 
 @pytest.mark.parametrize("algorithm", WITH_FORMS, ids=lambda algorithm: f"{algorithm.primitive}-{algorithm.name}")
 def test_one_rank_costs_nothing_and_none_is_refused(algorithm):
-    alone = next(where for where in map(find, ("inc-star:1", "torus:1")) if algorithm.topologies(where) is None)
+    alone = next(
+        topology for topology in map(find, ("inc-star:1", "torus:1")) if algorithm.topologies(topology) is None
+    )
     one, none = {"ranks": (1, 0), "lattice": (Lattice((1,)), None), "topology": (alone, None)}[algorithm.takes]
     assert algorithm.cost(one) == Cost(0, 0)
     assert algorithm.cost.covers(one)

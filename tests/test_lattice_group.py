@@ -25,7 +25,7 @@ def image_by_hand(lattice, axes, rank, choice):
 def choices(lattice, axes):
     """All elements, the first axis fastest."""
     ranges = [range(lattice.dims[a] if lattice.wraps else 2 - lattice.dims[a] % 2) for a in axes]
-    return [found[::-1] for found in product(*ranges[::-1])]
+    return [choice[::-1] for choice in product(*ranges[::-1])]
 
 
 SHAPES = [dims for axes in (1, 2, 3) for dims in product((1, 2, 3, 4), repeat=axes) if prod(dims) <= 18]
@@ -43,9 +43,9 @@ def test_elements_do_to_ranks_what_they_do_to_coordinates():
     for group in EVERY:
         lattice, every = group.lattice, choices(group.lattice, group.axes)
         assert group.order == len(every)
-        found = group.image(np.arange(lattice.ranks), np.arange(group.order)[:, None])
+        images = group.image(np.arange(lattice.ranks), np.arange(group.order)[:, None])
         expected = [[image_by_hand(lattice, group.axes, r, choice) for r in range(lattice.ranks)] for choice in every]
-        assert found.tolist() == expected
+        assert images.tolist() == expected
 
 
 def test_elements_have_products_and_inverses_and_leave_no_rank_in_place():

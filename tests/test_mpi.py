@@ -65,7 +65,9 @@ ENVIRONMENT = {
 def mpirun():
     """Start a command on several ranks: ``mpirun(ranks, *command)``."""
     path = shutil.which("mpirun")
-    missing = [name for name, there in (("mpirun", path), ("mpi4py", importlib.util.find_spec("mpi4py"))) if not there]
+    missing = [
+        name for name, installed in (("mpirun", path), ("mpi4py", importlib.util.find_spec("mpi4py"))) if not installed
+    ]
     if missing:
         message = f"no {' and no '.join(missing)} here: install an MPI (Debian's openmpi-bin), then run: make mpi"
         if os.environ.get("CI", "").lower() == "true":

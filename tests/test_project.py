@@ -134,10 +134,19 @@ def test_no_module_needs_one_that_needs_it():
 SAYS_NOTHING = {"found", "told", "moved", "here", "there", "said", "wanted", "goes"}
 
 
-def test_no_variable_of_the_library_bears_a_word_that_says_nothing():
-    for path in sorted((ROOT / "colllib").rglob("*.py")):
+def test_no_variable_bears_a_word_that_says_nothing():
+    parts = ("colllib", "tests", "scripts", "benchmarks", "book")
+    for path in sorted(path for part in parts for path in (ROOT / part).rglob("*.py")):
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
         fields = {"found"} if path.name == "finding.py" else set()  # a key of because.toml
         assert (stored | parameters) & SAYS_NOTHING <= fields, path
+
+
+def test_no_name_in_a_script_of_the_pages_says_nothing():
+    """Declared, a parameter of an arrow or a property: what its readers see in strings and comments may say so."""
+    word = f"(?:{'|'.join(sorted(SAYS_NOTHING | {'ways'}))})"
+    names = rf"(?:const|let|function) [\[{{]?{word}\b|[,\[{{] *{word} *=(?!=)|\.{word}\b|\b{word}\)? *=>|[{{,] *{word}:"
+    for path in sorted(path for part in ("colllib", "book") for path in (ROOT / part).rglob("*.js")):
+        assert not re.findall(names, path.read_text(encoding="utf-8")), path

@@ -111,9 +111,11 @@ def share(text: str, root: str, files: dict[str, str]) -> str:
     def carried(match: re.Match[str]) -> str:
         tag, name, content = match.groups()
         files[name] = content
-        where = f"{root}{FILES}/{name}"
+        address = f"{root}{FILES}/{name}"
         heads[name] = (
-            f'<link rel="stylesheet" href="{where}">' if tag == "style" else f'<script defer src="{where}"></script>'
+            f'<link rel="stylesheet" href="{address}">'
+            if tag == "style"
+            else f'<script defer src="{address}"></script>'
         )
         return ""
 
@@ -147,26 +149,26 @@ def sections(docname: str, document: nodes.document) -> list[list[str]]:
         its pictures and tables, without its subsections' and without a glossary's terms, which are found by themselves.
     """
     title = words(document.next_node(nodes.title))
-    found = []
+    listed = []
     for section in document.findall(nodes.section):
         elsewhere = (nodes.section, nodes.title, addnodes.glossary)
         own = [child for child in section.children if not isinstance(child, elsewhere)]
         prose = [words(node) for child in own for node in child.findall(nodes.paragraph)]
-        above = [told for child in own for raw in child.findall(nodes.raw) for told in headings(raw)]
+        above = [line for child in own for raw in child.findall(nodes.raw) for line in headings(raw)]
         text = " ".join([line for line in prose if not MINUTES.match(line)] + above)
-        found.append([docname, title, section["ids"][0], words(section.next_node(nodes.title)), text])
+        listed.append([docname, title, section["ids"][0], words(section.next_node(nodes.title)), text])
     for term in document.findall(nodes.term):
         if term["ids"]:
-            found.append([docname, title, term["ids"][0], words(term), words(term.parent.next_node(nodes.definition))])
+            listed.append([docname, title, term["ids"][0], words(term), words(term.parent.next_node(nodes.definition))])
     for raw in document.findall(nodes.raw):
         for anchor, card in CARD.findall(raw.astext()):
-            found.append([docname, title, anchor, anchor.upper(), plain(card)])
-    return found
+            listed.append([docname, title, anchor, anchor.upper(), plain(card)])
+    return listed
 
 
 def headings(raw: nodes.raw) -> list[str]:
     """What stands above the pictures and tables of an output, as sentences."""
-    return [f"{plain(told)}." for told in HEADING.findall(raw.astext())]
+    return [f"{plain(heading)}." for heading in HEADING.findall(raw.astext())]
 
 
 def plain(markup: str) -> str:
@@ -191,8 +193,8 @@ def index_sections(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
     out = Path(app.outdir)
-    found = [one for page in sorted(app.env.found_docs) for one in sections(page, app.env.get_doctree(page))]
-    listed = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    entries = [one for page in sorted(app.env.found_docs) for one in sections(page, app.env.get_doctree(page))]
+    listed = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
     (out / "_static" / "search-sections.js").write_text(f"const SECTIONS = {listed};", encoding="utf-8")
     page = out / "search.html"
     scripts = "".join(f'<script src="_static/{name}.js"></script>' for name in ("search-sections", "search"))

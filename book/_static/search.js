@@ -98,8 +98,8 @@
     return SECTIONS.map(([page, of, anchor, title, text], i) => {
       const met = sum(rarity.filter((_, k) => shares[k][i])) / asked;
       const own = shares.some((one) => one[i] > 0.4);
-      const said = phrase.test(title) ? 0.5 + (0.5 * title.match(phrase)[0].length) / title.length : phrase.test(text) ? 0.25 : 0;
-      const score = weight(page, title) * (met * (sum(rarity.map((one, k) => one * shares[k][i])) / asked) + said);
+      const exact = phrase.test(title) ? 0.5 + (0.5 * title.match(phrase)[0].length) / title.length : phrase.test(text) ? 0.25 : 0;
+      const score = weight(page, title) * (met * (sum(rarity.map((one, k) => one * shares[k][i])) / asked) + exact);
       return { page, of, anchor, title, text, score: own && met >= ENOUGH ? score : 0 };
     })
       .filter((one) => one.score)
@@ -135,12 +135,12 @@
   }
 
   Search.query = (query) => {
-    const found = find(query);
+    const results = find(query);
     Search.stopPulse();
     Search.title.textContent = "Search results";
-    const number = found.length === MOST ? `The nearest ${MOST} sections` : `${found.length} section${found.length === 1 ? "" : "s"}`;
-    Search.status.textContent = found.length ? `${number} for “${query}”` : `Nothing is found for “${query}”.`;
-    for (const one of found) {
+    const number = results.length === MOST ? `The nearest ${MOST} sections` : `${results.length} section${results.length === 1 ? "" : "s"}`;
+    Search.status.textContent = results.length ? `${number} for “${query}”` : `Nothing is found for “${query}”.`;
+    for (const one of results) {
       const item = Search.output.appendChild(document.createElement("li"));
       const link = item.appendChild(document.createElement("a"));
       link.href = `${one.page}.html#${one.anchor}`;

@@ -171,7 +171,7 @@ def boxes_explorer() -> Explorer:
         levels=LEVELS,
     )
     speeds = two_tiers()
-    heads = "schedule = name | in = way | time | of fastest | busbw | busiest card = card"
+    heads = "schedule = name | in = variant | time | of fastest | busbw | busiest card = card"
     return Explorer(
         "Build your cluster",
         [

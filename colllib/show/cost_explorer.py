@@ -19,7 +19,7 @@ from colllib.ladder import Entry
 from colllib.show.control import Control, Quantity
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Curves, Rows, Turns, Ways
+from colllib.show.views import Curves, Rows, Turns, Variants
 from colllib.switch_gain import able_star, stream_limit
 from colllib.topology import star
 from colllib.topology.presets import PRESETS
@@ -74,7 +74,7 @@ def forms(entries: Iterable[Entry]) -> dict[str, Form]:
     >>> list(forms(ladder.on_star("all-to-all", name, 8) for name in ("pairwise", "bruck")))
     ['pairwise', 'Bruck, radix 2', 'Bruck, radix 3', 'Bruck, radix 6']
     """
-    return {label: form for entry in entries for label, form in Form.ways(entry, entry.algorithm.label).items()}
+    return {label: form for entry in entries for label, form in Form.variants(entry, entry.algorithm.label).items()}
 
 
 def on_star(primitive: str, n: int) -> list[Row]:
@@ -85,7 +85,7 @@ def on_star(primitive: str, n: int) -> list[Row]:
     """
     entries = [(a.label, ladder.on_star(primitive, a.name, n)) for a in of(primitive) if a.fits(n)]
     floor = Row("lower bounds", only(lower_bound(primitive, n)), bound=True)
-    return [*(Row(label, Form.ways(entry)) for label, entry in entries), floor]
+    return [*(Row(label, Form.variants(entry)) for label, entry in entries), floor]
 
 
 def cost_explorer(primitive: str = "all-reduce") -> Explorer:
@@ -124,7 +124,7 @@ def message_explorer() -> Explorer:
     cost = execute(pointtopoint.direct(2)).cost
     together = Row("together", only(cost))
     wire = Row("the wire", only(Cost(0, cost.n_beta)), bound=True)
-    parts = Race(lambda: [together, Row("latency", only(Cost(cost.n_alpha, 0))), Row("bytes", dict(wire.ways))])
+    parts = Race(lambda: [together, Row("latency", only(Cost(cost.n_alpha, 0))), Row("bytes", dict(wire.variants))])
     return Explorer(
         "One message",
         prices(100e3),
@@ -155,7 +155,7 @@ SWITCH = "adding switch, two shots"
 def _busbw_rows(primitive: str, n: int) -> list[Row]:
     """Every algorithm on a star, for an all-reduce also through a switch that adds, and the wire."""
     factor = bus_factor(primitive, n)
-    rows = [Row(row.name, row.ways, factor=factor) for row in on_star(primitive, n) if not row.bound]
+    rows = [Row(row.name, row.variants, factor=factor) for row in on_star(primitive, n) if not row.bound]
     if primitive == "all-reduce":
         rows.append(Row(SWITCH, {"": Form.fitted(partial(two_shot_cost, star(n)))}, factor=factor))
     return [*rows, Row("the wire", only(Cost(0, 1)), bandwidth=("bw",), bound=True)]
@@ -232,11 +232,11 @@ def alltoall_explorer() -> Explorer:
         [ranks(), *prices()],
         [
             Curves(race, strip=False),
-            Ways(race, "Time against radix", "Every radix that is best somewhere", x_label="radix k"),
+            Variants(race, "Time against radix", "Every radix that is best somewhere", x_label="radix k"),
             Rows(Race(on_other_wires), "On other clocks and wires", "On other clocks and wires", heads),
         ],
-        summary="At N = {n} and M = {m}, {way:Bruck, best radix} is fastest on a star with {time:Bruck, best radix}; "
-        "radix 2 takes {times:Bruck, radix 2|Bruck, best radix} times, pairwise exchange "
+        summary="At N = {n} and M = {m}, {variant:Bruck, best radix} is fastest on a star with "
+        "{time:Bruck, best radix}; radix 2 takes {times:Bruck, radix 2|Bruck, best radix} times, pairwise exchange "
         "{times:pairwise|Bruck, best radix} times as long.",
         note="M is what each rank sends in all, so M/N goes to each destination. Radix 2 is Bruck's algorithm, radix "
         "N is pairwise exchange; all radices between are counted. On the star a rank has one full-duplex port of BW, "
@@ -282,9 +282,9 @@ def inc_explorer() -> Explorer:
         ],
         [
             Curves(race, what="gain", y_label=gain, log=False, strip=False),
-            Rows(race, "The race", "The race in numbers", " = name | by = way | time | n_alpha | n_beta"),
+            Rows(race, "The race", "The race in numbers", " = name | by = variant | time | n_alpha | n_beta"),
         ],
-        summary="{primitive} of {m} on {n} ranks: the fastest software is {way:software} with {time:software}. In "
+        summary="{primitive} of {m} on {n} ranks: the fastest software is {variant:software} with {time:software}. In "
         "lock-step the switch is {gain:switch, lock-step} times as fast, streaming {gain:switch, streaming} times.",
         note="One switch, one full-duplex port of BW per rank. Endpoint and switch together are one alpha, for "
         "software and switch alike. Lock-step clock at the best whole number of segments; streaming is what the event "

@@ -19,7 +19,7 @@ from colllib.show.looks import Look, known
 from colllib.show.page import static_html
 from colllib.show.race import Race, Row
 from colllib.show.theme import typeset
-from colllib.show.views import Told, View
+from colllib.show.views import Summary, View
 
 if TYPE_CHECKING:
     from colllib.show.live import Live
@@ -34,7 +34,7 @@ class Explorer:
     """Controls and parts, with a summary that is read out after each move.
 
     `summary` returns plain text (its parameters are controls, as a part's), or is a sentence with slots
-    about the first race of the parts (see `Told`).  `play` names the control that Previous, Play and Next
+    about the first race of the parts (see `Summary`).  `play` names the control that Previous, Play and Next
     move.  `name` is the explorer's address in a page (default: its title in small letters).  `note` says
     what it rests on, folded below everything.
 
@@ -112,7 +112,7 @@ class Explorer:
         """The parts, and last of all the summary, whose text is escaped."""
         summary = self.summary
         if isinstance(summary, str):
-            summary = Told(next(part.race for part in self.parts if isinstance(part, View)), text=summary)
+            summary = Summary(next(part.race for part in self.parts if isinstance(part, View)), text=summary)
         if isinstance(summary, View):
             return (*self.parts, summary)
         plain = summary if isinstance(summary, Part) else Part(summary)
@@ -292,18 +292,18 @@ class Explorer:
         """The rows of a race in every state of its controls; equal ones once."""
         on = self._limited(race.depends_on, f"a race ({', '.join(race.depends_on)})")
         rows: dict[str, int] = {}
-        ways: dict[str, int] = {}
+        variants: dict[str, int] = {}
 
         def packed(row: Row, look: Look) -> dict[str, Any]:
-            counts = _dense({label: form.counts for label, form in row.ways.items()})
-            return {**row.packed(), "w": ways.setdefault(counts, len(ways)), "l": look}
+            counts = _dense({label: form.counts for label, form in row.variants.items()})
+            return {**row.packed(), "w": variants.setdefault(counts, len(variants)), "l": look}
 
         def numbered(state: State) -> int:
             fields = [packed(row, look) for row, look in zip(race.rows_in(state), race.looks(state), strict=True)]
             return rows.setdefault(_dense(fields), len(rows))
 
         tree = self.tree(on, numbered)
-        forms = [json.loads(counts) for counts in ways]
+        forms = [json.loads(counts) for counts in variants]
         looks = {label: look for form in forms for label in form if (look := known(label))}
         quantities = {"m": race.message, "a": race.alpha, "s": race.bandwidth}
         levels = {"v": race.levels} if race.levels else {}
@@ -313,7 +313,7 @@ class Explorer:
             "rows": [json.loads(fields) for fields in rows],
             **quantities,
             "looks": looks,
-            "ways": forms,
+            "variants": forms,
             **levels,
         }
 

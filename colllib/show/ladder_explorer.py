@@ -22,7 +22,7 @@ ORDER = Control("order", "Rows", ("as listed", "by time"))
 #: A wire for each pair of 512 ranks would lead every ladder, and nobody builds it.
 SPECS = tuple(spec for spec in ladder.FABRICS if not spec.startswith("full-mesh"))
 
-_COLUMNS = "fabric = name | by = way | time | of fastest | n_alpha | n_beta"
+_COLUMNS = "fabric = name | by = variant | time | of fastest | n_alpha | n_beta"
 _SHORT = {"inc-star:512": "star that adds", "star:512": "star", "torus:8x8x8": "torus"}
 _ADDS = ("reduce", "reduce-scatter", "all-reduce")  # what asks the switch to add
 _KINDS = {"full-mesh": "full mesh", "inc-star": "star that computes"}
@@ -119,8 +119,8 @@ def _realistic_rungs(p: str, ports: bool) -> list[Row]:
                 others.append(entry)
                 continue
             row = rung(f"{name}, {label}", [entry], ports, losses)
-            bases = {base.removeprefix(label).removeprefix(", "): form for base, form in row.ways.items()}
-            rungs.append(replace(row, ways=bases))
+            bases = {base.removeprefix(label).removeprefix(", "): form for base, form in row.variants.items()}
+            rungs.append(replace(row, variants=bases))
         if others:
             rungs.append(rung(f"{_SHORT[spec]}, others", others, ports, losses))
     return rungs

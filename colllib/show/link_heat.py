@@ -26,7 +26,7 @@ from colllib.show.ladder_explorer import fabric_name
 from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row
 from colllib.show.theme import escape, letter, listed
-from colllib.show.views import Rows, Told
+from colllib.show.views import Rows, Summary
 from colllib.topology import Lattice, Topology, mesh, torus
 from colllib.topology.routes import alternating_torus
 
@@ -309,10 +309,10 @@ def link_heat_explorer() -> Explorer:
             Part(_facts, "The hottest link"),
             Rows(every, "Every rule", "Every rule in numbers", heads),
         ],
-        summary=Told(
+        summary=Summary(
             Race(_chosen),
-            text="All-to-all on a {shape}, {rule}: {way:chosen}. {m} take {time:chosen} in lock-step, {over:chosen} "
-            "times what no schedule can beat on these links.",
+            text="All-to-all on a {shape}, {rule}: {variant:chosen}. {m} take {time:chosen} in lock-step, "
+            "{over:chosen} times what no schedule can beat on these links.",
         ),
     )
 
@@ -336,13 +336,13 @@ def _whose(sender: int | None) -> str:
     return "" if sender is None else f" of rank {letter(sender)}'s blocks"
 
 
-def _priced(shape: str, rule: str, name: str, way: str = "") -> Row:
+def _priced(shape: str, rule: str, name: str, label: str = "") -> Row:
     run = heat(shape, rule).run
-    return Row(name, {way: Form((run.cost,))}, floor=Form((Cost(0, floor("all-to-all", run.topology).n_beta),)))
+    return Row(name, {label: Form((run.cost,))}, floor=Form((Cost(0, floor("all-to-all", run.topology).n_beta),)))
 
 
 def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
-    """The rule; its way says which link is hottest."""
+    """The rule; its label says which link is hottest."""
     links = heat(shape, rule, sender)
     most = max(links.loads)
     label = link_label(links.run.topology, links.hottest)

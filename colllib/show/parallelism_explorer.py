@@ -27,7 +27,7 @@ def parallelism_explorer() -> Explorer:
     8
     """
     race = Race(_rows)
-    heads = "call = name | calls × M = calls | time | fastest = way"
+    heads = "call = name | calls × M = calls | time | fastest = variant"
     networks = [
         replace(quantity, name=quantity.name + name, label=f"{label} {network}")
         for name, network, price in (("", "in the box", INSIDE), ("2", "outside", OUTSIDE))

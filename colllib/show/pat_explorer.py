@@ -15,7 +15,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Rows, Ways
+from colllib.show.views import Rows, Variants
 
 RANKS = (*range(2, 65), 72, 128, 256, 512)
 
@@ -72,12 +72,12 @@ def pat_explorer() -> Explorer:
             *prices(a=2e-6, bw=50e9),
         ],
         [
-            Ways(race, "Time against A", x_label="at most A shards in a message", at="cap"),
+            Variants(race, "Time against A", x_label="at most A shards in a message", at="cap"),
             Part(_parked, "Parked shards over the steps", fold="What a rank parks, step by step"),
             Rows(Race(every), "PAT for every cap, ring and Bruck", "Every cap in numbers", heads),
         ],
-        summary="PAT on {n} ranks with A = {cap} takes {time:chosen} against {time:ring} by ring; fastest is {way:PAT} "
-        "with {time:PAT}.",
+        summary="PAT on {n} ranks with A = {cap} takes {time:chosen} against {time:ring} by ring; fastest is "
+        "{variant:PAT} with {time:PAT}.",
         note="Every schedule executed on a star, one full-duplex port per rank, lock-step clock. M is the gathered "
         "result, a shard is M/N. Parked shards are those that a rank has received and must send again later; in a "
         "reduce-scatter, partial sums that belong to others.",

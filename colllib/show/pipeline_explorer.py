@@ -14,7 +14,7 @@ from colllib.show.lines import number
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.table import Table
 from colllib.show.timelines import space_time, step_edges
-from colllib.show.views import Ways
+from colllib.show.views import Variants
 
 DRAWN = 8  # ranks that a diagram has at most
 SEGMENTS = (1, 2, 3, 4, 6, 8)
@@ -65,7 +65,7 @@ def pipeline_explorer() -> Explorer:
             Control("clock", "Diagram", CLOCKS),
         ],
         [
-            Ways(Race(chosen), "Time over P", x_label="segments P", at="p"),
+            Variants(Race(chosen), "Time over P", x_label="segments P", at="p"),
             Part(_picture, "What each port sends when"),
             Part(_counts, "Counts", fold="Counts"),
         ],

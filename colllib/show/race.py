@@ -64,12 +64,14 @@ class Form:
         raise ValueError(f"no a0 + a1 P latencies and b0 + b1/P bytes: {', '.join(str(cost(p)) for p in SEVERAL)}")
 
     @classmethod
-    def ways(cls, entry: Entry, name: str = "") -> dict[str, Form]:
+    def variants(cls, entry: Entry, name: str = "") -> dict[str, Form]:
         """An algorithm's form under a name, or its forms in every base that may be the best where it takes one.
 
         >>> from colllib.ladder import on_star
-        >>> list(Form.ways(on_star("all-to-all", "bruck", 8), "Bruck")), list(Form.ways(on_star("reduce", "chain", 8)))
-        (['Bruck, radix 2', 'Bruck, radix 3', 'Bruck, radix 6'], [''])
+        >>> list(Form.variants(on_star("all-to-all", "bruck", 8), "Bruck"))
+        ['Bruck, radix 2', 'Bruck, radix 3', 'Bruck, radix 6']
+        >>> list(Form.variants(on_star("reduce", "chain", 8)))
+        ['']
         """
         variants = {", ".join(filter(None, (name, f"radix {radix}"))): entry.in_base(radix) for radix in entry.bases}
         return {
@@ -155,7 +157,7 @@ class Form:
 
 
 def only(cost: Cost) -> dict[str, Form]:
-    """The ways of a row that has only one, in one piece."""
+    """The variants of a row that has only one, in one piece."""
     return {"": Form((cost,))}
 
 
@@ -178,11 +180,11 @@ def _kinds(cost: TieredCost) -> list[Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """One competitor: what it is called, and the ways it may go, of which the fastest counts.
+    """One competitor: what it is called, and its variants, of which the fastest counts.
 
     Args:
         name: in tables and at its curve.
-        ways: a label for each, "" where there is only one; and its form.
+        variants: a label for each, "" where there is only one; and its form.
         floor: the two lower bounds that its time is compared with.
         message: M in bytes, where it is not the reader's.
         times: how often it runs.
@@ -191,12 +193,12 @@ class Row:
         alpha, bandwidth: the quantities, if not the race's; see `Race`.
         bound: whether it is a bound, drawn and not ranked.
         more: what a table says of it besides, by column.
-        takes: the way below so many bytes, where somebody chose and not the fastest counts; one that is not among the
-            ways has no price.
+        takes: the variant below so many bytes, where somebody chose and not the fastest counts; one that is not among
+            `variants` has no price.
     """
 
     name: str
-    ways: Mapping[str, Form]
+    variants: Mapping[str, Form]
     floor: Form | None = None
     message: float | None = None
     times: int = 1
@@ -209,7 +211,7 @@ class Row:
     takes: tuple[tuple[float, str], ...] = ()
 
     def packed(self) -> dict[str, Any]:
-        """What the page gets beside the ways, without what is as usual."""
+        """What the page gets beside the variants, without what is as usual."""
         fields: dict[str, Any] = {
             "n": self.name,
             "d": self.more,
@@ -228,10 +230,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Priced:
-    """A row with its price: which way, in how many segments, how long it and its floor take in seconds, its look."""
+    """A row with its price: the variant, in how many segments, how long it and its floor take in seconds, its look."""
 
     row: Row
-    way: str
+    variant: str
     segments: int
     seconds: float
     floor: float
@@ -240,22 +242,22 @@ class Priced:
     @property
     def cost(self) -> Cost:
         """The exact cost of one run."""
-        return self.row.ways[self.way].cost(self.segments)
+        return self.row.variants[self.variant].cost(self.segments)
 
     @property
     def label(self) -> str:
-        """The way, or else the row, with its segments where it is pipelined."""
-        return (self.way or self.row.name) + (f", P = {self.segments}" if self.segments > 1 else "")
+        """The variant, or else the row, with its segments where it is pipelined."""
+        return (self.variant or self.row.name) + (f", P = {self.segments}" if self.segments > 1 else "")
 
     @property
     def tint(self) -> str:
         """The color of the algorithm that it goes by, or else the row's."""
-        return (known(self.way) or self.look).color
+        return (known(self.variant) or self.look).color
 
     @property
     def title(self) -> str:
-        """The row, with its way in parentheses if there are several."""
-        return f"{self.row.name} ({self.label})" if self.way else self.row.name
+        """The row, with its variant in parentheses if there are several."""
+        return f"{self.row.name} ({self.label})" if self.variant else self.row.name
 
 
 @dataclass(frozen=True)
@@ -306,15 +308,15 @@ class Race:
         return [self._priced(row, state, BOUND) for row in rows]
 
     def prices(self, row: Row, state: State) -> dict[str, tuple[float, int]]:
-        """Seconds and segments of every way of a row."""
-        return {way: form.price(*self._quantities(row, state)) for way, form in row.ways.items()}
+        """Seconds and segments of every variant of a row."""
+        return {variant: form.price(*self._quantities(row, state)) for variant, form in row.variants.items()}
 
     def over_segments(self, one: Priced, state: State) -> list[tuple[int, float]]:
         """Numbers of segments, ever farther apart, to four times the best and 64 at least; with their times."""
         message, (alpha, *_), (bandwidth, *_) = self._quantities(one.row, state)
         last = ceil(STEPS * log2(max(64, 4 * one.segments)))
         several = sorted({round(2 ** (k / STEPS)) for k in range(last + 1)} | {one.segments})
-        return [(p, one.row.ways[one.way].seconds(p, alpha, message / bandwidth)) for p in several]
+        return [(p, one.row.variants[one.variant].seconds(p, alpha, message / bandwidth)) for p in several]
 
     def _quantities(self, row: Row, state: State) -> tuple[float, list[float], list[float]]:
         message = state[self.message] if row.message is None else row.message
@@ -323,17 +325,17 @@ class Race:
         return message, alpha, bandwidth
 
     def busy(self, one: Priced, state: State) -> list[float]:
-        """What `Form.busy` says of the way that a row goes, as shares of its time."""
-        return [part / one.seconds for part in one.row.ways[one.way].busy(*self._quantities(one.row, state))]
+        """What `Form.busy` says of the variant that a row is priced by, as shares of its time."""
+        return [part / one.seconds for part in one.row.variants[one.variant].busy(*self._quantities(one.row, state))]
 
     def _priced(self, row: Row, state: State, look: Look) -> Priced:
         prices = self.prices(row, state)
-        way = min(prices, key=lambda way: prices[way][0])
+        variant = min(prices, key=lambda label: prices[label][0])
         if row.takes:
-            way = next(way for limit, way in row.takes if state[self.message] < limit)
-        seconds, segments = prices.get(way, (inf, 1))
+            variant = next(label for limit, label in row.takes if state[self.message] < limit)
+        seconds, segments = prices.get(variant, (inf, 1))
         least = row.floor.price(*self._quantities(row, state))[0] if row.floor else 0.0
-        return Priced(row, way, segments, row.times * seconds, row.times * least, look)
+        return Priced(row, variant, segments, row.times * seconds, row.times * least, look)
 
 
 def _product(term: str, state: State) -> float:

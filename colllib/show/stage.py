@@ -377,7 +377,7 @@ class Stage:
         pen.put(f'<g class="ts" aria-hidden="true">{"".join(tokens)}</g>')
         # the script takes the tracks from the faint lines: for each, how many parts it has, and its class
         tracks = ",".join(f"{len(track.runs)}{self.tints.get(pair, '')}" for pair, track in self.tracks.items())
-        return pen.svg("cl-stage", f' data-ways="{tracks}"')
+        return pen.svg("cl-stage", f' data-tracks="{tracks}"')
 
     def kind(self, message: Message) -> int:
         """The color of an amount: that of the axis along which it is sent."""

@@ -151,8 +151,8 @@ def keys(rows: Sequence[tuple[str, Look]], more: Iterable[str] = ()) -> str:
 
 
 @dataclass(frozen=True)
-class Ways(View):
-    """The ways of the row that has named ones, by the number at the end of their labels; where none has, the row in
+class Variants(View):
+    """The variants of the row that has named ones, by the number at the end of their labels; where none has, the row in
     segments, over their number. The best is marked.
 
     Args:
@@ -162,14 +162,14 @@ class Ways(View):
 
     x_label: str = ""
     at: str = ""
-    kind = "ways"
+    kind = "variants"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         race = self.race
-        one = next(one for one in race.standings(state) if one.way or one.row.ways[""].slope)
-        best = one.way or f"P = {one.segments}"
-        if one.way:
-            xs = [_last_number(label) for label in one.row.ways]
+        one = next(one for one in race.standings(state) if one.variant or one.row.variants[""].slope)
+        best = one.variant or f"P = {one.segments}"
+        if one.variant:
+            xs = [_last_number(label) for label in one.row.variants]
             ys = [time for time, _ in race.prices(one.row, state).values()]
         else:
             prices = race.over_segments(one, state)
@@ -223,9 +223,9 @@ class Dots(View):
             if ideal:
                 ticks += f'<s {at(ideal[one.row.name])};border-color:{one.tint}"></s>'
             bold = "b" if one is first else "span"
-            way = f"<small>{escape(one.label)}</small>" if one.way else ""
+            variant = f"<small>{escape(one.label)}</small>" if one.variant else ""
             rows.append(
-                f'<div data-row="{escape(one.row.name)}"><{bold}>{escape(one.row.name)} {way}</{bold}>'
+                f'<div data-row="{escape(one.row.name)}"><{bold}>{escape(one.row.name)} {variant}</{bold}>'
                 f'<i>{grid}{ticks}<em {at(one.seconds)};background:{one.tint}"></em></i>'
                 f"<{bold}>{units.seconds(one.seconds)}</{bold}></div>"
             )
@@ -304,14 +304,14 @@ class Map(View):
         shares = {name: f"{100 * times / len(sizes) / len(self.over):.0f}%" for (name, _), times in leads}
         described = "; ".join(f"{name} {share}" for name, share in shares.items())
         alt = f"Map of the fastest over N and M; share of the cells: {described}."
-        legend = keys([look for look, _ in leads], [one.way for one, _ in pairs if one])
+        legend = keys([look for look, _ in leads], [one.variant for one, _ in pairs if one])
         verdict = _verdict([one.seconds / best.seconds for one, best in pairs if one])
         hint = f'<p class="cl-hint">{SHADED} {verdict}</p>' if verdict else ""
         return figure(f"{alt} {verdict}".rstrip(), svg + legend + hint)
 
 
 def _chosen(standings: Sequence[Priced]) -> Priced | None:
-    """The row whose way somebody chose, if there is one."""
+    """The row whose variant somebody chose, if there is one."""
     return next((one for one in standings if one.row.takes), None)
 
 
@@ -346,7 +346,7 @@ def _shade(one: Priced | None, first: Priced) -> int:
 
 
 def _code(one: Priced | None, first: Priced) -> str:
-    look = known(one.way) if one else first.look
+    look = known(one.variant) if one else first.look
     return look.code if look else UNPRICED
 
 
@@ -374,8 +374,8 @@ class Rows(View):
     """A table with a line for each row.
 
     Args:
-        columns: heads with what is below them, one of `_CELLS` or a key of the rows' `more`, such as "by = way | time";
-            a head alone says it itself.
+        columns: heads with what is below them, one of `_CELLS` or a key of the rows' `more`, such as
+            "by = variant | time"; a head alone says it itself.
         order: as for `Dots`.
     """
 
@@ -401,7 +401,7 @@ class Rows(View):
         for one in standings:
             cells = "".join(f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in others)
             name = escape(_cell(first, one, message, least))
-            swatch = "" if known(one.way) else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
+            swatch = "" if known(one.variant) else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
             body.append(
                 f'<tr data-row="{escape(one.row.name)}" tabindex="0"><th scope="row">{swatch}{name}</th>{cells}</tr>'
             )
@@ -409,7 +409,7 @@ class Rows(View):
 
 
 def _side(cell: str) -> str:
-    return "" if cell in ("name", "title", "way") or cell not in _CELLS else ' class="cl-right"'
+    return "" if cell in ("name", "title", "variant") or cell not in _CELLS else ' class="cl-right"'
 
 
 def _cell(cell: str, one: Priced, message: float, least: float) -> str:
@@ -419,7 +419,7 @@ def _cell(cell: str, one: Priced, message: float, least: float) -> str:
 _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "name": lambda one, m, least: one.row.name,
     "title": lambda one, m, least: one.title,
-    "way": lambda one, m, least: one.label,
+    "variant": lambda one, m, least: one.label,
     "time": lambda one, m, least: units.seconds(one.seconds, 4),
     "of fastest": lambda one, m, least: "" if one.row.bound else units.ratio(one.seconds / least),
     "over floor": lambda one, m, least: units.ratio(one.seconds / one.floor) if one.floor else "",
@@ -476,7 +476,7 @@ class Turns(View):
 
 
 @dataclass(frozen=True)
-class Told(View):
+class Summary(View):
     """A sentence with slots: controls and quantities by their names, and what `_WORDS` says of the race.
 
     Args:
@@ -485,7 +485,7 @@ class Told(View):
     """
 
     text: str = ""
-    kind = "told"
+    kind = "summary"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         standings = self.race.standings(state)
@@ -548,7 +548,7 @@ def _taken(field: Field) -> str:
     if one is None:
         return ""
     if one.seconds == inf:
-        return f" {one.row.name} takes {one.way}, which this book does not price."
+        return f" {one.row.name} takes {one.variant}, which this book does not price."
     longer = units.ratio(one.seconds / fastest(field.all)[0].seconds)
     return f" {one.row.name} takes {one.label}, {'as fast' if longer == '1.00' else f'{longer} times as long'}."
 
@@ -580,7 +580,7 @@ _WORDS: dict[str, Callable[[Field], str]] = {
     "even": _even,
     "over": _over,
     "slowest": _slowest,
-    "way": lambda f: f.one.label,
+    "variant": lambda f: f.one.label,
     "segments": lambda f: str(f.one.segments),
     "taken": _taken,
     "binds": _binds,

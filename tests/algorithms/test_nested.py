@@ -83,9 +83,9 @@ def test_every_message_is_one_of_the_phase_moved_to_a_line_of_its_axis(drawn, se
             inner = {(s, d) for s, d, _, _ in list(reference.messages(schedule))[k]}
             step = composed.step(t)
             for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True):
-                here, there = lattice.coordinates(src), lattice.coordinates(dst)
-                assert (here[axis], there[axis]) in inner
-                assert all(a == b for k, (a, b) in enumerate(zip(here, there, strict=True)) if k != axis)
+                source, target = lattice.coordinates(src), lattice.coordinates(dst)
+                assert (source[axis], target[axis]) in inner
+                assert all(a == b for k, (a, b) in enumerate(zip(source, target, strict=True)) if k != axis)
             t += 1
     assert t == composed.num_steps
 

@@ -79,8 +79,8 @@ def test_a_count_by_hand_gives_what_was_executed_and_decides_alike(name):
     counted = COUNTS[name](shown)
     case = next(c for c in cases if c.get("at") == counted["at"]) if "at" in counted else shown
     for quantity, number in counted.items():
-        found = evaluated(quantity, case) if quantity != "at" else number
-        assert same(found.value if isinstance(found, Limit) else found, number), quantity
+        executed = evaluated(quantity, case) if quantity != "at" else number
+        assert same(executed.value if isinstance(executed, Limit) else executed, number), quantity
     assert decided(value, counted, case) == claims.entry(name).verdict
 
 
@@ -90,7 +90,7 @@ PARAMETERS = ("N", "P", "d", "k", "s", "s2", "s3", "t", "r", "L", "size", "us", 
 def decided(value, counted, case):
     """The verdict of the count alone: on the statements whose left sides were counted."""
     first, *others = parsed(value)
-    assert {one.left for said in parsed(value) for one in said.statements} & set(counted)
+    assert {one.left for each in parsed(value) for one in each.statements} & set(counted)
     if others:
         return claims.Verdict.INCONSISTENT
     limits = {one.left for one in first.statements if one.operator == "->"}
@@ -120,11 +120,11 @@ def per_pair(schedule):
 
 
 def coordinates(rank, dims):
-    found = []
+    at = []
     for size in dims:
-        found.append(rank % size)
+        at.append(rank % size)
         rank //= size
-    return tuple(found)
+    return tuple(at)
 
 
 def walk(src, dst, dims, tie_up=lambda at: True):
@@ -504,8 +504,8 @@ def hops_of_a_chunk(case):
 
 @counts("E-01-100")
 def bytes_of_three_primitives(case):
-    found = [max(reference.traffic(build(8))[0].values()) for build in (alltoall.pairwise, allreduce.ring)]
-    return dict(zip(("alltoall", "others"), found, strict=True))
+    busiest = [max(reference.traffic(build(8))[0].values()) for build in (alltoall.pairwise, allreduce.ring)]
+    return dict(zip(("alltoall", "others"), busiest, strict=True))
 
 
 @counts("E-02-151")
@@ -553,8 +553,8 @@ def the_rotation_at_the_end(case):
 @counts("E-01-174")
 def where_bruck_and_pairwise_cross(case):
     n = case["N"]
-    log, moved = n.bit_length() - 1, sum(j.bit_count() for j in range(n))
-    return {"crossover": float(Fraction(n - 1 - log) / (Fraction(moved, n) - Fraction(n - 1, n)))}
+    log, blocks = n.bit_length() - 1, sum(j.bit_count() for j in range(n))
+    return {"crossover": float(Fraction(n - 1 - log) / (Fraction(blocks, n) - Fraction(n - 1, n)))}
 
 
 @counts("E-01-044")
@@ -573,14 +573,14 @@ def distances_of_recursive_doubling(case):
 
 @counts("R-06")
 def what_leaves_a_node(case):
-    found = {}
+    leaving = {}
     for name, schedule in (("flat_GB", allreduce.ring(64)), ("nested_GB", hierarchical_ring(8, 8))):
         out, shares = Counter(), list(schedule.blocks.share)
         for step in reference.messages(schedule):
             for src, dst, block, _ in step:
                 out[src // 8] += shares[block] * (src // 8 != dst // 8)
-        found[name] = float(max(out.values()))
-    return found
+        leaving[name] = float(max(out.values()))
+    return leaving
 
 
 @counts("R-09")
@@ -625,8 +625,8 @@ def shards_of_a_round(case):
 
 @counts("E-01-134")
 def shards_in_three_rounds(case):
-    found = sends(allgather.pat(8, cap=4))
-    return {"steps": len(found), "step": Fraction(max(found), 8)}
+    sizes = sends(allgather.pat(8, cap=4))
+    return {"steps": len(sizes), "step": Fraction(max(sizes), 8)}
 
 
 @counts("E-01-135")
@@ -649,21 +649,21 @@ def shards_parked(case):
 def finish(schedule, message, far=10):
     """Own ports and wires, far ones between halves: a message leaves when its blocks are there and its port is free."""
     n, half = 8, Fraction(1, 2)
-    port, inbound, there = defaultdict(Fraction), defaultdict(Fraction), defaultdict(Fraction)
+    port, inbound, arrival = defaultdict(Fraction), defaultdict(Fraction), defaultdict(Fraction)
     for step in reference.messages(schedule):
         bundles, news = defaultdict(list), {}
         for src, dst, block, _ in step:
             bundles[src, dst].append(block)
         for (src, dst), blocks in bundles.items():
-            start = max([port[src], *(there[src, b] for b in blocks)])
+            start = max([port[src], *(arrival[src, b] for b in blocks)])
             size = message * len(blocks) / n
             port[src] = start + size
             alpha = far if (src < n // 2) != (dst < n // 2) else 1
             begin = max(start + alpha - half, inbound[dst])
             inbound[dst] = begin + size
             news |= {(dst, b): begin + size + half for b in blocks}
-        there |= news
-    return float(max(there.values()))
+        arrival |= news
+    return float(max(arrival.values()))
 
 
 @counts("E-01-136")
@@ -724,8 +724,8 @@ def a_bundled_relay(case):
 
 @counts("E-01-104")
 def directions_in_use(case):
-    ways = ({(m[1] - m[0]) % 4 for m in step} for step in reference.messages(alltoall.ring_relay(4, bundled=False)))
-    return {"both_ways": sum(len(way) == 2 for way in ways)}
+    taken = ({(m[1] - m[0]) % 4 for m in step} for step in reference.messages(alltoall.ring_relay(4, bundled=False)))
+    return {"both_ways": sum(len(directions) == 2 for directions in taken)}
 
 
 @counts("E-01-116")
@@ -1504,7 +1504,7 @@ def circulant_by_sets(n, jumps):
     for x in range(1, max(hops.values()) + 1):
         owners = [{way for way in links if hops[(v + way) % n] == x - 1} for v in hops if hops[v] == x]
         sets = [set(some) for size in range(1, len(links) + 1) for some in combinations(links, size)]
-        shards += max(Fraction(sum(ways <= some for ways in owners), len(some)) for some in sets)
+        shards += max(Fraction(sum(last <= some for last in owners), len(some)) for some in sets)
     return max(hops.values()), shards * len(links) / n
 
 
@@ -1550,9 +1550,9 @@ def walks_by_sets(out):
         for u, v in links:
             tails = [link for link in links if link[1] == u]
             owners = [row for row in hops.values() if row[u, v] == x]
-            ways = [{tail for tail in tails if row[tail] == x - 1} for row in owners]
+            last_links = [{tail for tail in tails if row[tail] == x - 1} for row in owners]
             sets = [set(some) for size in range(1, len(tails) + 1) for some in combinations(tails, size)]
-            worst = max(worst, *(Fraction(sum(way <= some for way in ways), len(some)) for some in sets))
+            worst = max(worst, *(Fraction(sum(last <= some for last in last_links), len(some)) for some in sets))
         shards += worst
     return shards * len(out[0]) / len(links)
 
@@ -1580,15 +1580,15 @@ def eight_steps_instead_of_ten(case):
 
 def hops_of_walks():
     """All distances between the walks of four ranks on C(16, {3, 4}), 16 times those of the walks from rank 0."""
-    ways = (3, -3, 4, -4)
-    starts = [(0, a, (a + b) % 16, (a + b + c) % 16) for a in ways for b in ways for c in ways]
+    jumps = (3, -3, 4, -4)
+    starts = [(0, a, (a + b) % 16, (a + b + c) % 16) for a in jumps for b in jumps for c in jumps]
     total = 0
     for a, b, c, d in starts:
         hops = {(a, b % 16, c, d): 0}
         new = list(hops)
         for walk in new:
-            for way in ways:
-                onward = (*walk[1:], (walk[3] + way) % 16)
+            for jump in jumps:
+                onward = (*walk[1:], (walk[3] + jump) % 16)
                 if onward not in hops:
                     hops[onward] = hops[walk] + 1
                     new.append(onward)
@@ -1629,11 +1629,11 @@ PRICES = """
 
 def throughput_by_lengths():
     """Upper bound of f on the walks of four ranks on C(16, {3, 4}): 4,096 lengths over all ways, 16 times rank 0's."""
-    ways = (3, 4, -3, -4)
-    words = [word for word in product(ways, repeat=4) if word[0] > 0]
+    jumps = (3, 4, -3, -4)
+    words = [word for word in product(jumps, repeat=4) if word[0] > 0]
     length = dict(zip(words, map(int, LENGTHS.split()), strict=True))
     length |= {tuple(-step for step in word): far for word, far in length.items()}
-    number = {word: k for k, word in enumerate(product(range(16), *[ways] * 3))}
+    number = {word: k for k, word in enumerate(product(range(16), *[jumps] * 3))}
     ends = [(number[a, *w[:3]], number[(a + w[0]) % 16, *w[1:]], length[w]) for a in range(16) for w in length]
     src, dst, far = np.array(ends).T
     wires = csr_array((2048 * far + 1, (src, dst)), shape=(1024, 1024))  # no way is 2,048 links long
@@ -1647,11 +1647,11 @@ def kautz_links():
 
     def letters(rank):
         """Five digits to base -4, of a rank moved so that a link drops the first and appends a new last one."""
-        rest, found = rank - 204, []
+        rest, digits = rank - 204, []
         for _ in range(5):
-            found.insert(0, rest % 4)
+            digits.insert(0, rest % 4)
             rest = (rest - rest % 4) // -4
-        return found
+        return digits
 
     words = [(*letters(x), letters(y)[-1]) for x, y in links if x != y]
     forms = [tuple(list(dict.fromkeys(word)).index(letter) for letter in word) for word in words]
@@ -1727,7 +1727,7 @@ def an_odd_degree(case):
 
 @counts("D-A-155")
 def two_links_a_jump(case):
-    return {"d": len({(0 + way) % 16 for way in (3, -3, 4, -4)})}
+    return {"d": len({(0 + jump) % 16 for jump in (3, -3, 4, -4)})}
 
 
 @counts("D-A-162")
@@ -1768,8 +1768,8 @@ def links_as_ranks(out):
 
 @counts("D-A-146")
 def nine_steps_instead_of_eleven(case):
-    out = {rank: [(rank + way) % 128 for way in (8, -8, 9, -9)] for rank in range(128)}
-    steps, load = by_sets(links_as_ranks(out), [(0, way) for way in out[0]])  # turns take these links to all others
+    out = {rank: [(rank + jump) % 128 for jump in (8, -8, 9, -9)] for rank in range(128)}
+    steps, load = by_sets(links_as_ranks(out), [(0, jump) for jump in out[0]])  # turns take these links to all others
     return {"steps": steps, "load": load, "efficient": not (steps < 11 and load <= 1)}
 
 

@@ -66,18 +66,18 @@ def colllib(capsys):
 
 
 def test_the_command_line_filters_by_source_verdict_and_chapter(colllib):
-    found = json.loads(colllib("--source", "001", "--verdict", "refuted", "--json").out)
-    assert [row["id"] for row in found] == ["R-06", "R-09", "R-11"]
-    assert all(row["because"] and row["cause"] for row in found)
-    found = json.loads(colllib("--chapter", "ladder-512", "--json").out)
-    assert {row["chapter"] for row in found} == {"ladder-512"}
-    assert all(row["verdict"].startswith(BEGINNINGS) for row in found)
-    assert all({"how", "fabric", "ports", "clock", "sense", "value"} <= set(row) for row in found)
+    entries = json.loads(colllib("--source", "001", "--verdict", "refuted", "--json").out)
+    assert [row["id"] for row in entries] == ["R-06", "R-09", "R-11"]
+    assert all(row["because"] and row["cause"] for row in entries)
+    entries = json.loads(colllib("--chapter", "ladder-512", "--json").out)
+    assert {row["chapter"] for row in entries} == {"ladder-512"}
+    assert all(row["verdict"].startswith(BEGINNINGS) for row in entries)
+    assert all({"how", "fabric", "ports", "clock", "sense", "value"} <= set(row) for row in entries)
 
 
 def test_the_beginning_of_a_verdict_filters_too(colllib):
-    found = json.loads(colllib("--chapter", "torus", "--verdict", "reproduced", "--json").out)
-    assert {row["verdict"] for row in found} == {"reproduced", "reproduced to its rounding"}
+    entries = json.loads(colllib("--chapter", "torus", "--verdict", "reproduced", "--json").out)
+    assert {row["verdict"] for row in entries} == {"reproduced", "reproduced to its rounding"}
 
 
 def test_every_verdict_begins_with_a_known_word():

@@ -150,9 +150,10 @@ def test_an_entry_that_fails_would_hold_if_execution_gave_what_it_says(name):
 def test_places_that_agree_are_not_inconsistent():
     for name, entry in ENTRIES.items():
         if entry.verdict is Verdict.INCONSISTENT:
-            here, *_ = entry.value.split(" | ")
+            first, *_ = entry.value.split(" | ")
             assert (
-                judged(f"{here} | there: {here.split(' where ')[0]}", cases_of(name)[0])[0] is not Verdict.INCONSISTENT
+                judged(f"{first} | there: {first.split(' where ')[0]}", cases_of(name)[0])[0]
+                is not Verdict.INCONSISTENT
             )
 
 

@@ -43,8 +43,8 @@ def own_routes(schedule, topology):
     for number, pair in enumerate(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)):
         link.setdefault(pair, number)
     chosen = zip(schedule.paths.block.tolist(), schedule.paths.number.tolist(), strict=True)
-    ways = {(block, schedule.paths.nodes[number]) for block, number in chosen}
-    return {(block, way[0], way[-1]): [link[pair] for pair in pairwise(way)] for block, way in ways}
+    routes = {(block, schedule.paths.nodes[number]) for block, number in chosen}
+    return {(block, route[0], route[-1]): [link[pair] for pair in pairwise(route)] for block, route in routes}
 
 
 def priced(schedule, topology, message, alpha):

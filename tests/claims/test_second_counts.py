@@ -48,9 +48,9 @@ def breadth_first(followers):
     worst = np.zeros(hops.max() + 1, dtype=object)
     for rank in range(ranks):
         into, far = src[dst == rank], hops[:, rank]
-        ways = ((hops[:, into] == far[:, None] - 1) << np.arange(len(into))).sum(axis=1)
+        last_links = ((hops[:, into] == far[:, None] - 1) << np.arange(len(into))).sum(axis=1)
         for some in range(1, 1 << len(into)):
-            alone = np.bincount(far[(ways | some) == some], minlength=len(worst))
+            alone = np.bincount(far[(last_links | some) == some], minlength=len(worst))
             alone[0] = 0
             worst = np.maximum(worst, [Fraction(int(count), some.bit_count()) for count in alone])
     return len(worst) - 1, sum(worst) * ports / ranks
@@ -71,36 +71,36 @@ def even(ranks, ports):
     """Fewest steps of a base or a product whose breadth-first all-gather meets the bound; None without one."""
     divisors = [n for n in range(2, ranks // 2 + 1) if ranks % n == 0]
     pairs = [(even(n, d), even(ranks // n, ports - d)) for d in range(1, ports) for n in divisors]
-    found = [sum(pair) for pair in pairs if None not in pair]
-    found += [1] * (ranks == ports + 1) + [2] * (ranks in (2 * ports, ports + 2) and ports > 1)
-    found += [ranks - 1] * (ports == 1) + [ranks // 2] * (ports == 2 and ranks > 2)
+    steps = [sum(pair) for pair in pairs if None not in pair]
+    steps += [1] * (ranks == ports + 1) + [2] * (ranks in (2 * ports, ports + 2) and ports > 1)
+    steps += [ranks - 1] * (ports == 1) + [ranks // 2] * (ports == 2 and ranks > 2)
     if ports == 4:
-        found += [DISTANCE_REGULAR[ranks]] if ranks in DISTANCE_REGULAR else []
-        found += [next(m for m in range(ranks) if (2 * m + 1) ** 2 >= 2 * ranks - 1)] * (ranks > 6)
-    return min(found, default=None)
+        steps += [DISTANCE_REGULAR[ranks]] if ranks in DISTANCE_REGULAR else []
+        steps += [next(m for m in range(ranks) if (2 * m + 1) ** 2 >= 2 * ranks - 1)] * (ranks > 6)
+    return min(steps, default=None)
 
 
 @cache
 def frontier(ranks, ports, loops=True):
     """(steps, T_B) of which none is as good as another in both."""
     best = Fraction(ranks - 1, ranks)
-    found = [(ranks - 1, best)] + [(ranks // 2, best)] * (ports % 2 == 0 and ranks > 2)  # rings of parallel links
-    found += [(even(ranks, ports), best)] * (even(ranks, ports) is not None)
-    found += [(steps, best) for sizes, steps in IN_FULL_STEPS.items() if sizes == (ranks, ports)]
+    candidates = [(ranks - 1, best)] + [(ranks // 2, best)] * (ports % 2 == 0 and ranks > 2)  # rings of parallel links
+    candidates += [(even(ranks, ports), best)] * (even(ranks, ports) is not None)
+    candidates += [(steps, best) for sizes, steps in IN_FULL_STEPS.items() if sizes == (ranks, ports)]
     if ranks > ports > 1 and (loops or ranks % (ports + 1) == 0):
-        found.append(kautz(ranks, ports))
+        candidates.append(kautz(ranks, ports))
     if loops and ports > 1 and ranks in (ports**k for k in range(2, 12)):
-        found.append(de_bruijn(ranks, ports))
+        candidates.append(de_bruijn(ranks, ports))
     if ranks % ports == 0 and ranks > ports > 1:
-        found += [(t + 1, load + Fraction(ports, ranks)) for t, load in frontier(ranks // ports, ports, loops)]
+        candidates += [(t + 1, load + Fraction(ports, ranks)) for t, load in frontier(ranks // ports, ports, loops)]
     for n in (n for n in range(2, ports + 1) if ports % n == 0):
         if ranks % n == 0 and ranks > n:
             more = Fraction(n - 1, ranks)
-            found += [(t + 1, load + more) for t, load in frontier(ranks // n, ports // n, loops=False)]
+            candidates += [(t + 1, load + more) for t, load in frontier(ranks // n, ports // n, loops=False)]
         root = round(ranks ** (1 / n))
         if root**n == ranks and root > 1:
-            found += [(t * n, load * root / (root - 1) * best) for t, load in frontier(root, ports // n, loops)]
-    return sorted({one for one in found if not any(beats(other, one) for other in found)})
+            candidates += [(t * n, load * root / (root - 1) * best) for t, load in frontier(root, ports // n, loops)]
+    return sorted({one for one in candidates if not any(beats(other, one) for other in candidates)})
 
 
 def beats(one, other):
@@ -134,17 +134,17 @@ def most_between_all(ranks, *jumps):
     Between two worths at which some rank's best way changes, the sum over all ranks is linear.
     """
     reach = range(-50, 51)
-    ways = [set() for _ in range(ranks)]
+    paths = [set() for _ in range(ranks)]
     for x in reach:
         for y in reach:
-            ways[(x * jumps[0] + y * jumps[1]) % ranks].add((abs(x), abs(y)))
-    ways = [[a for a in own if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in own)] for own in ways]
+            paths[(x * jumps[0] + y * jumps[1]) % ranks].add((abs(x), abs(y)))
+    paths = [[a for a in own if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in own)] for own in paths]
     changes = {Fraction(0), Fraction(1)}
-    for own in ways:
+    for own in paths:
         for (x1, y1), (x2, y2) in combinations(own, 2):
             changes.add(Fraction(y2 - y1, (y2 - y1) + (x1 - x2)))
-    most = max(map(len, ways))
-    x, y = np.array([(own * most)[:most] for own in ways]).transpose(2, 0, 1)  # some ways more than once
+    most = max(map(len, paths))
+    x, y = np.array([(own * most)[:most] for own in paths]).transpose(2, 0, 1)  # some ways more than once
     parts = [(w.numerator, w.denominator) for w in changes]
     return 2 / max(Fraction(int((n * x + (d - n) * y).min(axis=1).sum()), d) for n, d in parts)
 
@@ -184,10 +184,10 @@ def test_the_note_on_kautz_graphs_near_1000_ranks_has_the_numbers_that_lengths_l
     links = sorted({(x, (-4 * x - a) % 960) for x in range(960) for a in (1, 2, 3, 4)})
     alike = {}  # a shift by 192 keeps the links, and so does counting backwards
     for x, y in links:
-        moved = [((x + k * 192) % 960, (y + k * 192) % 960) for k in range(5)]
-        moved += [(959 - a, 959 - b) for a, b in moved]
-        assert set(moved) <= set(links)
-        alike[x, y] = min(moved)
+        images = [((x + k * 192) % 960, (y + k * 192) % 960) for k in range(5)]
+        images += [(959 - a, 959 - b) for a, b in images]
+        assert set(images) <= set(links)
+        alike[x, y] = min(images)
     number = {first: k for k, first in enumerate(sorted(set(alike.values())))}
     assert len(number) == len(row["lengths"].split())
     length = np.array([int(row["lengths"].split()[number[alike[link]]]) for link in links])

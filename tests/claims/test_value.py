@@ -42,10 +42,10 @@ def test_rounding_takes_half_of_the_last_printed_digit_both_ways(hundredths):
 
 
 def test_a_cell_is_read_into_places_statements_and_conditions():
-    here, there = parsed("n = 2 * k; m -> 1 where k = 1 and N > 4 | part 04, the row: n = 1")
-    assert [str(one) for one in here.statements] == ["n = 2 * k", "m -> 1"]
-    assert [str(one) for one in here.where] == ["k = 1", "N > 4"]
-    assert (here.place, there.place) == ("", "part 04, the row")
+    first, second = parsed("n = 2 * k; m -> 1 where k = 1 and N > 4 | part 04, the row: n = 1")
+    assert [str(one) for one in first.statements] == ["n = 2 * k", "m -> 1"]
+    assert [str(one) for one in first.where] == ["k = 1", "N > 4"]
+    assert (first.place, second.place) == ("", "part 04, the row")
 
 
 @pytest.mark.parametrize("text", ["n = m = 2", "n = 2; m"])

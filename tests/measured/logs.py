@@ -32,10 +32,10 @@ def modeled(expression, seed, *, collective="all-reduce", gpu="", slower=1.0, no
     machine, draws = find(expression), np.random.default_rng(seed)
     share, rows, size = factor(collective, machine.ranks), [], 1024
     while size <= top:
-        found = predict(machine, collective, size)
+        prediction = predict(machine, collective, size)
         for in_place in (False, True):
             rough = np.exp(abs(draws.normal(0, scatter))) if size >= 2**24 else 1.0
-            time = (found.latency + found.wire * slower * rough) * np.exp(draws.normal(0, noise))
+            time = (prediction.latency + prediction.wire * slower * rough) * np.exp(draws.normal(0, noise))
             rows.append(Row(len(rows), float(size), time, size / time, size / time * share, in_place))
         size *= 2
     return Run("nccl-tests", tuple(rows), collective, machine.ranks, machine.boxes, machine.gpus, gpu or machine.name)

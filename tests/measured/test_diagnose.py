@@ -48,12 +48,12 @@ H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
 )
 def test_a_run_is_judged_by_what_its_wires_carry(busbw, shape, hints, state, causes):
     (run,) = read(logs.text(busbw, **shape))
-    found = diagnose(run, hints)
-    assert found.state == state, found.verdict
-    assert {found.cause, *found.alternatives} & causes
-    assert found.confidence < 0.8  # numbers alone are never sure
-    if "the cards bind, as they should" in found.evidence:
-        assert found.binding == "network card"
+    diagnosis = diagnose(run, hints)
+    assert diagnosis.state == state, diagnosis.verdict
+    assert {diagnosis.cause, *diagnosis.alternatives} & causes
+    assert diagnosis.confidence < 0.8  # numbers alone are never sure
+    if "the cards bind, as they should" in diagnosis.evidence:
+        assert diagnosis.binding == "network card"
 
 
 def test_a_run_faster_than_a_ring_over_its_cards_is_not_said_to_wait_for_them():
@@ -65,9 +65,9 @@ def test_a_run_faster_than_a_ring_over_its_cards_is_not_said_to_wait_for_them():
 
 def test_what_the_log_says_in_words_outweighs_what_the_numbers_suggest():
     log = "NCCL_P2P_DISABLE=1\n" + logs.text(5e9, boxes=1, gpu="NVIDIA A100-SXM4-80GB")
-    found = diagnose(read(log)[0])
-    assert found.cause == "p2p-disabled"
-    assert found.confidence >= 0.8
+    diagnosis = diagnose(read(log)[0])
+    assert diagnosis.cause == "p2p-disabled"
+    assert diagnosis.confidence >= 0.8
 
 
 def test_separate_jobs_in_one_file_are_no_measurement():
@@ -84,8 +84,8 @@ def test_separate_jobs_whose_output_comes_in_blocks_are_no_measurement():
 
 def test_jobs_of_one_rank_are_no_measurement():
     rows = "\n".join(f"  {2**k}  {2**k // 4}  float  sum  -1  100.0  {2**k / 1e5:.2f}  0.00  0" for k in range(20, 30))
-    found = diagnose(read(rows)[0])
-    assert (found.state, found.cause) == ("not-a-measurement", "misconfiguration")
+    diagnosis = diagnose(read(rows)[0])
+    assert (diagnosis.state, diagnosis.cause) == ("not-a-measurement", "misconfiguration")
 
 
 def test_a_run_that_scatters_over_several_boxes_is_not_healthy_however_fast_it_ends():
@@ -96,13 +96,13 @@ def test_a_run_that_scatters_over_several_boxes_is_not_healthy_however_fast_it_e
 
 
 def test_what_scatters_over_two_boxes_has_no_fabric_to_blame_and_over_eight_it_has():
-    found = {}
+    diagnoses = {}
     for boxes in (2, 3, 8):
         run = logs.run(300e9, boxes=boxes)
         rough = tuple(replace(row, seconds=row.seconds * (4 if row.line % 2 else 1)) for row in run.rows)
-        found[boxes] = diagnose(replace(run, rows=rough), replace(H100, boxes=boxes))
-    assert [each.cause for each in found.values()] == ["no-gdr", "no-gdr", "congestion"]
-    assert found[2].confidence > found[3].confidence
+        diagnoses[boxes] = diagnose(replace(run, rows=rough), replace(H100, boxes=boxes))
+    assert [each.cause for each in diagnoses.values()] == ["no-gdr", "no-gdr", "congestion"]
+    assert diagnoses[2].confidence > diagnoses[3].confidence
 
 
 def test_cards_of_slingshot_are_known_where_a_log_counts_them():
@@ -115,15 +115,15 @@ def test_cards_of_slingshot_are_known_where_a_log_counts_them():
 def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
     run = logs.run(105e9)
     slowed = tuple(replace(row, seconds=12 * row.seconds) if row.message == 2**27 else row for row in run.rows)
-    found = diagnose(replace(run, rows=slowed), H100)
-    assert (found.state, found.cause) == ("below-expectation", "no-gdr")
+    diagnosis = diagnose(replace(run, rows=slowed), H100)
+    assert (diagnosis.state, diagnosis.cause) == ("below-expectation", "no-gdr")
 
 
 def test_hosts_of_one_nvlink_domain_are_one_box():
     run = logs.run(836e9, boxes=18, per_box=4, gpu="NVIDIA GB200")  # coreweave/nccl-tests, pull request 43
-    found = diagnose(run)
-    assert found.verdict.startswith("72 GB200")
-    assert (found.state, found.binding) == ("healthy", "NVLink")
+    diagnosis = diagnose(run)
+    assert diagnosis.verdict.startswith("72 GB200")
+    assert (diagnosis.state, diagnosis.binding) == ("healthy", "NVLink")
     apart = logs.run(180e9, boxes=18, per_box=4, gpu="NVIDIA GB200")  # what the cards of a host carry
     assert diagnose(apart).state == "undecided"
     assert diagnose(apart, Hints(boxes=18, gpus_per_box=4)).state == "healthy"
@@ -149,10 +149,10 @@ def test_what_a_log_says_of_its_cards_is_what_it_is_judged_by(words, busbw, stat
 
 def test_numbers_alone_are_never_sure_however_many_agree():
     run = logs.run(46e9, boxes=40)
-    told = replace(H100, boxes=40)
+    hints = replace(H100, boxes=40)
     named = replace(run, facts={"NCCL_IB_HCA": "mlx5_0", "named cards": "1"})
-    assert diagnose(named, told).cause == "single-nic"
-    assert diagnose(named, told).confidence < 0.8
+    assert diagnose(named, hints).cause == "single-nic"
+    assert diagnose(named, hints).confidence < 0.8
 
 
 def test_small_messages_alone_decide_nothing():
@@ -176,12 +176,12 @@ def test_the_next_test_is_started_over_as_many_ranks():
 @pytest.mark.parametrize("collective", ["all-gather", "all-reduce"])
 def test_a_nameless_table_whose_busbw_is_below_its_algbw_is_not_taken_for_an_all_reduce(collective):
     run = replace(logs.run(45e9, collective=collective), collective=None)
-    found = diagnose(run, H100)
-    assert ("assumed: an all-reduce" in found.evidence) == (collective == "all-reduce")
+    diagnosis = diagnose(run, H100)
+    assert ("assumed: an all-reduce" in diagnosis.evidence) == (collective == "all-reduce")
     if collective == "all-gather":
-        assert (found.state, found.cause, found.next_test) == ("undecided", None, "tell --primitive")
-        told = diagnose(run, replace(H100, collective=collective))
-        assert told.form.measured == pytest.approx(45e9, rel=0.01)
+        assert (diagnosis.state, diagnosis.cause, diagnosis.next_test) == ("undecided", None, "tell --primitive")
+        named = diagnose(run, replace(H100, collective=collective))
+        assert named.form.measured == pytest.approx(45e9, rel=0.01)
 
 
 def test_settings_reach_every_box_by_mpirun_and_one_box_needs_none():
@@ -200,9 +200,9 @@ def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
     place.write_text(logs.text(475e9, boxes=1) + "\n" + logs.text(46e9, boxes=2))
     for boxes, ranks, state in (("1", "8 H100", "healthy"), ("2", "2 x 8 H100", "below-expectation")):
         words = ["diagnose", str(place), "--boxes", boxes, "--cards", "8x400Gb/s", "--json"]
-        found = json.loads(CliRunner().invoke(cli.cli, words).output)
-        assert (found["state"], found["runs"]) == (state, 2)
-        assert found["verdict"].startswith(f"{ranks} at")
+        result = json.loads(CliRunner().invoke(cli.cli, words).output)
+        assert (result["state"], result["runs"]) == (state, 2)
+        assert result["verdict"].startswith(f"{ranks} at")
 
 
 def test_a_gpu_that_the_log_names_more_exactly_is_the_one_of_the_log(tmp_path):
@@ -234,20 +234,20 @@ def test_a_machine_that_cannot_hold_the_ranks_is_refused_and_a_larger_one_noted(
 
 
 @pytest.mark.parametrize(
-    ("told", "ranks", "part"),
+    ("expression", "ranks", "part"),
     [("dgx-h100:4", 16, (8, 2, 8)), ("dgx-h100:2", 4, (4, 1, 4)), ("dgx-h100:2,cards=4", 2, (2, 1, 1)),
      ("dgx-h100:2,cards=2", 2, (2, 1, 1)), ("dgx-h100:2", 12, (8, 2, 8))],
 )  # fmt: skip
-def test_fewer_ranks_than_are_told_have_the_cards_next_to_them(told, ranks, part):
+def test_fewer_ranks_than_are_told_have_the_cards_next_to_them(expression, ranks, part):
     run = replace(logs.run(400e9), ranks=ranks, boxes=None, gpus_per_box=None)
-    machine, _ = machine_of(run, Hints(machine=find(told)))
+    machine, _ = machine_of(run, Hints(machine=find(expression)))
     assert (machine.gpus, machine.boxes, machine.cards) == part
 
 
 def test_a_log_that_says_sockets_is_slow_on_any_machine():
     log = "node01:1:1 [0] NCCL INFO Using network Socket\n" + logs.text(2e9, per_box=1, gpu="Unheard-of")
-    found = diagnose(read(log)[0])
-    assert (found.state, found.cause) == ("below-expectation", "misconfiguration")
+    diagnosis = diagnose(read(log)[0])
+    assert (diagnosis.state, diagnosis.cause) == ("below-expectation", "misconfiguration")
 
 
 @pytest.mark.parametrize(
@@ -262,23 +262,23 @@ def test_each_setting_that_switches_gpudirect_off_is_enough(setting):
 
 def test_wrong_values_make_no_verdict():
     run = logs.run(400e9)
-    found = diagnose(replace(run, rows=(replace(run.rows[0], wrong="7"), *run.rows[1:])), H100)
-    assert found.state == "undecided"
+    diagnosis = diagnose(replace(run, rows=(replace(run.rows[0], wrong="7"), *run.rows[1:])), H100)
+    assert diagnosis.state == "undecided"
 
 
 def test_the_command_prints_the_keys_that_it_promises(tmp_path):
     place = tmp_path / "log.txt"
     place.write_text(logs.text(46e9))
     run = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s", "--json"])
-    found = json.loads(run.output)
-    assert found["state"] == "below-expectation"
-    assert found["cause"] == "single-nic"
-    assert len(found["alternatives"]) <= 2
-    assert found["measured_busbw_GBps"] == pytest.approx(46, rel=0.01)
-    low, high = found["expected_busbw_GBps"]
+    result = json.loads(run.output)
+    assert result["state"] == "below-expectation"
+    assert result["cause"] == "single-nic"
+    assert len(result["alternatives"]) <= 2
+    assert result["measured_busbw_GBps"] == pytest.approx(46, rel=0.01)
+    low, high = result["expected_busbw_GBps"]
     assert 46 < low < high
-    assert found["fit_segments"][0]["first_bytes"] == 1024
-    assert {"confidence", "binding", "next_test", "verdict", "evidence"} <= set(found)
+    assert result["fit_segments"][0]["first_bytes"] == 1024
+    assert {"confidence", "binding", "next_test", "verdict", "evidence"} <= set(result)
     words = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s"]).output
     assert words.startswith("2 x 8 H100 at 46")
     assert "\n  cause       single-nic; or " in words
@@ -294,25 +294,25 @@ def test_the_next_test_is_of_the_collective_that_was_slow(collective, program):
 
 def test_a_slow_run_for_which_several_causes_speak_is_no_surer_than_the_first_of_them():
     """0.35, and half of the first cause's share of the weights, which is below a half."""
-    found = diagnose(logs.run(10e9), H100)
-    assert len(found.alternatives) == 2
-    assert found.confidence < 0.35 + 0.5 / 2
+    diagnosis = diagnose(logs.run(10e9), H100)
+    assert len(diagnosis.alternatives) == 2
+    assert diagnosis.confidence < 0.35 + 0.5 / 2
 
 
 def test_latencies_of_a_long_ring_are_held_against_the_largest_message_by_hand():
     """2 x (896 x 3.4 + 127 x 14) us = 9.65 ms of steps, and 2 x 64 MiB at 20 GB/s are 6.71 ms."""
     run = logs.run(20e9, boxes=128, floor=0, sizes=[2**k for k in range(20, 27)])
-    found = diagnose(run, replace(H100, boxes=128))
-    assert found.cause == "latency-bound"
-    assert any("over 1024 ranks are 1.4 times the time of the largest message" in text for text in found.evidence)
+    diagnosis = diagnose(run, replace(H100, boxes=128))
+    assert diagnosis.cause == "latency-bound"
+    assert any("over 1024 ranks are 1.4 times the time of the largest message" in text for text in diagnosis.evidence)
 
 
 def test_a_message_that_is_too_small_for_its_ranks_is_not_called_slow_by_hand():
     """Steps of 2 x (1420 x 3.4 + 19 x 14) us = 10.2 ms of 24.9; the other 14.7 ms are 586 of at least 576 GB/s."""
     run = logs.run(346e9, boxes=20, per_box=72, floor=0, sizes=[2**32])
-    found = diagnose(run, Hints(gpu="GB200", boxes=20, gpus_per_box=72, cards=(72, 50e9)))
-    assert (found.state, found.cause) == ("undecided", "latency-bound")
-    assert "too little for its ranks" in found.verdict
+    diagnosis = diagnose(run, Hints(gpu="GB200", boxes=20, gpus_per_box=72, cards=(72, 50e9)))
+    assert (diagnosis.state, diagnosis.cause) == ("undecided", "latency-bound")
+    assert "too little for its ranks" in diagnosis.verdict
     slow = diagnose(logs.run(250e9, boxes=20, per_box=72, floor=0, sizes=[2**32]), Hints(gpu="GB200", boxes=20))
     assert slow.state == "below-expectation"
 
@@ -320,8 +320,8 @@ def test_a_message_that_is_too_small_for_its_ranks_is_not_called_slow_by_hand():
 def test_the_cards_of_a_grace_are_not_behind_a_slot_of_the_gpu():
     """Four of 200 Gb/s are 100 GB/s, more than the 63 of a slot: 96 are what NVIDIA/nccl/issues/1579 measured."""
     run = logs.run(96e9, boxes=2, per_box=1, floor=0, sizes=[2**31])
-    found = diagnose(run, Hints(gpu="GH200", boxes=2, gpus_per_box=1, cards=(4, 25e9)))
-    assert (found.state, found.binding, found.bound.high) == ("healthy", "network card", 100e9)
+    diagnosis = diagnose(run, Hints(gpu="GH200", boxes=2, gpus_per_box=1, cards=(4, 25e9)))
+    assert (diagnosis.state, diagnosis.binding, diagnosis.bound.high) == ("healthy", "network card", 100e9)
     assert diagnose(run, Hints(gpu="H100", boxes=2, gpus_per_box=1, cards=(4, 25e9))).state == "undecided"
 
 
@@ -362,10 +362,10 @@ def test_a_thousand_mutated_logs_are_read_and_a_hundred_diagnosed_without_a_conf
         if base not in states:
             states[base] = diagnose(read(base)[0]).state
         for run in runs:
-            found = diagnose(run)
-            assert found.cause is None or found.cause in CAUSES
-            assert found.state == states[base] or found.confidence < 0.8
-            json.dumps(found.as_json(), allow_nan=False)
+            diagnosis = diagnose(run)
+            assert diagnosis.cause is None or diagnosis.cause in CAUSES
+            assert diagnosis.state == states[base] or diagnosis.confidence < 0.8
+            json.dumps(diagnosis.as_json(), allow_nan=False)
     assert read_in_full > 800
     assert diagnosed > 80
 
@@ -384,10 +384,10 @@ def test_no_healthy_sweep_falls_by_more_than_4_percent_between_large_sizes():
 
 def test_published_sweeps_are_judged_as_those_who_know_them_judged():
     judged = [sweep for sweep in sweeps() if sweep.state != "undecided" and sweep.machine is not None]
-    found = [(sweep, diagnose(sweep.run, Hints(machine=sweep.machine))) for sweep in judged]
-    right = sum(verdict.state == sweep.state for sweep, verdict in found)
-    wrong = sum(verdict.state not in (sweep.state, "undecided") for sweep, verdict in found)
-    faulty = [(sweep, verdict) for sweep, verdict in found if sweep.state == "below-expectation"]
+    verdicts = [(sweep, diagnose(sweep.run, Hints(machine=sweep.machine))) for sweep in judged]
+    right = sum(verdict.state == sweep.state for sweep, verdict in verdicts)
+    wrong = sum(verdict.state not in (sweep.state, "undecided") for sweep, verdict in verdicts)
+    faulty = [(sweep, verdict) for sweep, verdict in verdicts if sweep.state == "below-expectation"]
     named = sum(sweep.cause in (verdict.cause, *verdict.alternatives) for sweep, verdict in faulty)
     assert len(judged) >= 20
     assert right >= 0.7 * len(judged)
@@ -423,9 +423,9 @@ def test_bad_input_ends_with_status_2_and_one_line(words, tmp_path, capsys):
 def test_what_the_log_says_counts_against_a_run_that_looks_healthy():
     copied = "n1:1:1 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0\n"
     (run,) = read(copied + logs.text(9.4e9, per_box=1, gpu="NVIDIA H100 PCIe"))
-    for told in ({}, {"cards": (1, 12.5e9)}):
-        found = diagnose(run, Hints(**told))
-        assert (found.state, found.cause) == ("below-expectation", "no-gdr")
+    for hints in ({}, {"cards": (1, 12.5e9)}):
+        diagnosis = diagnose(run, Hints(**hints))
+        assert (diagnosis.state, diagnosis.cause) == ("below-expectation", "no-gdr")
     near = diagnose(read(copied + logs.text(11e9, per_box=1, gpu="NVIDIA H100 PCIe"))[0], Hints(cards=(1, 12.5e9)))
     assert (near.state, near.cause) == ("healthy", None)
     assert "no-gdr" in near.alternatives
@@ -433,9 +433,9 @@ def test_what_the_log_says_counts_against_a_run_that_looks_healthy():
 
 
 def test_no_fault_is_the_cause_of_a_healthy_run():
-    found = diagnose(logs.run(350e9))  # of a ring over all cards, or of NVLSTree over part of them
-    assert (found.state, found.cause) == ("healthy", None)
-    assert "misconfiguration" in found.alternatives
+    diagnosis = diagnose(logs.run(350e9))  # of a ring over all cards, or of NVLSTree over part of them
+    assert (diagnosis.state, diagnosis.cause) == ("healthy", None)
+    assert "misconfiguration" in diagnosis.alternatives
 
 
 @pytest.mark.parametrize(
@@ -443,8 +443,8 @@ def test_no_fault_is_the_cause_of_a_healthy_run():
 )
 def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie_and_a_nameless_one_as_fast(name, slower):
     for busbw, state in ((50e9, slower), (320e9, "healthy")):
-        found = diagnose(logs.run(busbw, boxes=1, gpu=name))
-        assert (found.state, found.bound) == (state, None)
+        diagnosis = diagnose(logs.run(busbw, boxes=1, gpu=name))
+        assert (diagnosis.state, diagnosis.bound) == (state, None)
 
 
 @pytest.mark.parametrize(
@@ -469,10 +469,10 @@ def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie_and_a_nam
     ],
 )
 def test_a_table_alone_is_judged_where_no_usual_machine_leaves_a_doubt(busbw, ranks, state):
-    found = diagnose(replace(logs.run(busbw, boxes=1, per_box=ranks, gpu=""), boxes=None, gpus_per_box=None))
-    assert (found.state, found.bound) == (state, None)
-    assert found.confidence <= 0.5
-    assert (found.cause is None) == (state == "healthy")
+    diagnosis = diagnose(replace(logs.run(busbw, boxes=1, per_box=ranks, gpu=""), boxes=None, gpus_per_box=None))
+    assert (diagnosis.state, diagnosis.bound) == (state, None)
+    assert diagnosis.confidence <= 0.5
+    assert (diagnosis.cause is None) == (state == "healthy")
 
 
 def test_one_gpu_of_a_rack_may_have_a_card_of_half_the_rate():
@@ -586,9 +586,9 @@ def test_a_box_whose_largest_message_gets_half_of_what_a_smaller_one_got_is_slow
 @pytest.mark.parametrize(("ranks", "boxes", "cards"), [(2, 1, False), (2, None, True), (4, None, True)])
 def test_few_ranks_may_be_on_two_hosts_where_nobody_says_how_many(ranks, boxes, cards):
     run = replace(logs.run(5e9, boxes=1, per_box=ranks, gpu=""), boxes=boxes, gpus_per_box=None)
-    found = diagnose(run)
-    assert found.cause in ("pcie-limited", "p2p-disabled")
-    assert any(name in ("misconfiguration", "no-gdr") for name in found.alternatives) == cards
+    diagnosis = diagnose(run)
+    assert diagnosis.cause in ("pcie-limited", "p2p-disabled")
+    assert any(name in ("misconfiguration", "no-gdr") for name in diagnosis.alternatives) == cards
 
 
 @pytest.mark.parametrize(
@@ -604,32 +604,32 @@ def test_few_ranks_may_be_on_two_hosts_where_nobody_says_how_many(ranks, boxes, 
 )
 def test_what_cannot_be_told_still_names_what_to_look_at_first(busbw, ranks, collective, named):
     run = logs.run(busbw, boxes=1, per_box=ranks or 16, gpu="", collective=collective)
-    found = diagnose(replace(run, ranks=ranks, boxes=None, gpus_per_box=None))
-    assert found.state == "undecided"
-    assert named <= {found.cause, *found.alternatives}
-    assert found.confidence <= 0.3
-    assert "If it should be faster, most likely" in found.verdict
+    diagnosis = diagnose(replace(run, ranks=ranks, boxes=None, gpus_per_box=None))
+    assert diagnosis.state == "undecided"
+    assert named <= {diagnosis.cause, *diagnosis.alternatives}
+    assert diagnosis.confidence <= 0.3
+    assert "If it should be faster, most likely" in diagnosis.verdict
 
 
 def test_where_small_messages_alone_were_measured_a_step_back_is_the_choice_of_protocol():
     # NVIDIA/nccl/issues/2441: 1.0 MB take 336 us, 1.1 MB 154
     run = logs.run(11e9, per_box=2, gpu="NVIDIA H100 NVL", sizes=[10**5 * k for k in range(5, 16)])
     slowed = tuple(replace(row, seconds=3 * row.seconds) if row.message <= 1e6 else row for row in run.rows)
-    found = diagnose(replace(run, rows=slowed))
-    assert (found.state, found.cause) == ("undecided", "protocol-switch")
+    diagnosis = diagnose(replace(run, rows=slowed))
+    assert (diagnosis.state, diagnosis.cause) == ("undecided", "protocol-switch")
 
 
 def test_small_messages_of_an_unknown_machine_are_no_reason_to_expect_more():
-    found = diagnose(logs.run(1e9, boxes=1, per_box=4, gpu="", sizes=[2**k for k in range(10, 21)]))
-    assert found.state == "undecided"
-    assert "should be faster" not in found.verdict
+    diagnosis = diagnose(logs.run(1e9, boxes=1, per_box=4, gpu="", sizes=[2**k for k in range(10, 21)]))
+    assert diagnosis.state == "undecided"
+    assert "should be faster" not in diagnosis.verdict
 
 
 def test_hosts_of_one_nvlink_rack_that_are_slow_even_for_cards_are_judged_by_their_cards():
     # kubernetes-sigs/dranet: a GPU and a card of another NUMA node on either of two hosts, 46 GB/s from the same node
-    found = diagnose(logs.run(25e9, per_box=1, gpu="GB200"))
-    assert (found.state, found.binding) == ("below-expectation", "network card")
-    assert "no-gdr" in (found.cause, *found.alternatives)
+    diagnosis = diagnose(logs.run(25e9, per_box=1, gpu="GB200"))
+    assert (diagnosis.state, diagnosis.binding) == ("below-expectation", "network card")
+    assert "no-gdr" in (diagnosis.cause, *diagnosis.alternatives)
 
 
 def test_repetitions_of_one_size_are_one_job_and_their_scatter_counts():
@@ -643,7 +643,7 @@ def test_repetitions_of_one_size_are_one_job_and_their_scatter_counts():
         diagnose(replace(logs.run(360e9, boxes=64), rows=tuple(rows)), replace(H100, boxes=64))
         for rows in (steady, rough)
     ]
-    assert [found.state for found in judged] == ["healthy", "below-expectation"]
+    assert [diagnosis.state for diagnosis in judged] == ["healthy", "below-expectation"]
     assert judged[1].cause == "congestion"
 
 
@@ -655,17 +655,17 @@ def test_what_is_fast_at_other_times_is_no_fault_of_the_setup(least, named):
     give."""
     row = replace(logs.run(390e9, boxes=4).rows[-1], algbw=None, busbw=None, in_place=False)
     rows = tuple(replace(row, line=k, seconds=row.seconds * slower) for k, slower in enumerate([least, 12, 9, 6] * 2))
-    found = diagnose(replace(logs.run(390e9, boxes=4), rows=rows), replace(H100, boxes=4))
-    assert found.state == "below-expectation"
-    assert {found.cause, *found.alternatives} == named
+    diagnosis = diagnose(replace(logs.run(390e9, boxes=4), rows=rows), replace(H100, boxes=4))
+    assert diagnosis.state == "below-expectation"
+    assert {diagnosis.cause, *diagnosis.alternatives} == named
 
 
 def test_latencies_that_do_not_explain_a_slow_run_are_not_its_first_cause():
     """128 MiB over 64 ranks wait for a sixth of the time at 99 GB/s: without them it were 118 of at least 272."""
-    told = Hints(gpu="MI355X", gpus_per_box=8, boxes=8, cards=(8, 50e9))
-    found = diagnose(logs.run(99e9, boxes=8, gpu="", floor=0, sizes=[2**27]), told)
-    assert found.state == "below-expectation"
-    assert "latency-bound" not in (found.cause, *found.alternatives)
+    hints = Hints(gpu="MI355X", gpus_per_box=8, boxes=8, cards=(8, 50e9))
+    diagnosis = diagnose(logs.run(99e9, boxes=8, gpu="", floor=0, sizes=[2**27]), hints)
+    assert diagnosis.state == "below-expectation"
+    assert "latency-bound" not in (diagnosis.cause, *diagnosis.alternatives)
 
 
 def test_a_sweep_that_is_too_short_for_its_ranks_does_not_show_which_cards_it_fills():
@@ -683,9 +683,11 @@ def test_boxes_of_other_boards_than_usual_may_have_one_card(busbw, state):
 def test_what_the_log_says_of_the_cause_is_the_reason_that_is_given():
     words = "h:1:1 [0] NCCL INFO Using network Socket\nh:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct\n"
     table = "\n".join(line for line in logs.text(4e9, boxes=1, per_box=2).split("\n") if "Rank" not in line)
-    found = diagnose(read(words + "h:1:1 [0] NCCL INFO comm 0x1 rank 0 nRanks 2 nNodes 1 localRanks 2\n" + table)[0])
-    assert (found.cause, found.alternatives) == ("p2p-disabled", ())
-    assert "the log itself says why: channels go via shared memory" in found.verdict
+    diagnosis = diagnose(
+        read(words + "h:1:1 [0] NCCL INFO comm 0x1 rank 0 nRanks 2 nNodes 1 localRanks 2\n" + table)[0]
+    )
+    assert (diagnosis.cause, diagnosis.alternatives) == ("p2p-disabled", ())
+    assert "the log itself says why: channels go via shared memory" in diagnosis.verdict
 
 
 def test_gpus_without_links_are_not_slow_because_they_use_their_slots():
@@ -694,9 +696,9 @@ def test_gpus_without_links_are_not_slow_because_they_use_their_slots():
 
 
 def test_one_gpu_has_its_card_for_itself_and_is_judged_by_it():
-    told = Hints(cards=(1, 12.5e9))
+    hints = Hints(cards=(1, 12.5e9))
     for busbw, state in ((11e9, "healthy"), (9e9, "undecided"), (6e9, "below-expectation")):
-        assert diagnose(logs.run(busbw, per_box=1, gpu="NVIDIA A100-PCIE-40GB"), told).state == state
+        assert diagnose(logs.run(busbw, per_box=1, gpu="NVIDIA A100-PCIE-40GB"), hints).state == state
 
 
 def test_hosts_that_each_have_a_rank_0_run_separate_jobs():
@@ -751,22 +753,22 @@ def test_hosts_that_are_told_are_fast_enough_if_they_are_so_for_a_card_a_gpu():
 def test_the_sizes_of_osu_are_of_the_part_of_a_rank(collective):
     """OMB calls MPI_Allgather and MPI_Alltoall with as many bytes for each rank as it prints."""
     text = logs.text(300e9, "osu", collective=collective, boxes=1, sizes=[2**k for k in range(13, 31)])
-    found = diagnose(read(text)[0], Hints(gpus_per_box=8, boxes=1, gpu="h100"))
-    assert found.state == "healthy"
-    assert found.form.largest == 2**30
-    assert found.form.measured == pytest.approx(300e9, rel=0.01)
+    diagnosis = diagnose(read(text)[0], Hints(gpus_per_box=8, boxes=1, gpu="h100"))
+    assert diagnosis.state == "healthy"
+    assert diagnosis.form.largest == 2**30
+    assert diagnosis.form.measured == pytest.approx(300e9, rel=0.01)
 
 
 def test_the_printed_factor_says_that_more_boxes_ran_than_the_one_that_is_told():
     # NVIDIA/deepops, an earlier slurm-perf-cluster.md: DGX-2 with eight cards, of which NVIDIA expects 82 GB/s
     rows = """ 4294967296 1073741824 float sum 123111 34.89 69.73 N/A
  8589934592 2147483648 float sum 210583 40.79 81.53 N/A"""
-    told = Hints(gpu="V100", gpus_per_box=16, cards=(8, 12.5e9))
-    found = diagnose(read(rows)[0], told)
-    assert (found.state, found.binding) == ("healthy", "network card")
-    assert found.form.measured == 81.53e9
+    hints = Hints(gpu="V100", gpus_per_box=16, cards=(8, 12.5e9))
+    diagnosis = diagnose(read(rows)[0], hints)
+    assert (diagnosis.state, diagnosis.binding) == ("healthy", "network card")
+    assert diagnosis.form.measured == 81.53e9
     of_sixteen = rows.replace("69.73", "65.42").replace("81.53", "76.48")  # 15 / 8 of the algbw
-    assert diagnose(read(of_sixteen)[0], told).binding == "NVLink"
+    assert diagnose(read(of_sixteen)[0], hints).binding == "NVLink"
 
 
 def test_what_still_grows_at_the_last_doubling_is_slow_only_far_below_the_range():
@@ -783,14 +785,14 @@ def test_what_still_grows_at_the_last_doubling_is_slow_only_far_below_the_range(
 
 
 def test_one_size_of_64_mib_between_boxes_is_slow_only_far_below_the_range():
-    told = Hints(gpu="H200", boxes=3, gpus_per_box=4, cards=(4, 50e9), collective="broadcast")
+    hints = Hints(gpu="H200", boxes=3, gpus_per_box=4, cards=(4, 50e9), collective="broadcast")
     for busbw, size, state in (
         (70.88e9, 2**26, "undecided"),  # a reference run, GPUDirect on
         (70.88e9, 2**27, "below-expectation"),
         (28.28e9, 2**26, "below-expectation"),  # the same with GPUDirect off
     ):
         run = Run("columns", (Row(1, float(size), size / busbw, None, None),), "broadcast", 12)
-        assert diagnose(run, told).state == state
+        assert diagnose(run, hints).state == state
 
 
 @pytest.mark.parametrize(
@@ -798,23 +800,27 @@ def test_one_size_of_64_mib_between_boxes_is_slow_only_far_below_the_range():
 )
 def test_a_busbw_that_falls_by_a_quarter_is_no_healthy_one_though_it_ends_in_the_range(rates, state):
     # eight B300 boxes, NCCL 2.29.7 to 2.31.2 with four channels for a peer, then with two
-    told = Hints(gpu="B300", boxes=8, gpus_per_box=8, cards=(8, 100e9), collective="all-to-all")
+    hints = Hints(gpu="B300", boxes=8, gpus_per_box=8, cards=(8, 100e9), collective="all-to-all")
     sizes = [2.0**k for k in range(30, 34)]
     rows = (
         Row(k, n, n * 63 / 64 / rate / 1e9, None, None) for k, (n, rate) in enumerate(zip(sizes, rates, strict=True))
     )
-    found = diagnose(Run("columns", tuple(rows), "all-to-all", 64), told)
-    assert found.state == state
-    assert found.form.measured < found.bound.high
-    assert found.form.measured > found.bound.low
+    diagnosis = diagnose(Run("columns", tuple(rows), "all-to-all", 64), hints)
+    assert diagnosis.state == state
+    assert diagnosis.form.measured < diagnosis.bound.high
+    assert diagnosis.form.measured > diagnosis.bound.low
 
 
 def test_links_that_carried_more_than_pcie_at_another_size_are_there_and_in_use():
     # eunomia-bpf/nccl-eBPF: four B300 whose processes share four cores
     rates = {2**23: 53.45, 2**24: 1.25, 2**25: 125.5, 2**26: 155.07, 2**27: 10.02}
     rows = tuple(Row(k, float(n), n * 1.5 / rate / 1e9, None, None) for k, (n, rate) in enumerate(rates.items()))
-    found = diagnose(Run("columns", rows, "all-reduce", 4, 1, 4, "NVIDIA B300"))
-    assert (found.state, found.cause, found.alternatives) == ("below-expectation", "misconfiguration", ("other",))
+    diagnosis = diagnose(Run("columns", rows, "all-reduce", 4, 1, 4, "NVIDIA B300"))
+    assert (diagnosis.state, diagnosis.cause, diagnosis.alternatives) == (
+        "below-expectation",
+        "misconfiguration",
+        ("other",),
+    )
 
 
 @pytest.mark.parametrize("slowed", [1.0, 3.0])

@@ -76,12 +76,12 @@ HEALTHY = {
 }
 
 
-def verdict(tmp_path, expression, shape, words, told, dialect, prefix, seed):
+def verdict(tmp_path, expression, shape, words, options, dialect, prefix, seed):
     """What the command says of such a log."""
     text = words + write(logs.modeled(expression, seed, **shape), dialect, prefix)
     place = tmp_path / "log.txt"
     place.write_text(text)
-    made = CliRunner().invoke(cli.cli, ["diagnose", str(place), *told, "--json"])
+    made = CliRunner().invoke(cli.cli, ["diagnose", str(place), *options, "--json"])
     assert made.exit_code == 0, made.output
     return json.loads(made.output)
 
@@ -89,37 +89,37 @@ def verdict(tmp_path, expression, shape, words, told, dialect, prefix, seed):
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found_and_named(name, tmp_path):
     *log, cause = FAULTS[name]
-    found = verdict(tmp_path, *log, 1)
-    assert found["state"] in ("below-expectation", "undecided"), found["verdict"]
-    assert cause in (found["cause"], *found["alternatives"]), found
-    assert found["cause"] == cause or found["confidence"] < 0.8
+    result = verdict(tmp_path, *log, 1)
+    assert result["state"] in ("below-expectation", "undecided"), result["verdict"]
+    assert cause in (result["cause"], *result["alternatives"]), result
+    assert result["cause"] == cause or result["confidence"] < 0.8
 
 
 def test_most_faults_are_called_below_expectation_and_named_first(tmp_path):
-    found = [(verdict(tmp_path, *log, 3), cause) for *log, cause in FAULTS.values()]
-    assert sum(each["state"] == "below-expectation" for each, _ in found) >= 0.85 * len(found)
-    assert sum(each["cause"] == cause for each, cause in found) >= 0.75 * len(found)
+    results = [(verdict(tmp_path, *log, 3), cause) for *log, cause in FAULTS.values()]
+    assert sum(each["state"] == "below-expectation" for each, _ in results) >= 0.85 * len(results)
+    assert sum(each["cause"] == cause for each, cause in results) >= 0.75 * len(results)
 
 
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_run_is_no_fault(name, tmp_path):
-    found = verdict(tmp_path, *HEALTHY[name], 1)
-    assert found["state"] == "healthy", found["verdict"]
+    result = verdict(tmp_path, *HEALTHY[name], 1)
+    assert result["state"] == "healthy", result["verdict"]
 
 
 def test_cards_that_no_gpu_reaches_directly_speak_against_gpudirect(tmp_path):
     topology = tmp_path / "topo.xml"
     topology.write_text(system(8, 8).replace('gdr="1"', 'gdr="0"'))
-    told = ["--on", str(topology), "--boxes", "4"]
-    found = verdict(tmp_path, "dgx-h100:4", {"slower": 2.2}, "", told, "nccl-tests", "", 1)
-    assert (found["state"], found["cause"]) == ("below-expectation", "no-gdr")
+    options = ["--on", str(topology), "--boxes", "4"]
+    result = verdict(tmp_path, "dgx-h100:4", {"slower": 2.2}, "", options, "nccl-tests", "", 1)
+    assert (result["state"], result["cause"]) == ("below-expectation", "no-gdr")
 
 
 def test_as_much_as_half_of_the_cards_give_is_no_sure_health(tmp_path):
-    found = verdict(tmp_path, "dgx-h100:2,cards=4", {}, "", H100, "nccl-tests", "", 1)
-    assert found["confidence"] <= 0.5
-    assert "misconfiguration" in found["alternatives"]
-    assert "NCCL_ALGO=Ring" in found["next_test"]
+    result = verdict(tmp_path, "dgx-h100:2,cards=4", {}, "", H100, "nccl-tests", "", 1)
+    assert result["confidence"] <= 0.5
+    assert "misconfiguration" in result["alternatives"]
+    assert "NCCL_ALGO=Ring" in result["next_test"]
 
 
 def test_what_follows_a_run_is_said_of_the_next(tmp_path):
@@ -136,6 +136,6 @@ def test_of_a_table_without_ranks_the_column_of_several_boxes_is_judged(tmp_path
              for size in map(int, rates[0])]  # fmt: skip
     place = tmp_path / "table.md"
     place.write_text("| payload | 1 node | 4 nodes |\n| --- | --- | --- |\n" + "\n".join(lines))
-    found = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
-    assert found["state"] == "healthy"
-    assert found["measured_busbw_GBps"] == round(rates[1][2**34] / 1e9, 2)
+    result = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
+    assert result["state"] == "healthy"
+    assert result["measured_busbw_GBps"] == round(rates[1][2**34] / 1e9, 2)

@@ -46,9 +46,9 @@ def test_what_helps_most_is_what_binds():
 
 
 def test_an_oversubscribed_spine_is_what_helps_where_it_is_too_narrow():
-    found = {each.what: each for each in sensitivity(find("dgx-a100:8,oversubscription=2"), "all-gather", 2**34)}
+    changes = {each.what: each for each in sensitivity(find("dgx-a100:8,oversubscription=2"), "all-gather", 2**34)}
     even = predict(find("dgx-a100:8"), "all-gather", 2**34)
-    assert found["a spine twice as wide"].prediction == even
+    assert changes["a spine twice as wide"].prediction == even
     assert not any("spine" in each.what for each in sensitivity(find("dgx-a100:8"), "all-gather", 2**34))
 
 
@@ -78,18 +78,18 @@ def test_a_gpu_without_a_preset_goes_by_its_name():
 
 
 def test_on_machines_left_out_the_goals_are_met():
-    found = compared()
-    assert len(found) >= 15
-    assert len({each.sweep.group for each in found}) >= 8
-    assert median(each.large_error for each in found if each.large_error is not None) <= 0.10
-    assert median(each.error for each in found) <= 0.25
+    comparisons = compared()
+    assert len(comparisons) >= 15
+    assert len({each.sweep.group for each in comparisons}) >= 8
+    assert median(each.large_error for each in comparisons if each.large_error is not None) <= 0.10
+    assert median(each.error for each in comparisons) <= 0.25
 
 
 @pytest.mark.parametrize(("boxes", "least"), [((1,), 40), ((2,), 60), (range(3, 1000), 20)])
 def test_machines_of_others_are_predicted_within_the_goal_though_nothing_was_fitted_to_them(boxes, least):
-    told = [one for one in figures() if one.state == "healthy" and one.machine and one.boxes in boxes]
-    assert len(told) >= least
-    off = [abs(one.busbw / predict(one.machine, one.collective, 2**33, {one.group}).busbw - 1) for one in told]
+    reported = [one for one in figures() if one.state == "healthy" and one.machine and one.boxes in boxes]
+    assert len(reported) >= least
+    off = [abs(one.busbw / predict(one.machine, one.collective, 2**33, {one.group}).busbw - 1) for one in reported]
     assert median(off) <= 0.11
     assert sum(error <= 0.25 for error in off) / len(off) >= 0.75
 
@@ -100,9 +100,9 @@ def test_the_middle_one_of_the_published_sweeps_is_predicted(several, least, mos
     off = []
     for sweep in healthy():
         if (sweep.machine.boxes > 1) == several:
-            found = [time / predict(sweep.machine, str(sweep.run.collective), size).seconds
+            ratios = [time / predict(sweep.machine, str(sweep.run.collective), size).seconds
                      for size, time in sweep.points if least <= size <= most]  # fmt: skip
-            off += [median(found)] if found else []
+            off += [median(ratios)] if ratios else []
     assert len(off) >= 5
     assert median(off) == pytest.approx(1, abs=0.03)
 
@@ -159,15 +159,15 @@ def test_nothing_is_predicted_faster_than_the_wires_allow(preset):
     for boxes, option in [*boxes_of, (2, ",card=1Mbit/s"), (4, ",oversubscription=1000")]:
         machine = find(f"{preset}:{boxes}{option}")
         for collective in ("all-reduce", "all-gather", "all-to-all", "sendrecv"):
-            found = predict(machine, collective, 2**34)
-            assert found.busbw <= found.bound, (machine, collective)
+            prediction = predict(machine, collective, 2**34)
+            assert prediction.busbw <= prediction.bound, (machine, collective)
 
 
 def test_one_gpu_fills_no_four_cards():
     """What was measured in NVIDIA/nccl-tests issue 232: 50 GB/s, a Gen 5 slot, through four cards."""
-    found = predict(find("dgx-h100:2,gpus=1,cards=4"), "all-gather", 2**34)
-    assert found.binding == "PCIe"
-    assert 40e9 < found.busbw < 63e9
+    prediction = predict(find("dgx-h100:2,gpus=1,cards=4"), "all-gather", 2**34)
+    assert prediction.binding == "PCIe"
+    assert 40e9 < prediction.busbw < 63e9
     helps = sensitivity(find("dgx-h100:2,gpus=1,cards=4"), "all-gather", 2**34)
     assert helps[0].what == "PCIe twice as fast"
 
@@ -191,13 +191,13 @@ def test_the_command_prints_one_row_for_one_size():
 def test_the_command_answers_what_if_and_what_helps():
     words = ["predict", "all-reduce", "--on", "dgx-h100:4,cards=4", "--message", "1GB"]
     asked = [*words, "--what-if", "cards=8", "--what-if", "boxes=8,oversubscription=2", "--sensitivity"]
-    found = json.loads(CliRunner().invoke(cli.cli, [*asked, "--json"]).output)
-    assert [each["change"] for each in found["what_if"]] == ["cards=8", "boxes=8,oversubscription=2"]
-    assert [each["ranks"] for each in found["what_if"]] == [32, 64]
-    base = found["rows"][0]["time_s"]
-    for each in found["what_if"] + found["sensitivity"]:
+    result = json.loads(CliRunner().invoke(cli.cli, [*asked, "--json"]).output)
+    assert [each["change"] for each in result["what_if"]] == ["cards=8", "boxes=8,oversubscription=2"]
+    assert [each["ranks"] for each in result["what_if"]] == [32, 64]
+    base = result["rows"][0]["time_s"]
+    for each in result["what_if"] + result["sensitivity"]:
         assert each["saved"] == pytest.approx(1 - each["time_s"] / base)
-    assert {"busbw_GBps", "picked", "binding"} <= set(found["sensitivity"][0])
+    assert {"busbw_GBps", "picked", "binding"} <= set(result["sensitivity"][0])
     text = CliRunner().invoke(cli.cli, asked).output
     assert "boxes=8,oversubscription=2" in text
     assert "half the latency" in text
@@ -271,9 +271,9 @@ def test_cards_are_read_in_the_ways_that_people_write_them():
 
 
 def test_the_published_sweeps_are_printed_with_their_errors():
-    found = json.loads(CliRunner().invoke(cli.cli, ["sweeps", "--json"]).output)
-    assert found["median_error"]["large"] == median(
-        each["error_large"] for each in found["sweeps"] if each["error_large"] is not None
+    result = json.loads(CliRunner().invoke(cli.cli, ["sweeps", "--json"]).output)
+    assert result["median_error"]["large"] == median(
+        each["error_large"] for each in result["sweeps"] if each["error_large"] is not None
     )
     assert "median error" in CliRunner().invoke(cli.cli, ["sweeps"]).output
 

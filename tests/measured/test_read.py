@@ -50,18 +50,18 @@ def test_what_is_written_in_a_dialect_is_read_back(dialect, prefix):
     @settings(max_examples=15, deadline=None)
     @given(runs(dialect))
     def check(run):
-        (found,) = read(write(run, dialect, prefix))
-        assert not found.unread
+        (parsed,) = read(write(run, dialect, prefix))
+        assert not parsed.unread
         per_rank = run.ranks if dialect == "osu" and run.collective != "all-reduce" else 1  # what OMB prints there
         expected = [(row.message / per_rank, row.in_place) for row in run.rows]
-        assert [(row.message, row.in_place) for row in found.rows] == expected
-        for row, given_row in zip(found.rows, run.rows, strict=True):
+        assert [(row.message, row.in_place) for row in parsed.rows] == expected
+        for row, given_row in zip(parsed.rows, run.rows, strict=True):
             assert row.seconds == pytest.approx(given_row.seconds, rel=0.01)
             if row.busbw is not None:
                 assert row.busbw == pytest.approx(given_row.busbw, abs=6e6)
         if dialect.startswith("nccl"):
             expected = (run.collective, run.ranks, run.boxes, run.gpus_per_box, run.gpu)
-            assert (found.collective, found.ranks, found.boxes, found.gpus_per_box, found.gpu) == expected
+            assert (parsed.collective, parsed.ranks, parsed.boxes, parsed.gpus_per_box, parsed.gpu) == expected
 
     check()
 
@@ -128,9 +128,9 @@ def test_two_sizes_measured_twice_are_one_job_and_sizes_that_fall_twice_are_not(
     sizes = [2.0**k for k in range(10, 30)]
     for extra, mixed in ((sizes[3:5], ""), (sizes[:0:-9], "go up and down")):
         again = sorted([*sizes, *extra]) if not mixed else [*sizes, *extra]
-        found = Run("columns", tuple(Row(k, size, 1.0, None, None) for k, size in enumerate(again))).mixed
-        assert mixed in found
-        assert bool(found) == bool(mixed)
+        reason = Run("columns", tuple(Row(k, size, 1.0, None, None) for k, size in enumerate(again))).mixed
+        assert mixed in reason
+        assert bool(reason) == bool(mixed)
 
 
 def test_a_table_that_begins_with_the_largest_size_is_one_job():
@@ -248,9 +248,9 @@ def test_a_bar_behind_a_line_belongs_to_the_page_that_it_was_copied_from(dialect
 def test_a_row_without_a_time_is_written_as_one_that_cannot_be_read(dialect):
     run = logs.run(300e9, sizes=[2**26, 2**27, 2**28])
     rows = tuple(dataclasses.replace(row, seconds=None) if row.message == 2**27 else row for row in run.rows)
-    (found,) = read(write(dataclasses.replace(run, rows=rows), dialect))
-    assert {row.message for row in found.rows} == {2**26, 2**28}
-    assert found.unread
+    (parsed,) = read(write(dataclasses.replace(run, rows=rows), dialect))
+    assert {row.message for row in parsed.rows} == {2**26, 2**28}
+    assert parsed.unread
 
 
 def test_one_wrong_rate_between_others_does_not_hide_the_collective():
@@ -430,9 +430,9 @@ def test_ranks_are_counted_from_bandwidths_only_where_their_digits_leave_one(bus
     cells = [(size, f"{bus / factor('all-reduce', ranks):.{digits}f}", f"{bus:.{digits}f}") for size, bus in rows]
     table = "| size (B) | algbw (GB/s) | busbw (GB/s) |\n| --- | --- | --- |\n"
     table += "".join(f"| {size} | {algbw} | {bus} |\n" for size, algbw, bus in cells if float(algbw) > 0)
-    found = read(table)[0].ranks
-    assert found in (None, ranks)
-    assert found == ranks or ranks not in (6, 8) or digits < 2
+    counted = read(table)[0].ranks
+    assert counted in (None, ranks)
+    assert counted == ranks or ranks not in (6, 8) or digits < 2
 
 
 def test_one_rank_is_no_more_than_a_line_where_bandwidth_needs_two():
@@ -501,8 +501,8 @@ def test_device_lines_that_lost_their_hash_in_markdown_are_read():
 def test_rows_without_a_time_get_it_from_their_bandwidth():
     (run,) = read("| size | busbw |\n| --- | --- |\n| 1MiB | 17.5 |\n")
     assert run.series()[0].size == 0  # without the collective, nobody knows
-    told = dataclasses.replace(run, collective="all-reduce", ranks=8)
-    assert told.series()[1] == pytest.approx([2**20 / 10e9])
+    known = dataclasses.replace(run, collective="all-reduce", ranks=8)
+    assert known.series()[1] == pytest.approx([2**20 / 10e9])
 
 
 @pytest.mark.parametrize("words", ["#OSU ", "nccom-test ", "nThread", "1 ", "a_", "[1,0]<stdout>:1 "])
@@ -555,8 +555,8 @@ def test_cards_are_counted_behind_the_backslashes_of_a_shell():
 
 def test_in_place_marks_tell_an_all_to_all_only_where_the_other_half_is_checked():
     row = "  8589934592  134217728  float  none  -1  92988  92.38  86.60  {}  92968  92.40  86.62  {}"
-    found = [read(row.format(*marks))[0].collective for marks in (("0", "N/A"), ("0", "0"), ("N/A", "N/A"))]
-    assert found == ["all-to-all", "all-gather", "all-gather"]
+    collectives = [read(row.format(*marks))[0].collective for marks in (("0", "N/A"), ("0", "0"), ("N/A", "N/A"))]
+    assert collectives == ["all-to-all", "all-gather", "all-gather"]
 
 
 def test_whether_rings_use_rdma_is_read_of_the_lines_that_say_that_they_are_connected():
@@ -568,7 +568,7 @@ def test_whether_rings_use_rdma_is_read_of_the_lines_that_say_that_they_are_conn
 
 
 @pytest.mark.parametrize(
-    ("command", "found"),
+    ("command", "shape"),
     [
         ("mpirun -np 512 --map-by ppr:8:node ./all_reduce_perf -b 8G -e 8G -g 1", (512, 64, 8)),
         ("mpirun -n 16 -N 8 -hostfile h ./all_reduce_perf -b 10G -e 10G -t 1 -g 1", (16, 2, 8)),
@@ -582,9 +582,9 @@ def test_whether_rings_use_rdma_is_read_of_the_lines_that_say_that_they_are_conn
         ("mpirun -np 2 -H a:8,b:8 ./all_reduce_perf -g 1", (2, 1, 2)),  # both on the first
     ],
 )
-def test_a_whole_command_tells_the_ranks_and_those_of_a_box(command, found):
+def test_a_whole_command_tells_the_ranks_and_those_of_a_box(command, shape):
     (run,) = read(f"$ {command}\n# size busbw\n 1073741824 350.0\n")
-    assert (run.ranks, run.boxes, run.gpus_per_box) == found
+    assert (run.ranks, run.boxes, run.gpus_per_box) == shape
 
 
 def test_the_library_says_ranks_and_those_of_a_box_where_no_device_is_listed():

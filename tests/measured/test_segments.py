@@ -19,14 +19,14 @@ def line(constant, bandwidth, sizes=SIZES):
 
 def covered(draws, seed=0):
     """How often both numbers of a line with 3 % of noise lie in their intervals."""
-    noise, found = np.random.default_rng(seed), 0
+    noise, hits = np.random.default_rng(seed), 0
     for k in range(draws):
         constant, bandwidth = noise.uniform(5e-6, 80e-6), noise.uniform(10e9, 400e9)
         times = line(constant, bandwidth) * np.exp(noise.normal(0, 0.03, len(SIZES)))
         got = segments(SIZES, times, seed=k)
         first, last = got[0].constant_interval, got[-1].bandwidth_interval
-        found += first[0] <= constant <= first[1] and last[0] <= bandwidth <= last[1]
-    return found
+        hits += first[0] <= constant <= first[1] and last[0] <= bandwidth <= last[1]
+    return hits
 
 
 def test_both_numbers_lie_in_their_intervals_in_at_least_88_of_100_draws():
@@ -107,8 +107,8 @@ def test_two_segments_need_four_points_each(count):
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
 def test_up_to_four_plateaus_are_as_many_segments_and_five_are_no_more(count):
     sizes, times = [2.0**k for k in range(5 * count)], [10.0 ** (k // 5) for k in range(5 * count)]
-    found = len(segments(sizes, times))
-    assert found == count if count <= 4 else found <= 4
+    fitted = len(segments(sizes, times))
+    assert fitted == count if count <= 4 else fitted <= 4
 
 
 def test_a_message_of_0_bytes_has_a_size_to_fit():
@@ -128,7 +128,7 @@ def test_what_cannot_be_fitted_is_refused(sizes, times):
 def test_a_size_that_was_measured_more_often_weighs_more():
     """Nine runs of every second size: its median scatters less, so the line must follow it."""
     repeats = np.where(np.arange(len(SIZES)) % 2, 9, 1)
-    errors, found = {"weighted": [], "alike": []}, 0
+    errors, hits = {"weighted": [], "alike": []}, 0
     for k in range(100):
         noise = np.random.default_rng(k)
         spread = [np.exp(np.median(noise.normal(0, 0.05, count))) for count in repeats]
@@ -137,9 +137,9 @@ def test_a_size_that_was_measured_more_often_weighs_more():
         errors["weighted"].append(abs(one.constant - 40e-6))
         errors["alike"].append(abs(alike.constant - 40e-6))
         low, high = one.constant_interval
-        found += low <= 40e-6 <= high
+        hits += low <= 40e-6 <= high
     assert np.mean(errors["weighted"]) < 0.8 * np.mean(errors["alike"])
-    assert found >= 88
+    assert hits >= 88
 
 
 def test_a_machine_that_gets_slower_during_the_sweep_leaves_narrow_intervals_around_wrong_numbers():

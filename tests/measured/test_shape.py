@@ -17,5 +17,5 @@ SIZES = [2.0**k for k in range(24, 34)]
 def test_three_falls_by_a_fifth_or_one_by_half_are_erratic(falls, depth, erratic):
     rates = [100e9 * (depth if k % 2 and k < 2 * falls else 1.0) for k in range(len(SIZES))]
     rows = (Row(k, size, size / rate, None, None) for k, (size, rate) in enumerate(zip(SIZES, rates, strict=True)))
-    found = shape(Run("columns", tuple(rows), "sendrecv", 2))
-    assert found.erratic == erratic
+    form = shape(Run("columns", tuple(rows), "sendrecv", 2))
+    assert form.erratic == erratic

@@ -160,17 +160,17 @@ THREADS = (
 )
 def test_figures_of_public_threads_are_judged_as_they_were_judged_there(seen, least_right, most_wrong, least_named):
     right = wrong = slow = named = 0
-    for thread, boxes, gpus, gpu, told, collective, busbw, state, cause in THREADS:
+    for thread, boxes, gpus, gpu, nics, collective, busbw, state, cause in THREADS:
         log = logs.text(busbw * 1e9, boxes=boxes, per_box=gpus, gpu=gpu, collective=collective)
         if seen == "table":
             log = "\n".join(line for line in log.split("\n") if "Rank" not in line)
-        found = diagnose(read(log)[0], Hints(cards=cards(told) if told and seen == "cards" else None))
-        right += found.state == state
-        wrong += found.state not in (state, "undecided")
-        assert found.confidence < 0.8, thread
+        diagnosis = diagnose(read(log)[0], Hints(cards=cards(nics) if nics and seen == "cards" else None))
+        right += diagnosis.state == state
+        wrong += diagnosis.state not in (state, "undecided")
+        assert diagnosis.confidence < 0.8, thread
         if cause and state == SLOW:
             slow += 1
-            named += cause in (found.cause, *found.alternatives)
+            named += cause in (diagnosis.cause, *diagnosis.alternatives)
     assert right >= least_right * len(THREADS)
     assert wrong <= most_wrong * len(THREADS)
     assert named >= least_named * slow
@@ -186,9 +186,9 @@ def test_a_table_with_a_process_label_in_mid_line_shows_a_fabric_that_collapses(
 [0]    536870912     134217728     float     sum      -1[0]    193909    2.77    5.31      0[0]    192903    2.78    5.33      0
 """  # noqa: E501
     (run,) = read(log)
-    found = diagnose(run, Hints(gpu="h100", cards=cards("8x400Gb/s")))
-    assert (run.ranks, run.unread, found.state) == (24, (), SLOW)
-    assert "congestion" in (found.cause, *found.alternatives)
+    diagnosis = diagnose(run, Hints(gpu="h100", cards=cards("8x400Gb/s")))
+    assert (run.ranks, run.unread, diagnosis.state) == (24, (), SLOW)
+    assert "congestion" in (diagnosis.cause, *diagnosis.alternatives)
 
 
 GPUS = {"dgx-v100": "V100-SXM2", "dgx-a100": "A100-SXM4", "dgx-h100": "H100 80GB HBM3", "b200": "B200"}
@@ -237,13 +237,13 @@ def verdict(place: int, machine: str, shape: dict[str, object], words: str, coll
 def test_logs_of_machines_and_faults_that_no_rule_was_written_for(logs_made, collectives):
     right = wrong = slow = named = 0
     for place, (machine, shape, words, state, causes) in enumerate(logs_made):
-        found = verdict(place, machine, shape, words, collectives[place % len(collectives)])
-        right += found.state == state or (state == "undecided" and found.state == SLOW)
-        wrong += found.state not in (state, SLOW, "undecided") or (state == FINE and found.state == SLOW)
+        diagnosis = verdict(place, machine, shape, words, collectives[place % len(collectives)])
+        right += diagnosis.state == state or (state == "undecided" and diagnosis.state == SLOW)
+        wrong += diagnosis.state not in (state, SLOW, "undecided") or (state == FINE and diagnosis.state == SLOW)
         if causes:
             slow += 1
-            named += bool(causes & {found.cause, *found.alternatives})
-            assert found.cause in causes or found.confidence < 0.8, (machine, shape, found.verdict)
+            named += bool(causes & {diagnosis.cause, *diagnosis.alternatives})
+            assert diagnosis.cause in causes or diagnosis.confidence < 0.8, (machine, shape, diagnosis.verdict)
     assert right >= 0.9 * len(logs_made)
     assert wrong <= 0.05 * len(logs_made)
     assert named >= 0.85 * slow
@@ -254,15 +254,15 @@ def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
 
     The rules were mended after each draw. Whether a noted cause was among those named is written from draw 3 on.
     """
-    here = Path(__file__)
-    rows = list(csv.DictReader((here.parent / "blind.csv").read_text(encoding="utf-8").splitlines()))
-    page = json.loads((here.parents[2] / "notebooks" / "is-my-cluster-slow.ipynb").read_text(encoding="utf-8"))
+    path = Path(__file__)
+    rows = list(csv.DictReader((path.parent / "blind.csv").read_text(encoding="utf-8").splitlines()))
+    page = json.loads((path.parents[2] / "notebooks" / "is-my-cluster-slow.ipynb").read_text(encoding="utf-8"))
     prose = "".join(line for cell in page["cells"] for line in cell["source"])
-    (said,) = re.findall(r"For that, .*?So tell it", prose, re.DOTALL)
-    alone, told = (Counter(row[how] for row in rows) for how in ("alone", "told"))
-    counts = [each[verdict] for each in (alone, told) for verdict in ("right", "wrong", "undecided")]
+    (passage,) = re.findall(r"For that, .*?So tell it", prose, re.DOTALL)
+    alone, with_machine = (Counter(row[how] for row in rows) for how in ("alone", "told"))
+    counts = [each[verdict] for each in (alone, with_machine) for verdict in ("right", "wrong", "undecided")]
     causes = [sum(row[how] == "named" for row in rows) for how in ("alone_cause", "told_cause")]
     noted = sum(row["alone_cause"] != "" for row in rows)
     last = Counter(row["alone"] for row in rows if row["draw"] == rows[-1]["draw"])
     latest = [last.total(), *(last[verdict] for verdict in ("right", "wrong", "undecided"))]
-    assert list(map(int, re.findall(r"\d+", said))) == [len(rows), *counts[:3], *latest, *counts[3:], noted, *causes]
+    assert list(map(int, re.findall(r"\d+", passage))) == [len(rows), *counts[:3], *latest, *counts[3:], noted, *causes]

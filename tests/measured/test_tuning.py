@@ -28,8 +28,8 @@ def test_nvls_is_taken_above_four_gpus_where_a_measurement_finds_it(gpus):
                     way[gpu] -= speed * (2 if gpu == head else 1)
         if min(map(min, left)) >= 0:
             break
-    found, bus = model(f"dgx-h100:1,gpus={gpus}"), factor("all-reduce", gpus)
-    nvls, ring = (found[name, "Simple"].algbw * bus for name in ("NVLS", "ring"))
+    estimated, bus = model(f"dgx-h100:1,gpus={gpus}"), factor("all-reduce", gpus)
+    nvls, ring = (estimated[name, "Simple"].algbw * bus for name in ("NVLS", "ring"))
     assert nvls == pytest.approx(0.85 * 2 * (gpus - 1) * speed * 1e9)
     assert ring == pytest.approx(12 * 30e9)  # the 12 channels of 30 GB/s that NCCL logs there (its issue 1197)
     if gpus in MEASURED["H200"].busbw:
@@ -75,9 +75,9 @@ def test_over_two_boxes_whose_network_adds_large_messages_still_take_a_tree():
 @pytest.mark.parametrize(("expression", "takes"), [("dgx-h100:2", True), ("nvl72:2", False), ("gh200:2", False)])
 def test_collnet_is_for_boxes_of_at_most_eight(expression, takes):
     """As enqueue.cc:2001 has it."""
-    found = {algorithm for algorithm, _ in model(f"{expression},collnet=true")}
-    assert ({"CollNetDirect", "CollNetChain"} <= found) == takes
-    assert {"NVLS", "NVLSTree"} <= found
+    algorithms = {algorithm for algorithm, _ in model(f"{expression},collnet=true")}
+    assert ({"CollNetDirect", "CollNetChain"} <= algorithms) == takes
+    assert {"NVLS", "NVLSTree"} <= algorithms
 
 
 @pytest.mark.parametrize(
@@ -101,21 +101,21 @@ def test_a_hopper_box_takes_nvls_from_six_gpus_on():
 
 def test_the_pick_is_the_fastest_of_the_model():
     machine = find("dgx-a100:4")
-    found = estimates(machine, "all-reduce")
+    candidates = estimates(machine, "all-reduce")
     for size in (2.0**k for k in range(10, 34)):
-        chosen = pick(found, size)
-        for other in found:
+        chosen = pick(candidates, size)
+        for other in candidates:
             assert chosen.seconds(size) <= other.seconds(size)
 
 
 def test_single_gpus_by_hand():
     """8 boxes, 1 MB: a call, the steps, the plateau, the bytes over the algorithm bandwidth, in microseconds."""
-    found = times(find(SINGLE.format(8)), "all-reduce", 1e6)
-    assert found["ring", "LL"] == pytest.approx((6.6 + 14 * 5.0 + 1e6 / (1000 * 20.4 * 8 / 14)) * 1e-6)
-    assert found["ring", "Simple"] == pytest.approx(((8.4 + 14 * 14.0) * 1.4 + 1e6 / (1000 * 48 * 8 / 14)) * 1e-6)
+    reduction = times(find(SINGLE.format(8)), "all-reduce", 1e6)
+    assert reduction["ring", "LL"] == pytest.approx((6.6 + 14 * 5.0 + 1e6 / (1000 * 20.4 * 8 / 14)) * 1e-6)
+    assert reduction["ring", "Simple"] == pytest.approx(((8.4 + 14 * 14.0) * 1.4 + 1e6 / (1000 * 48 * 8 / 14)) * 1e-6)
     # 1 MB lies between 2^13 and 2^14 times 64 bytes: entry 13 of the corrections
     tree = 0.92 * 48 * 120 / 128 * 0.85 * 0.6 / 2
-    assert found["tree", "LL128"] == pytest.approx((14.0 + 6 * 8.5 + 1e6 / (1000 * tree)) * 1e-6)
+    assert reduction["tree", "LL128"] == pytest.approx((14.0 + 6 * 8.5 + 1e6 / (1000 * tree)) * 1e-6)
     gather = times(find(SINGLE.format(8)), "all-gather", 1e6)
     assert gather["PAT", "Simple"] == pytest.approx((8 + 3 * 4.0 + 8 * 2.8 + 1e6 / 36000) * 1e-6)
 
@@ -165,8 +165,8 @@ def test_a_tree_is_corrected_up_to_512_mib_and_an_nvls_tree_of_blackwells_up_to_
 def test_a_chain_is_one_step_where_its_channels_are_alike_and_one_a_rank_elsewhere(expression, microseconds):
     """tuning.cc:394."""
     for collective in ("broadcast", "reduce"):
-        found = times(find(expression), collective, 0.0)
-        assert tuple(found.values()) == pytest.approx([each * 1e-6 for each in microseconds])
+        seconds = times(find(expression), collective, 0.0)
+        assert tuple(seconds.values()) == pytest.approx([each * 1e-6 for each in microseconds])
 
 
 @pytest.mark.parametrize("boxes", [1, 2])
@@ -186,8 +186,8 @@ def test_ll_and_the_steps_of_a_ring_depend_on_the_processors():
     for p, (protocol, amds, others) in enumerate((("LL", 2.0, 1.0), ("LL128", 2.0, 1.9), ("Simple", 6.0, 3.4))):
         call, between = (6.6, 14.0, 8.4)[p], (2.7, 4.0, 14.0)[p]
         assert amd["ring", protocol].latency == pytest.approx((call + 62 * amds + between) * 1e-6)
-        for found in (intel, arm):
-            assert found["ring", protocol].latency == pytest.approx((call + 62 * others + between) * 1e-6)
+        for other in (intel, arm):
+            assert other["ring", protocol].latency == pytest.approx((call + 62 * others + between) * 1e-6)
     assert intel["ring", "LL"].algbw / amd["ring", "LL"].algbw == pytest.approx(39.0 / 22.5)
 
 
@@ -208,9 +208,9 @@ def test_channels_are_those_that_nccl_logs(expression, channels, speed):
     """NCCL's logs: issues 1197 (H100) and 1189 (H20, two GPUs and cards); for A100, 12 in the search and 24 in use."""
     machine = find(expression)
     for protocol, most in (("LL128", GENERATIONS[machine.generation]["ring_ll128"]), ("Simple", speed)):
-        found = model(expression, "all-gather")["ring", protocol]
+        estimate = model(expression, "all-gather")["ring", protocol]
         wires = channels * min(most, speed * (0.92 if protocol == "LL128" else 1))
-        assert found.algbw * factor("all-gather", machine.ranks) == pytest.approx(wires * 1e9)
+        assert estimate.algbw * factor("all-gather", machine.ranks) == pytest.approx(wires * 1e9)
 
 
 @pytest.mark.parametrize(
@@ -255,23 +255,23 @@ def test_over_two_boxes_a_tree_has_the_speed_of_its_channels_in_the_box(expressi
 )
 def test_an_all_reduce_by_hand(expression, algorithm, microseconds, rate):
     """tuning.cc:306 to 430, and the rates of tuning.toml; microseconds, and GB/s of the vector."""
-    found = model(expression)[algorithm]
-    assert found.latency == pytest.approx(microseconds * 1e-6)
-    assert found.algbw == pytest.approx(rate * 1e9)
+    estimate = model(expression)[algorithm]
+    assert estimate.latency == pytest.approx(microseconds * 1e-6)
+    assert estimate.algbw == pytest.approx(rate * 1e9)
 
 
 @pytest.mark.parametrize(("collective", "rate"), [("sendrecv", 48), ("all-to-all", 48 * 31 / 24 * 32 / 31)])
 def test_sends_between_boxes_by_hand(collective, rate):
     """4 boxes of 8 with a card each, of which a channel gets 48 GB/s; 24 of 31 messages of an all-to-all take it."""
-    (found,) = estimates(find("dgx-h100:4"), collective)
-    assert found.algbw == pytest.approx(rate * 1e9)
-    assert found.latency == pytest.approx((8.4 + 14.0) * 1e-6)
+    (estimate,) = estimates(find("dgx-h100:4"), collective)
+    assert estimate.algbw == pytest.approx(rate * 1e9)
+    assert estimate.latency == pytest.approx((8.4 + 14.0) * 1e-6)
 
 
 def test_gpus_that_share_a_card_share_its_rate_in_an_all_to_all():
     """4 boxes of 8 GPUs with 4 cards: each GPU has half of the 48 GB/s that a card gives."""
-    (found,) = estimates(find("dgx-h100:4,cards=4"), "all-to-all")
-    assert found.algbw == pytest.approx(48 / 2 * 31 / 24 * 32 / 31 * 1e9)
+    (estimate,) = estimates(find("dgx-h100:4,cards=4"), "all-to-all")
+    assert estimate.algbw == pytest.approx(48 / 2 * 31 / 24 * 32 / 31 * 1e9)
 
 
 def test_nvls_needs_two_heads_which_between_boxes_are_gpus_with_a_card():

@@ -171,7 +171,7 @@ def test_settings_made_with_the_controls_give_what_python_gives_and_stay_in_the_
         assert "#busbw?primitive=" in address
         tab.goto("about:blank")
         tab.goto(address)
-        tab.wait_for_function("(told) => document.querySelector('.cl-summary').innerText === told", arg=summary)
+        tab.wait_for_function("(text) => document.querySelector('.cl-summary').innerText === text", arg=summary)
         assert troubles == []
 
 

@@ -21,7 +21,7 @@ PRICE = {"message": 3e6, "alpha": 2e-6, "bandwidth": 1e9}
 
 @pytest.mark.parametrize("n", [4, 9, 24])
 def test_every_row_on_another_clock_or_wire_is_executed(n):
-    pairwise, idle_never, relay, slow = (row.ways[""].price(3e6, [2e-6], [1e9])[0] for row in on_other_wires(n))
+    pairwise, idle_never, relay, slow = (row.variants[""].price(3e6, [2e-6], [1e9])[0] for row in on_other_wires(n))
     links = [pair for i in range(n) for pair in ((i, (i + 1) % n), ((i + 1) % n, i))]
     half = from_links("slow ring", n, links, bandwidth=[Fraction(1, 2)] * len(links))
     executed = alltoall.ring_relay(n, tie="split")
@@ -47,14 +47,14 @@ def test_it_starts_where_neither_bruck_nor_pairwise_is_fastest():
     explorer = alltoall_explorer()
     race, start = explorer.parts[1].race, explorer.start
     [first] = fastest(race.standings(start))
-    assert first.way not in ("radix 2", f"radix {start['n']}")
+    assert first.variant not in ("radix 2", f"radix {start['n']}")
 
 
 def test_the_event_clocks_row_holds_at_the_anchor_too():
     price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
     row = on_other_wires(512)[1]
     seconds = event_clock(alltoall.pairwise(512), **price).seconds
-    assert seconds == pytest.approx(row.ways[""].price(16e6, [0.5e-6], [900e9])[0], rel=1e-9)
+    assert seconds == pytest.approx(row.variants[""].price(16e6, [0.5e-6], [900e9])[0], rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [8, 72, 512])

@@ -142,7 +142,7 @@ def test_one_execution_counts_for_every_number_of_cards(primitive, name, place, 
     algorithm, inc, cuts = MODULE.RUNNERS[primitive][name]
     topology = boxes((4, 8), cards=cards, inc=inc)
     row = MODULE.row(primitive, name, 4, 1, 8, cards, place)
-    for segments, form in zip(cuts, row.ways.values(), strict=True):
+    for segments, form in zip(cuts, row.variants.values(), strict=True):
         schedule = Entry(find(primitive, algorithm), topology).schedule(segments)
         run = execute(schedule if inc != "none" else placed(schedule, order_of(topology, place).tolist()), topology)
         cost, price = form.few[0], {"message": 1e6, "alpha": (1e-6, 3e-6), "bandwidth": (4e11, 5e10)}

@@ -28,11 +28,11 @@ JOBS, SKEW = contention_explorer(), skew_explorer()
 @pytest.mark.parametrize(("layout", "draw"), [("rows", 0), ("columns", 0), ("drawn", 3)])
 @pytest.mark.parametrize(("work", "size"), [("ring", 2), ("ring", 16), ("pairwise", 8), ("pairwise", 4)])
 def test_a_scene_is_jobs_executed_together(fabric, layout, draw, work, size):
-    here = scene(fabric, work, size, 4, layout, draw)
-    assert len({int(rank) for row in here.places for rank in row}) == 4 * size
+    drawn = scene(fabric, work, size, 4, layout, draw)
+    assert len({int(rank) for row in drawn.places for rank in row}) == 4 * size
     schedule, topology = WORKS[work][1](size), find(FABRICS[fabric][1])
     again = together([(schedule, row.tolist()) for row in places_of(size, layout, 4, draw)], topology)
-    assert [c.n_beta for c in here.runs.in_step] == [c.n_beta for c in again.in_step]
+    assert [c.n_beta for c in drawn.runs.in_step] == [c.n_beta for c in again.in_step]
     # what a link carries: every crossing counted one by one
     carried = [Fraction(0)] * topology.num_links
     for job in again.jobs:
@@ -42,7 +42,7 @@ def test_a_scene_is_jobs_executed_together(fabric, layout, draw, work, size):
                 for link in topology.router(np.array([src]), np.array([dst]))[1].tolist():
                     carried[link] += job.blocks.share[block]
     one = carried_by_an_aligned_rank(schedule)
-    assert here.loads.tolist() == [int(-(-load // one)) for load in carried]
+    assert drawn.loads.tolist() == [int(-(-load // one)) for load in carried]
 
 
 def carried_by_an_aligned_rank(schedule):
@@ -52,14 +52,14 @@ def carried_by_an_aligned_rank(schedule):
 PRICE = {"m": 16e6, "alpha": 0.5e-6, "bw": 900e9}
 
 
-def factors(here):
+def factors(drawn):
     """For each job: its time in company in seconds, the factor of its layout and the factor of sharing."""
 
     def seconds(cost):
         return cost.seconds(message=PRICE["m"], alpha=PRICE["alpha"], bandwidth=PRICE["bw"])
 
-    pairs = zip(map(seconds, here.runs.in_step), (seconds(run.cost) for run in here.runs.alone), strict=True)
-    return [(company, alone / seconds(here.aligned), company / alone) for company, alone in pairs]
+    pairs = zip(map(seconds, drawn.runs.in_step), (seconds(run.cost) for run in drawn.runs.alone), strict=True)
+    return [(company, alone / seconds(drawn.aligned), company / alone) for company, alone in pairs]
 
 
 def test_aligned_rings_do_not_meet_and_scattered_ones_do():
@@ -85,9 +85,9 @@ def test_the_jobs_table_and_summary_say_what_the_factors_are():
 @pytest.mark.parametrize("fabric", list(FABRICS))
 def test_the_jobs_explorer_names_fabrics_as_prose_does_and_not_as_the_command_line(fabric):
     state = JOBS.start | {"fabric": fabric, "layout": "rows", "draw": 0}
-    told = " ".join(JOBS.render(part, state) for part in range(4))
-    assert FABRICS[fabric][0] in told
-    assert find(FABRICS[fabric][1]).name not in told
+    text = " ".join(JOBS.render(part, state) for part in range(4))
+    assert FABRICS[fabric][0] in text
+    assert find(FABRICS[fabric][1]).name not in text
 
 
 def test_the_jobs_explorer_stays_small_and_starts_among_collisions():
@@ -106,14 +106,14 @@ def test_one_ring_alone_costs_its_closed_form():
 @pytest.mark.parametrize("fabric", list(SKEW_FABRICS))
 @pytest.mark.parametrize("capacity", [0, 2])
 def test_link_loads_of_skewed_traffic_are_the_executed_ones(fabric, capacity):
-    where = find(SKEW_FABRICS[fabric])
+    topology = find(SKEW_FABRICS[fabric])
     shares = zipf(64, 1.37, seed=2)
-    executed = execute(direct.all_to_all(64, shares), where).cost
+    executed = execute(direct.all_to_all(64, shares), topology).cost
     assert skewed(fabric, "zipf", 1.37, 0, 2) == executed
     if capacity:  # what is dropped stays at home: the shares need not add up to M for the links
         limit = [[min(share, Fraction(capacity, 64)) for share in row] for row in shares]
-        found = skewed(fabric, "zipf", 1.37, capacity, 2).n_beta
-        assert found <= executed.n_beta
+        capped = skewed(fabric, "zipf", 1.37, capacity, 2).n_beta
+        assert capped <= executed.n_beta
         assert list(popularity("zipf", 1.37, capacity, 2)) == limit[0]
 
 

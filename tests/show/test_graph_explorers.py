@@ -28,69 +28,69 @@ def receptions(name):
     return [Reception(plan, u, t) for u in ranks for t in steps if plan.transport(u, t) is not None]
 
 
-def ratio(here, chosen):
+def ratio(reception, chosen):
     """Shards that can come by some links alone, over the capacity of these links."""
     mask = sum(1 << k for k in chosen)
-    alone = sum(here.usable(owner) & ~mask == 0 for owner in here.owners)
-    return Fraction(alone, sum(here.transport.capacity[k] for k in chosen))
+    alone = sum(reception.usable(owner) & ~mask == 0 for owner in reception.owners)
+    return Fraction(alone, sum(reception.transport.capacity[k] for k in chosen))
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_shard_reaches_each_rank_of_a_graph_after_as_many_steps_as_hops(name):
-    here = gathered(name)
-    spread = Spread(here.schedule, 1)
-    assert list(spread.complete) == distances(here.topology)[1].tolist()
+    run = gathered(name)
+    spread = Spread(run.schedule, 1)
+    assert list(spread.complete) == distances(run.topology)[1].tolist()
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_busiest_links_of_the_player_add_up_to_the_executed_cost(name):
-    here = gathered(name)
-    most = [max(link_loads(here, t).values()) for t in range(1, here.schedule.num_steps + 1)]
-    assert sum(most) / here.topology.ranks == here.cost.n_beta
+    run = gathered(name)
+    most = [max(link_loads(run, t).values()) for t in range(1, run.schedule.num_steps + 1)]
+    assert sum(most) / run.topology.ranks == run.cost.n_beta
 
 
 def test_the_links_of_all_shards_together_are_the_links_of_a_step():
-    here = gathered("kautz:4x16")
-    for t in range(1, here.schedule.num_steps + 1):
+    run = gathered("kautz:4x16")
+    for t in range(1, run.schedule.num_steps + 1):
         total = {}
         for owner in range(16):
-            for link, share in Spread(here.schedule, owner).carried[t - 1].items():
+            for link, share in Spread(run.schedule, owner).carried[t - 1].items():
                 total[link] = total.get(link, 0) + share
-        assert total == link_loads(here, t)
+        assert total == link_loads(run, t)
 
 
 @pytest.mark.parametrize("name", RECEPTIONS)
 def test_no_set_of_links_has_a_larger_ratio_than_the_tight_one(name):
-    for here in receptions(name):
-        links = range(len(here.neighbors))
+    for reception in receptions(name):
+        links = range(len(reception.neighbors))
         sets = [chosen for size in links for chosen in combinations(links, size + 1)]
-        tight = [k for k in links if here.is_tight(k)]
-        assert max(ratio(here, chosen) for chosen in sets) == ratio(here, tight) == here.least
+        tight = [k for k in links if reception.is_tight(k)]
+        assert max(ratio(reception, chosen) for chosen in sets) == ratio(reception, tight) == reception.least
 
 
 @pytest.mark.parametrize("name", RECEPTIONS)
 def test_every_shard_arrives_whole_by_usable_links_none_of_which_carries_more_than_u(name):
-    for here in receptions(name):
-        assert all(here.usable(owner) >> link & 1 for owner, link in here.flow)
-        for owner in here.owners:
-            assert sum(share for (whose, _), share in here.flow.items() if whose == owner) == 1
-        for link, width in enumerate(here.transport.capacity[: len(here.neighbors)]):
-            load = sum(share for (_, by), share in here.flow.items() if by == link)
-            assert load <= here.least * width
-            assert load == here.least * width or not here.is_tight(link)
+    for reception in receptions(name):
+        assert all(reception.usable(owner) >> link & 1 for owner, link in reception.flow)
+        for owner in reception.owners:
+            assert sum(share for (whose, _), share in reception.flow.items() if whose == owner) == 1
+        for link, width in enumerate(reception.transport.capacity[: len(reception.neighbors)]):
+            load = sum(share for (_, by), share in reception.flow.items() if by == link)
+            assert load <= reception.least * width
+            assert load == reception.least * width or not reception.is_tight(link)
 
 
 @pytest.mark.parametrize(("kind", "base"), [(kind, base) for kind in FITS for base in FITS[kind]])
 def test_an_expansion_costs_what_its_theorem_says(kind, base):
-    here = Expanded(kind, base)
-    assert here.cost == here.theorem
-    assert len(set(here.names)) == here.run.topology.ranks
+    expanded = Expanded(kind, base)
+    assert expanded.cost == expanded.theorem
+    assert len(set(expanded.names)) == expanded.run.topology.ranks
 
 
 def test_the_names_of_a_line_graph_say_which_links_follow_each_other():
-    here = Expanded("line-graph", "full-mesh:4")
-    for a, b in zip(here.run.topology.link_src.tolist(), here.run.topology.link_dst.tolist(), strict=True):
-        assert here.names[a][1] == here.names[b][0]
+    expanded = Expanded("line-graph", "full-mesh:4")
+    for a, b in zip(expanded.run.topology.link_src.tolist(), expanded.run.topology.link_dst.tolist(), strict=True):
+        assert expanded.names[a][1] == expanded.names[b][0]
 
 
 @pytest.mark.parametrize("explorer", [graph_player(), breadth_first_explorer(), expansion_explorer()], ids=repr)
@@ -101,9 +101,9 @@ def test_every_state_fits_a_page(explorer):
 
 @pytest.mark.parametrize("explorer", [graph_player(), expansion_explorer()], ids=repr)
 def test_one_rank_has_a_shard_and_several_have_it(explorer):
-    found = re.findall(r"(\d+) of \d+ ranks (ha\w+) the shard", " ".join(explorer.grid["fragments"]))
-    assert {verb for count, verb in found if count == "1"} == {"has"}
-    assert {verb for count, verb in found if count != "1"} == {"have"}
+    phrases = re.findall(r"(\d+) of \d+ ranks (ha\w+) the shard", " ".join(explorer.grid["fragments"]))
+    assert {verb for count, verb in phrases if count == "1"} == {"has"}
+    assert {verb for count, verb in phrases if count != "1"} == {"have"}
 
 
 @settings(max_examples=20)
@@ -134,7 +134,7 @@ def test_an_edge_is_picked_by_pointer_and_the_next_one_by_key(tmp_path):
 def test_every_link_and_every_rank_that_it_becomes_can_be_picked():
     for kind, bases in FITS.items():
         for base in bases:
-            here = Expanded(kind, base)
+            expanded = Expanded(kind, base)
             html = expansion_explorer().parts[0].render(kind=kind, base=base, rank=0, step=0)
-            for rank in range(here.run.topology.ranks):
+            for rank in range(expanded.run.topology.ranks):
                 assert html.count(f'data-pick="rank={rank}"') == (4 if kind == "line-graph" else 2)  # in both widths

@@ -219,14 +219,14 @@ def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
                 """(markup) => {
                   const python = document.createElement("div");
                   python.innerHTML = markup;
-                  const said = (root) => [...root.querySelectorAll(".k")].map((k) => k.getAttribute("aria-label"));
+                  const labels = (root) => [...root.querySelectorAll(".k")].map((k) => k.getAttribute("aria-label"));
                   const looks = (root) => [...root.querySelectorAll(".k .c, .t .c")].map(
                     (c) => [...c.classList].sort().join(" "));
-                  const ways = (root) => [...root.querySelectorAll(".a path")].map((p) => p.getAttribute("d"));
+                  const arrows = (root) => [...root.querySelectorAll(".a path")].map((p) => p.getAttribute("d"));
                   const strips = (root) => [...root.querySelectorAll(".k .c path")].map(
                     (p) => p.getAttribute("stroke-dasharray") || p.getAttribute("d"));
                   const page = document.querySelector(".cl-scene");
-                  return [said, looks, ways, strips].map((of) => [of(page).join("|"), of(python).join("|")]);
+                  return [labels, looks, arrows, strips].map((of) => [of(page).join("|"), of(python).join("|")]);
                 }""",
                 player.picture(**player.start | {"step": t}),
             )

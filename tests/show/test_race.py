@@ -100,7 +100,7 @@ def test_a_row_that_somebody_chose_takes_that_way():
     forms = {"slow": Form((Cost(9, 9),)), "quick": Form((Cost(1, 1),))}
     race = Race(lambda: [Row("chosen", forms, takes=((100.0, "slow"), (1e9, "quick"), (1e99, "unheard of")))])
     taken = [race.standings({"m": m, "alpha": 1.0, "bw": 1.0})[0] for m in (99, 100, 1e10)]
-    assert [one.way for one in taken] == ["slow", "quick", "unheard of"]
+    assert [one.variant for one in taken] == ["slow", "quick", "unheard of"]
     assert [one.seconds for one in taken] == [9 + 9 * 99, 101, float("inf")]
 
 

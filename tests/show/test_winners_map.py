@@ -78,7 +78,7 @@ def test_the_comparison_prices_what_the_library_takes_with_an_execution(explorer
     chosen = next(rung for rung in rungs if rung.algorithm.name == "rabenseifner")
     assert chosen.seconds > 1.5 * rungs[0].seconds
     shown = standings(explorer, library="Open MPI", n=n, m=MESSAGES[column])[-1]
-    assert shown.way == chosen.algorithm.label
+    assert shown.variant == chosen.algorithm.label
     assert shown.seconds == pytest.approx(chosen.seconds)
 
 

@@ -27,23 +27,23 @@ def vectors(ranks, size, seed=0):
 @settings(deadline=None, max_examples=80)
 def test_without_compression_every_way_gives_every_rank_the_mean(ranks, size, seed, way):
     given_vectors = vectors(ranks, size, seed)
-    found = Average(ranks, full, way).on_each(given_vectors, 0)
-    assert len(found) == ranks
-    assert np.allclose(found, np.mean(given_vectors, axis=0))
+    results = Average(ranks, full, way).on_each(given_vectors, 0)
+    assert len(results) == ranks
+    assert np.allclose(results, np.mean(given_vectors, axis=0))
 
 
 @pytest.mark.parametrize("way", ["every hop", "two phases", "gather"])
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_all_ranks_end_with_the_same_bits(name, way):
-    found = Average(4, COMPRESSORS[name], way).on_each(vectors(4, 40), 0)
-    assert all(np.array_equal(found[0], other) for other in found)
+    results = Average(4, COMPRESSORS[name], way).on_each(vectors(4, 40), 0)
+    assert all(np.array_equal(results[0], other) for other in results)
 
 
 def test_two_phases_are_what_they_say_in_plain_numpy():
     given_vectors, compress = vectors(4, 40), int8(5)
     sums = np.mean([np.concatenate([compress(p, 0).values for p in np.split(v, 4)]) for v in given_vectors], axis=0)
-    wanted = np.concatenate([compress(part, 0).values for part in np.split(sums, 4)])
-    assert np.allclose(Average(4, compress)(given_vectors, 0), wanted)
+    expected = np.concatenate([compress(part, 0).values for part in np.split(sums, 4)])
+    assert np.allclose(Average(4, compress)(given_vectors, 0), expected)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_rounding_at_every_hop_loses_more_than_rounding_twice():
     more = []
     for seed in range(10):
         given_vectors = vectors(16, 256, seed)
-        found = (Average(16, int8(), way)(given_vectors, 0) for way in ("every hop", "two phases"))
-        hops, twice = (np.linalg.norm(mean - np.mean(given_vectors, axis=0)) for mean in found)
+        means = (Average(16, int8(), way)(given_vectors, 0) for way in ("every hop", "two phases"))
+        hops, twice = (np.linalg.norm(mean - np.mean(given_vectors, axis=0)) for mean in means)
         more.append(hops / twice)
     assert min(more) > 1
 
@@ -109,9 +109,9 @@ def test_with_feedback_what_has_arrived_and_what_is_left_make_up_what_was_given(
     """What is left of a worker's vector, or of a partial sum, is a fourth of that in the mean."""
     average, total, arrived = Average(4, COMPRESSORS[name], way, feedback=True), np.zeros(40), np.zeros(40)
     for step in range(20):
-        here = vectors(4, 40, step)
-        total += np.mean(here, axis=0)
-        arrived += average(here, step)
+        gradients = vectors(4, 40, step)
+        total += np.mean(gradients, axis=0)
+        arrived += average(gradients, step)
     left = np.zeros(40)
     for (kind, *_, part), values in average.left.items():
         np.split(left, 1 if kind == "whole" else 4)[part] += values / (1 if kind == "mean" else 4)
@@ -122,8 +122,8 @@ def test_low_rank_is_exact_for_a_matrix_of_low_rank_and_sends_two_thin_factors()
     random = np.random.default_rng(0)
     matrix = random.normal(size=(8, 2)) @ random.normal(size=(2, 8))
     average = LowRank(4, rank=2)
-    found = average([matrix.ravel() * scale for scale in (1, 2, 3, 4)], 0)
-    assert np.allclose(found, 2.5 * matrix.ravel())
+    mean = average([matrix.ravel() * scale for scale in (1, 2, 3, 4)], 0)
+    assert np.allclose(mean, 2.5 * matrix.ravel())
     assert average.bytes.tolist() == [2 * 6 * (16 // 4) * 4] * 4  # two all-reduces of 16 numbers among four
 
 
@@ -144,8 +144,8 @@ def test_after_its_warm_up_adam_takes_the_momentum_that_signs_with_feedback_brin
     momentum = 0.1 * mean
     for step in range(1, 8):
         momentum = signs([0.9 * momentum + 0.1 * vector for vector in drawn[step]], step)
-        wanted = momentum / (1 - 0.9 ** (step + 1)) / (np.abs(mean) + 1e-8)
-        assert np.allclose(adam(list(drawn[step]), step), wanted)
+        expected = momentum / (1 - 0.9 ** (step + 1)) / (np.abs(mean) + 1e-8)
+        assert np.allclose(adam(list(drawn[step]), step), expected)
 
 
 @pytest.mark.parametrize("name", ["top-k", "random-k"])
@@ -157,10 +157,10 @@ def test_of_a_few_values_one_is_kept(name):
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_fewer_numbers_than_workers_leave_some_of_them_without_a_part(name, way):
     """Four equal vectors of three equal numbers: what is kept of a part of one number is the number."""
-    found = Average(4, COMPRESSORS[name], way)([np.full(3, 2.0)] * 4, 0)
-    kept = np.full(3, 2.0) if way != "gather" or name in ("INT8", "INT8 in blocks", "sign") else found
-    assert np.allclose(found, kept)
-    assert np.isfinite(found).all()
+    mean = Average(4, COMPRESSORS[name], way)([np.full(3, 2.0)] * 4, 0)
+    kept = np.full(3, 2.0) if way != "gather" or name in ("INT8", "INT8 in blocks", "sign") else mean
+    assert np.allclose(mean, kept)
+    assert np.isfinite(mean).all()
 
 
 def test_what_powersgd_has_sent_and_what_it_keeps_add_up_to_what_it_was_given():
@@ -173,10 +173,10 @@ def test_what_powersgd_has_sent_and_what_it_keeps_add_up_to_what_it_was_given():
 
 def test_powersgd_goes_on_after_a_step_without_gradients():
     """The only value is not in the first row, where a factor that begins anew from zeros would look for ever."""
-    low, wanted = LowRank(2), np.zeros(9)
-    wanted[7] = 1.0
+    low, gradient = LowRank(2), np.zeros(9)
+    gradient[7] = 1.0
     assert not low([np.zeros(9)] * 2, 0).any()
-    assert np.allclose(low([wanted] * 2, 1), wanted)
+    assert np.allclose(low([gradient] * 2, 1), gradient)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ LAYERS = st.lists(st.builds(Layer, st.floats(0.1, 3), st.floats(0.1, 3), st.inte
 
 @given(st.lists(st.integers(1, 50), max_size=20), st.integers(1, 100))
 def test_every_gradient_is_in_one_bucket_and_only_the_last_may_be_less_than_full(sizes, capacity):
-    found = buckets(sizes, capacity)
-    assert [i for bucket in found for i in bucket] == list(range(len(sizes)))
-    for bucket in found[:-1]:
+    filled = buckets(sizes, capacity)
+    assert [i for bucket in filled for i in bucket] == list(range(len(sizes)))
+    for bucket in filled[:-1]:
         assert sum(sizes[i] for i in bucket) >= capacity
         assert sum(sizes[i] for i in bucket[:-1]) < capacity
 

@@ -35,16 +35,16 @@ def choices(draw):
 @settings(deadline=None, max_examples=60)
 @given(choices(), st.sampled_from(COPIES))
 def test_a_dispatch_and_its_combine_prove_themselves_and_move_what_a_plain_loop_counts(given_choices, copies):
-    shape, goes = given_choices
+    shape, targets = given_choices
     topology = boxes(shape)
-    schedule = experts.dispatch(topology, goes, copies)
+    schedule = experts.dispatch(topology, targets, copies)
     run, back = execute(schedule, topology), execute(reversed_in_time(schedule), topology)
-    unit = Fraction(1, goes[0].size)
+    unit = Fraction(1, targets[0].size)
     leaving = Counter()
-    for rank, tokens in enumerate(goes.tolist()):
+    for rank, tokens in enumerate(targets.tolist()):
         for token in tokens:
-            there = [to for to in token if to not in (DROPPED, rank)]
-            outside = [to for to in there if to // shape[1] != rank // shape[1]]
+            others = [to for to in token if to not in (DROPPED, rank)]
+            outside = [to for to in others if to // shape[1] != rank // shape[1]]
             seen = {"per expert": outside, "per rank": set(outside), "per box": {to // shape[1] for to in outside}}
             leaving[rank] += len(seen[copies])
     up = (topology.link_src < topology.ranks) & np.array([tier.name == "card" for tier in topology.tiers])[
@@ -59,8 +59,8 @@ def test_a_dispatch_and_its_combine_prove_themselves_and_move_what_a_plain_loop_
 
 def test_tokens_arrive_where_their_experts_live_and_sums_come_home():
     topology, random = boxes((2, 4)), np.random.default_rng(1)
-    goes = random.integers(0, 8, size=(8, 5, 3))
-    out = experts.dispatch(topology, goes, "per box")
+    targets = random.integers(0, 8, size=(8, 5, 3))
+    out = experts.dispatch(topology, targets, "per box")
     back = reversed_in_time(out)
     outputs = random.integers(1, 1000, size=(8, len(out.blocks)))  # rank r's output for block b, where it holds it
     home = final_values(back, outputs.tolist())
@@ -70,9 +70,9 @@ def test_tokens_arrive_where_their_experts_live_and_sums_come_home():
 
 def test_what_ranks_send_to_whom_is_what_the_choices_say():
     routing = experts.route(experts.zipf_scores(4, 50, 8, 1.0), top_k=2)
-    goes = experts.destinations(routing, experts.by_load([1] * 8, 4))
-    counts = [[sum(int(to == j) for to in goes[i].ravel()) for j in range(4)] for i in range(4)]
-    run = execute(experts.dispatch(star(4), goes, "per expert"))
+    targets = experts.destinations(routing, experts.by_load([1] * 8, 4))
+    counts = [[sum(int(to == j) for to in targets[i].ravel()) for j in range(4)] for i in range(4)]
+    run = execute(experts.dispatch(star(4), targets, "per expert"))
     assert list(run.sent) == [Fraction(sum(row) - row[i], 100) for i, row in enumerate(counts)]
     into = [sum(column) - column[j] for j, column in enumerate(zip(*counts, strict=True))]
     assert list(run.received) == [Fraction(count, 100) for count in into]
@@ -116,15 +116,15 @@ def test_a_limit_on_boxes_is_kept_and_changes_nothing_where_it_allows_all():
 def test_uniform_choices_visit_as_many_boxes_as_the_closed_form_says():
     from colllib.parallelism import copies
 
-    goes = experts.destinations(experts.route(experts.zipf_scores(16, 400, 64), 8), experts.contiguous(64, 16))
-    assert abs(experts.boxes_visited(goes, 4) - copies(64, 8, 4)) < 0.02
+    targets = experts.destinations(experts.route(experts.zipf_scores(16, 400, 64), 8), experts.contiguous(64, 16))
+    assert abs(experts.boxes_visited(targets, 4) - copies(64, 8, 4)) < 0.02
 
 
 @given(st.lists(st.integers(0, 50), min_size=8, max_size=8), st.integers(0, 2))
 def test_the_greedy_placement_holds_equally_many_experts_on_every_rank(load, times):
     hosts = experts.by_load(load, 4, copies=4 * times)
-    held = Counter(rank for found in hosts for rank in found)
-    assert all(found for found in hosts)
+    held = Counter(rank for ranks in hosts for rank in ranks)
+    assert all(ranks for ranks in hosts)
     assert max(held.values()) <= 2 + times
     if not times:
         assert set(held.values()) == {2}
@@ -146,11 +146,11 @@ def test_copies_of_busy_experts_lower_the_busiest_rank_and_a_placement_by_load_h
 def test_the_auxiliary_loss_evens_out_a_gate_and_costs_it_choices():
     tokens = experts.topical_tokens(4, 100)
     gate = np.random.default_rng(0).normal(size=(16, 16)) / 4
-    found = [experts.balanced_gate(gate, tokens, 2, weight) for weight in (0, 4)]
-    before, after = (experts.route(tokens @ g, 2) for g in found)
-    assert np.allclose(found[0], gate)
+    gates = [experts.balanced_gate(gate, tokens, 2, weight) for weight in (0, 4)]
+    before, after = (experts.route(tokens @ g, 2) for g in gates)
+    assert np.allclose(gates[0], gate)
     assert after.imbalance < before.imbalance
-    assert experts.auxiliary_loss(tokens @ found[1], 2) < experts.auxiliary_loss(tokens @ gate, 2)
+    assert experts.auxiliary_loss(tokens @ gates[1], 2) < experts.auxiliary_loss(tokens @ gate, 2)
 
 
 @pytest.mark.parametrize(
@@ -188,14 +188,14 @@ def test_bad_input_is_refused_in_one_line(call, says):
 # -- command line ----------------------------------------------------------------------------------
 
 
-def told(capsys, *words):
+def command(capsys, *words):
     with pytest.raises(SystemExit) as left:
         main(["experts", *words])
     return left.value.code, capsys.readouterr()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("--capacity 0", "capacity factor 0: must be finite and above 0, or no token is served"),
         ("--capacity 1/2", "capacity '1/2': must be a decimal number, as in 1.25"),
@@ -208,17 +208,17 @@ def told(capsys, *words):
         ("--tokens 99999", "scores are too many"),
     ],
 )
-def test_the_command_refuses_what_cannot_be_in_one_line(words, said, capsys):
-    status, output = told(capsys, *words.split())
+def test_the_command_refuses_what_cannot_be_in_one_line(words, message, capsys):
+    status, output = command(capsys, *words.split())
     assert status == 2
-    assert said in output.err
+    assert message in output.err
     assert len(output.err.splitlines()) == 1
 
 
 def test_the_command_counts_what_a_count_of_tokens_gives(capsys):
     words = "--on star:4 --experts 8 --top-k 2 --tokens 16 --capacity 1 --json"
-    status, output = told(capsys, *words.split())
-    found = json.loads(output.out)
+    status, output = command(capsys, *words.split())
+    result = json.loads(output.out)
     best = np.argsort(-experts.zipf_scores(4, 16, 8, 1.0), axis=-1, kind="stable")[..., :2]
     load = Counter()
     into, out = [0] * 4, [0] * 4
@@ -233,8 +233,8 @@ def test_the_command_counts_what_a_count_of_tokens_gives(capsys):
                     into[expert // 2] += 1
                     out[rank] += 1
     assert status == 0
-    assert found["dropped"] == dropped / 128
-    assert found["busiest_M"]["per expert"]["port"] == max(*into, *out) / 32
-    assert list(found["busiest_M"]) == ["per expert", "per rank"]
-    _, output = told(capsys, "--on", "boxes:2x2")
+    assert result["dropped"] == dropped / 128
+    assert result["busiest_M"]["per expert"]["port"] == max(*into, *out) / 32
+    assert list(result["busiest_M"]) == ["per expert", "per rank"]
+    _, output = command(capsys, "--on", "boxes:2x2")
     assert [line.split("  ")[0] for line in output.out.splitlines()[-3:]] == ["per expert", "per rank", "per box"]

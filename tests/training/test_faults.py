@@ -38,8 +38,8 @@ def gradients(ranks, size, seed=0):
 
 
 def test_who_notices_a_flipped_bit():
-    found = {phase: faults.flip(gradients(4, 16), phase) for phase in faults.PHASES}
-    reason = {phase: (len(f.wrong), f.link, f.hash, f.total) for phase, f in found.items()}
+    flips = {phase: faults.flip(gradients(4, 16), phase) for phase in faults.PHASES}
+    reason = {phase: (len(f.wrong), f.link, f.hash, f.total) for phase, f in flips.items()}
     assert reason == {
         "gradient": (4, False, False, False),
         "sum in memory": (4, False, False, True),
@@ -67,9 +67,9 @@ def test_equal_programs_finish_with_what_a_plain_run_gives(schedule):
     data = [np.arange(held) + 10.0 * rank for rank in range(4)]
     outcome = faults.run_programs([[Call("A", schedule, vector), Call("B", schedule, -vector)] for vector in data])
     assert outcome.reason == ""
-    for results, wanted in zip(outcome.results, run_on(schedule, data), strict=True):
-        assert np.array_equal(results[0], wanted)
-        assert np.array_equal(results[1], -wanted)
+    for results, expected in zip(outcome.results, run_on(schedule, data), strict=True):
+        assert np.array_equal(results[0], expected)
+        assert np.array_equal(results[1], -expected)
 
 
 def calls(rank, size=4):
@@ -142,11 +142,11 @@ def test_a_rank_that_left_is_named():
 @given(st.lists(st.floats(-(2.0**90), 2.0**90, width=32), min_size=1, max_size=20))
 def test_bf16_is_the_nearest_of_its_neighbors(values):
     given_values = np.array(values, dtype=np.float32)
-    found = faults.bf16(given_values)
+    rounded = faults.bf16(given_values)
     bits = given_values.view(np.uint32)
     down = (bits & np.uint32(0xFFFF0000)).view(np.float32)
     up = ((bits & np.uint32(0xFFFF0000)) + np.uint32(0x10000)).view(np.float32)
-    error = np.abs(found.astype(float) - given_values)
+    error = np.abs(rounded.astype(float) - given_values)
     assert (error <= np.abs(down.astype(float) - given_values)).all()
     assert (error <= np.abs(up.astype(float) - given_values)).all()
 

@@ -78,7 +78,7 @@ def test_a_pass_begins_after_its_message_has_come(p, m, send, kind):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (("2f2b", 4, 4, {}), f"unknown pipeline schedule '2f2b': known are {', '.join(SCHEDULES)}"),
         (("1f1b", 0, 4, {}), "stages 0: must be at least 1"),
@@ -90,7 +90,7 @@ def test_a_pass_begins_after_its_message_has_come(p, m, send, kind):
         (("zb-h1", 4, 4, {"weights": 3.0}), "weights 3.0 s: must be from 0 to the 2.0 s"),
     ],
 )
-def test_what_cannot_be_is_refused(call, said):
+def test_what_cannot_be_is_refused(call, message):
     schedule, stages, microbatches, options = call
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         pipeline(schedule, stages, microbatches, **options)

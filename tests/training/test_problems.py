@@ -10,10 +10,10 @@ from colllib.training.compression import Adam, Average, random_k, top_k
 
 
 def test_the_largest_entries_alone_lead_uphill_and_feedback_leads_down():
-    here = problems.cancelling()
+    problem = problems.cancelling()
     for rate in (0.02, 0.002):
-        alone = problems.descend(here, Average(3, top_k(1 / 3), "gather"), 60, rate)
-        kept = problems.descend(here, Average(3, top_k(1 / 3), "gather", True), 60, rate)
+        alone = problems.descend(problem, Average(3, top_k(1 / 3), "gather"), 60, rate)
+        kept = problems.descend(problem, Average(3, top_k(1 / 3), "gather", True), 60, rate)
         assert (np.diff(alone.loss) > 0).all()
         assert kept.loss[-1] < kept.loss[0] < alone.loss[-1]
 
@@ -36,7 +36,7 @@ def test_the_workers_gradients_are_the_slope_of_the_loss(make):
 def test_adam_is_the_textbooks():
     """Kingma and Ba, algorithm 1, entry by entry; workers of the same gradient have it as their mean."""
     problem = problems.Problem(np.array([3.0, -2.0]), lambda x, step: [2 * x, 2 * x], lambda x: x @ x, 0.1)
-    found = problems.descend(problem, Adam(2), 20, 0.1)
+    descent = problems.descend(problem, Adam(2), 20, 0.1)
     x, m, v = [3.0, -2.0], [0.0, 0.0], [0.0, 0.0]
     for t in range(1, 21):
         for i in range(2):
@@ -44,7 +44,7 @@ def test_adam_is_the_textbooks():
             m[i] = 0.9 * m[i] + 0.1 * slope
             v[i] = 0.99 * v[i] + 0.01 * slope**2
             x[i] -= 0.1 * (m[i] / (1 - 0.9**t)) / ((v[i] / (1 - 0.99**t)) ** 0.5 + 1e-8)
-        assert found.loss[t] == pytest.approx(x[0] ** 2 + x[1] ** 2)
+        assert descent.loss[t] == pytest.approx(x[0] ** 2 + x[1] ** 2)
 
 
 def test_a_loss_that_is_no_number_is_lost():

@@ -64,8 +64,8 @@ def test_the_gap_follows_the_last_byte_on_the_senders_own_link(gap, size, first)
     straight = from_links(
         "straight", 3, [(0, 1), (0, 2), (1, 0), (2, 0)], alpha=[1] * 4, bandwidth=[first, first, 1, 1]
     )
-    for where in (hub, straight):
-        line = event_clock(fan(2), where, message=size, alpha=3.0, bandwidth=1.0, processor=Processor(0.0, gap))
+    for topology in (hub, straight):
+        line = event_clock(fan(2), topology, message=size, alpha=3.0, bandwidth=1.0, processor=Processor(0.0, gap))
         assert isclose(line.start[1] - line.start[0], (size - 1) / first + gap, abs_tol=1e-9)
 
 

@@ -53,9 +53,9 @@ def test_ranks_that_share_a_sequence_gather_its_keys_and_values_and_have_their_s
     calls = list(training(model, Plan(dp=2, cp=2, tp=8, pp=4), tokens=2 * 4 * 8192, microbatches=4))
     for primitive in ("all-gather", "reduce-scatter"):
         [call] = [c for c in calls if c.axis == "CP" and c.primitive == primitive]
-        here = [op for op in shared.ops if op.name.startswith(f"CP {primitive}") and op.stream == "compute 3"]
-        assert len(here) == call.count
-        assert all(isclose(op.seconds, price(primitive, MACHINE, 2, 8, call.message).seconds) for op in here)
+        ops = [op for op in shared.ops if op.name.startswith(f"CP {primitive}") and op.stream == "compute 3"]
+        assert len(ops) == call.count
+        assert all(isclose(op.seconds, price(primitive, MACHINE, 2, 8, call.message).seconds) for op in ops)
     spent = [
         sum(op.seconds for op in step.ops if op.kind in "FB" and op.stream == "compute 3") for step in (shared, alone)
     ]
@@ -69,16 +69,16 @@ def test_every_stage_computes_for_its_layers_and_tokens_whatever_the_schedule(sc
     step = simulate(Training(model, Plan(dp=4, tp=8, pp=4), MACHINE, 1024, 8, schedule=schedule, chunks=chunks))
     each = 2 * (model.attention + 2 * model.hidden + 3 * model.hidden * model.ffn) * 1024 / 8 / 400e12
     for stage in range(4):
-        here = [i for i in step.on(f"compute {stage}") if step.ops[i].kind in "FBW"]
-        assert isclose(sum(step.end[i] - step.start[i] for i in here), 8 * 3 * each * 4)
+        passes = [i for i in step.on(f"compute {stage}") if step.ops[i].kind in "FBW"]
+        assert isclose(sum(step.end[i] - step.start[i] for i in passes), 8 * 3 * each * 4)
 
 
 def test_126_layers_in_16_stages_leave_the_ends_one_less():
     """As Llama 3 405B was trained."""
     task = Training(LLAMA, Plan(dp=128, tp=8, pp=16), "dgx-h100:2048", microbatches=16)
-    found = [task.layers(at) for at in range(16)]
-    assert [len(layers) for layers in found] == [7, *[8] * 14, 7]
-    assert list(chain(*found)) == list(range(126))
+    stages = [task.layers(at) for at in range(16)]
+    assert [len(layers) for layers in stages] == [7, *[8] * 14, 7]
+    assert list(chain(*stages)) == list(range(126))
     assert simulate(task).seconds > 0
 
 
@@ -91,8 +91,8 @@ def test_activations_take_the_way_that_their_ranks_have(plan):
     gather = price("all-gather", machine, plan.tp, 1, part * plan.tp).seconds
     sent = {(op.name.split(" from ")[1], op.seconds) for op in simulate(task).ops if op.kind == "send"}
     assert len(sent) == 2 * (plan.pp - 1)
-    for where, seconds in sent:
-        src, dst = map(int, where.split(" to "))
+    for stages, seconds in sent:
+        src, dst = map(int, stages.split(" to "))
         leaves = any((src * width + r) // 8 != (dst * width + r) // 8 for r in range(width))
         way = 2.7e-6 + part / 50e9 if leaves else 0.6e-6 + part / 450e9
         assert isclose(seconds, way + gather)
@@ -154,14 +154,14 @@ def test_a_copy_in_each_box_is_what_hybrid_sharding_layer_by_layer_is(zero):
     """BF16 parameters are gathered among 8 ports, FP32 gradients scattered; 16 cards sum an eighth of them."""
     model = replace(MODELS["Llama 3.1 8B"], layers=6)
     task = Training(model, Plan(dp=128, zero=zero, replicate=16), MACHINE, tokens=650)
-    found = sharded(
+    expected = sharded(
         [Layer(task.forward(0), 2 * task.forward(0), 2 * model.beside_experts(False))] * 6,
         lambda size: price("all-gather", MACHINE, 8, 1, size).seconds,
         lambda size: price("reduce-scatter", MACHINE, 8, 1, 2 * size).seconds,
         reshard=zero == 3,
         outside=lambda size: price("all-reduce", MACHINE, 16, 8, 2 * size / 8).seconds,
     )
-    assert isclose(simulate(task).seconds, found.seconds)
+    assert isclose(simulate(task).seconds, expected.seconds)
 
 
 @pytest.mark.parametrize("zero", [1, 2, 3])
@@ -201,8 +201,8 @@ def test_what_is_gathered_does_not_wait_for_the_copies_sums_and_shares_the_cards
     assert {step.ops[j].kind for _, j in met} == {"all-gather", "reduce-scatter"}
     moments = sorted({*step.start, *step.end})
     for now, then in pairwise(moments):
-        here = [i for i in (*sums, *rest) if step.start[i] <= now and then <= step.end[i]]
-        assert len(here) <= 2
+        running = [i for i in (*sums, *rest) if step.start[i] <= now and then <= step.end[i]]
+        assert len(running) <= 2
     assert isclose(
         sum(op.seconds for op in step.ops if op.uses),
         sum(then - now for now, then in pairwise(moments)
@@ -254,16 +254,16 @@ def test_a_token_meets_the_experts_that_it_chose_and_a_rank_without_ep_sums_the_
     beside = 2 * 4096 * 128 * (32 + 8) + 2 * 4096 + 4096 * 8
     expert = 3 * 4096 * 14336
     assert isclose(task.forward(0), 2 * (beside + 2 * expert) * 1024 / 8 / 400e12)
-    [found] = [op.seconds for op in simulate(task).ops if op.stream == "network 0"]
-    assert isclose(found, price("all-reduce", MACHINE, 16, 8, 2 * 4 * (beside + 8 * expert) / 8).seconds)
+    [seconds] = [op.seconds for op in simulate(task).ops if op.stream == "network 0"]
+    assert isclose(seconds, price("all-reduce", MACHINE, 16, 8, 2 * 4 * (beside + 8 * expert) / 8).seconds)
 
 
 def test_gradients_of_experts_are_summed_over_the_ranks_that_hold_the_same():
     model, plan = replace(MODELS["Mixtral 8x7B"], layers=4), Plan(dp=128, ep=8, zero=0)
     step = simulate(Training(model, plan, MACHINE, 1024, bucket=1e12))
-    [found] = [op.seconds for op in step.ops if op.kind == "all-reduce"]
+    [seconds] = [op.seconds for op in step.ops if op.kind == "all-reduce"]
     apart = [(4 * 4 * model.beside_experts(True), 128, 1), (4 * 4 * model.experts * model.expert / 8, 16, 8)]
-    assert isclose(found, sum(price("all-reduce", MACHINE, ranks, gap, m).seconds for m, ranks, gap in apart))
+    assert isclose(seconds, sum(price("all-reduce", MACHINE, ranks, gap, m).seconds for m, ranks, gap in apart))
 
 
 @pytest.mark.parametrize("schedule", ["gpipe", "interleaved"])
@@ -351,8 +351,8 @@ def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_exec
 @pytest.mark.parametrize("boxes_", [2, 3])
 def test_a_group_over_boxes_takes_what_heads_the_ladder_there(primitive, message, boxes_):
     """Which executes all that it compares."""
-    where, speeds = boxes((boxes_, 8)), {"alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
-    [first, *_] = ladder(primitive, where, message=message, **speeds)
+    topology, speeds = boxes((boxes_, 8)), {"alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
+    [first, *_] = ladder(primitive, topology, message=message, **speeds)
     assert isclose(price(primitive, f"dgx-h100:{boxes_}", 8 * boxes_, 1, message).seconds, first.seconds)
 
 
@@ -388,7 +388,7 @@ def test_a_server_for_each_worker_in_its_place_is_as_good_as_a_ring():
 
 def test_energy_is_bits_times_picojoules_on_every_link():
     run = execute(allreduce.ring(16), boxes((2, 8)))
-    bits = {name: 8e9 * float(found.total) for name, found in crossings(run).items()}
+    bits = {name: 8e9 * float(crossing.total) for name, crossing in crossings(run).items()}
     outside = bits["card"] + bits["uplink"]
     assert isclose(joules(run, 1e9)[0], (1.3 * bits["box"] + 15 / 0.8 * outside) * 1e-12)
     assert isclose(joules(run, 1e9)[1], (5.5 * bits["box"] + 9 / 0.4 * outside) * 1e-12)
@@ -414,7 +414,7 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("--plan tp=8", "plan of 8 ranks (dp 1 x tp 8 x pp 1 x cp 1) on dgx-h100:16: it has 128"),
         ("--plan tp=8,x=2", "write axes among tp, pp, dp, ep, cp, zero"),
@@ -446,12 +446,12 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--schedule x", "unknown pipeline schedule 'x'"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(words, said, capsys):
+def test_what_cannot_be_is_refused_in_one_line(words, message, capsys):
     with pytest.raises(SystemExit) as left:
         main(["step", *words.split()])
     assert left.value.code == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert len(error.splitlines()) == 1
 
 
@@ -460,10 +460,10 @@ def test_the_command_says_where_the_time_of_every_stage_goes(capsys, plan):
     with pytest.raises(SystemExit) as left:
         main(["step", "--plan", plan, "--json"])
     assert left.value.code == 0
-    found = json.loads(capsys.readouterr().out)
-    assert len(found["stages"]) == 1 + ("pp=2" in plan)
-    for stage in found["stages"]:
-        assert isclose(sum(stage.values()), found["time_s"])
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["stages"]) == 1 + ("pp=2" in plan)
+    for stage in result["stages"]:
+        assert isclose(sum(stage.values()), result["time_s"])
         assert min(stage.values()) >= 0
 
 
@@ -474,14 +474,14 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "memory_bytes", "said"),
+    ("words", "memory_bytes", "line"),
     [
         ("--plan dp=128,zero=0", 80e9, "take at most 1.27 TB a GPU, which has 80 GB: they do not fit"),
         ("--plan dp=128,zero=3", 80e9, "take at most 9.92 GB a GPU, which leaves 70.1 GB of 80 GB for activations"),
         ("--plan dp=128,zero=3 --on boxes.toml", None, "take at most 9.92 GB a GPU\n"),
     ],
 )
-def test_the_command_says_whether_a_plan_fits_the_memory(words, memory_bytes, said, capsys, tmp_path, monkeypatch):
+def test_the_command_says_whether_a_plan_fits_the_memory(words, memory_bytes, line, capsys, tmp_path, monkeypatch):
     """70,553,706,496 parameters of 18 bytes, on each rank or over 128."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "boxes.toml").write_text('boxes = 16\ngpus = 8\nlink = "450GB/s"\ncards = 8\ncard = "400Gb/s"\n')
@@ -491,10 +491,10 @@ def test_the_command_says_whether_a_plan_fits_the_memory(words, memory_bytes, sa
         assert left.value.code == 0
         out = capsys.readouterr().out
         if not json_too:
-            assert said in out
-    found = json.loads(out)
-    assert found["memory_bytes"] == memory_bytes
-    assert isclose(found["state_bytes"], 18 * 70_553_706_496 / (1 if "zero=0" in words else 128))
+            assert line in out
+    result = json.loads(out)
+    assert result["memory_bytes"] == memory_bytes
+    assert isclose(result["state_bytes"], 18 * 70_553_706_496 / (1 if "zero=0" in words else 128))
 
 
 def test_a_copy_in_each_box_is_faster_at_the_command_than_shards_among_all(capsys):

@@ -60,15 +60,15 @@ def test_any_plan_executed_on_shards_gives_what_one_device_gives(mesh, stages, r
     for node in graph.nodes:
         chosen[node.name] = random.choice(ts.ways(graph, node, mesh, stages))
     final = {
-        name: tuple(here if here.isdigit() else "R" for here in way.output)
+        name: tuple(state if state.isdigit() else "R" for state in way.output)
         for name, way in chosen.items()
         if name[0] in "yznd"
     }
     values = inputs(graph)
-    found = ts.run(ts.Plan(graph, machine, chosen, final), values)
-    wanted = ts.unsharded(graph, values)
-    for name, value in found.items():
-        assert np.allclose(value, wanted[name])
+    results = ts.run(ts.Plan(graph, machine, chosen, final), values)
+    expected = ts.unsharded(graph, values)
+    for name, value in results.items():
+        assert np.allclose(value, expected[name])
 
 
 @given(
@@ -106,11 +106,11 @@ def test_fewer_tokens_than_inner_width_make_it_megatrons_plan_and_more_make_it_d
 
 
 def test_without_room_for_copies_data_parallelism_becomes_fsdp():
-    found = used(step_plan(8192, memory=2 * 1024 * 4096 / 8))
-    assert [(name, primitive) for name, _, primitive in found if name in "AB"] == [
+    calls = used(step_plan(8192, memory=2 * 1024 * 4096 / 8))
+    assert [(name, primitive) for name, _, primitive in calls if name in "AB"] == [
         ("A", "all-gather"), ("B", "all-gather"), ("B", "all-gather"), ("A", "all-gather"),
     ]  # fmt: skip
-    assert [primitive for name, _, primitive in found if name in ("dA", "dB")] == ["reduce-scatter"] * 2
+    assert [primitive for name, _, primitive in calls if name in ("dA", "dB")] == ["reduce-scatter"] * 2
 
 
 def test_a_transformer_block_gets_tensor_and_sequence_parallelism_in_the_box_and_data_parallelism_across():
@@ -157,8 +157,8 @@ def test_a_step_that_computes_activations_again_gives_what_one_device_gives(room
     assert plan.runs
     assert plan.again
     values = inputs(graph)
-    found, wanted = ts.run(plan, values), ts.unsharded(graph, values)
-    assert all(np.allclose(value, wanted[name]) for name, value in found.items())
+    results, expected = ts.run(plan, values), ts.unsharded(graph, values)
+    assert all(np.allclose(value, expected[name]) for name, value in results.items())
 
 
 @pytest.mark.parametrize("room", [1.5, 3.0])
@@ -190,8 +190,8 @@ def test_a_tensor_that_an_operation_uses_twice_is_right_on_shards_too():
     final = {"y": ("t",), "new A": ("R",), "dx": ("t",)}
     plan = ts.cheapest(graph, Machine((2,), (BANDWIDTH,)), given={"x": ("t",), "A": ("R",)}, final=final)
     values = inputs(graph)
-    found, whole = ts.run(plan, values), ts.unsharded(graph, values)
-    assert all(np.allclose(found[name], whole[name]) for name in final)
+    results, whole = ts.run(plan, values), ts.unsharded(graph, values)
+    assert all(np.allclose(results[name], whole[name]) for name in final)
 
 
 @pytest.mark.parametrize(
@@ -200,14 +200,14 @@ def test_a_tensor_that_an_operation_uses_twice_is_right_on_shards_too():
 def test_the_backward_pass_is_the_slope_of_the_forward_pass(make):
     graph = make()
     values = inputs(graph)
-    found = ts.unsharded(graph, values)
+    results = ts.unsharded(graph, values)
     last = next(name for name, first in graph.same.items() if name[0] in "yz")
     random = np.random.default_rng(1)
     for node in (n for n in graph.nodes if n.kind == "input" and not n.backward and n.name != "idle"):
         way = random.normal(size=values[node.name].shape)
         ends = [ts.unsharded(graph, values | {node.name: values[node.name] + h * way})[last] for h in (-1e-6, 1e-6)]
         slope = float(((ends[1] - ends[0]) * values[f"d{last}"]).sum()) / 2e-6
-        gradient = found[f"new {node.name}"] - values[node.name] if node.keep else found[f"d{node.name}"]
+        gradient = results[f"new {node.name}"] - values[node.name] if node.keep else results[f"d{node.name}"]
         assert float((gradient * way).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-6)
 
 
@@ -269,8 +269,8 @@ def test_a_pipeline_whose_activations_do_not_all_fit_gives_what_one_device_gives
     assert {state[0] for state in plan.states.values()} == {"0", "1"}
     values = inputs(graph)
     asked = ts.Plan(graph, machine, plan.ways, {n: plan.states[n] for n in ("z", "dx", "new A", "new Wq")})
-    found, wanted = ts.run(asked, values), ts.unsharded(graph, values)
-    assert all(np.allclose(value, wanted[name]) for name, value in found.items())
+    results, expected = ts.run(asked, values), ts.unsharded(graph, values)
+    assert all(np.allclose(value, expected[name]) for name, value in results.items())
 
 
 def test_with_stages_the_program_is_as_cheap_as_the_best_of_all():
@@ -325,15 +325,15 @@ def test_of_two_axes_that_swap_their_letters_one_gives_way_first():
     assert machine.change(graph, "ab", ("a", "b"), swapped)[0] == 4 + 4
     chosen = {"x": Way((), ("a", "b")), "y": Way((swapped,), swapped)}
     values = inputs(graph)
-    found = ts.run(ts.Plan(graph, machine, chosen, {"y": swapped}), values)
-    assert np.array_equal(found["y"], values["x"])
+    results = ts.run(ts.Plan(graph, machine, chosen, {"y": swapped}), values)
+    assert np.array_equal(results["y"], values["x"])
 
 
 def test_an_input_that_is_partial_is_the_sum_of_what_its_ranks_hold():
     graph = Graph((Node("x", "ab"), Node("y", "ab", ("x",), "rename")), {"a": 4, "b": 4})
     chosen, values = {"x": Way((), ("P",)), "y": Way((("P",),), ("P",))}, inputs(graph)
-    found = ts.run(ts.Plan(graph, Machine((2,), (1.0,)), chosen, {"y": ("R",)}), values)
-    assert np.array_equal(found["y"], values["x"])
+    results = ts.run(ts.Plan(graph, Machine((2,), (1.0,)), chosen, {"y": ("R",)}), values)
+    assert np.array_equal(results["y"], values["x"])
 
 
 @pytest.mark.parametrize(

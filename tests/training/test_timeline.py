@@ -13,13 +13,13 @@ from colllib.training.timeline import Op, run
 @st.composite
 def operations(draw):
     """Operations on a few streams, each after some that are listed before it."""
-    found = []
+    ops = []
     for k in range(draw(st.integers(0, 12))):
         after = draw(st.sets(st.integers(0, k - 1), max_size=3)) if k else set()
         uses = draw(st.sets(st.sampled_from(["card", "disk"]), max_size=2))
         stream = draw(st.sampled_from(["a", "b", "c"]))
-        found.append(Op(str(k), stream, draw(st.integers(0, 5)), tuple(after), tuple(uses)))
-    return found
+        ops.append(Op(str(k), stream, draw(st.integers(0, 5)), tuple(after), tuple(uses)))
+    return ops
 
 
 @given(operations())
@@ -37,9 +37,9 @@ def test_whatever_is_used_by_several_at_a_time_slows_them_all_as_many_times(ops)
     moments = sorted({*step.start, *step.end})
     work = [0.0] * len(ops)
     for now, then in pairwise(moments):
-        here = [i for i in range(len(ops)) if step.start[i] <= now and then <= step.end[i]]
-        for i in here:
-            crowd = [sum(thing in ops[j].uses for j in here) for thing in ops[i].uses]
+        running = [i for i in range(len(ops)) if step.start[i] <= now and then <= step.end[i]]
+        for i in running:
+            crowd = [sum(thing in ops[j].uses for j in running) for thing in ops[i].uses]
             work[i] += (then - now) / max(crowd, default=1)
     assert all(isclose(done, op.seconds, abs_tol=1e-9) for done, op in zip(work, ops, strict=True))
 
@@ -75,13 +75,13 @@ def test_two_streams_that_call_in_another_order_wait_forever():
 
 
 @pytest.mark.parametrize(
-    ("ops", "said"),
+    ("ops", "message"),
     [
         ([Op("f", "a", -1.0)], r"f takes -1.0 s: must be a finite time of at least 0"),
         ([Op("f", "a", float("nan"))], "f takes nan s"),
         ([Op("f", "a", 1.0, (7,))], "f comes after operation 7, and there are 1"),
     ],
 )
-def test_what_cannot_be_is_refused(ops, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_is_refused(ops, message):
+    with pytest.raises(ValueError, match=message):
         run(ops)

@@ -27,21 +27,21 @@ const draw = (function () {
     if (!base) return linear(low, high, most);
     const first = Math.ceil(log(low, base) - 1e-9), last = Math.floor(log(high, base) + 1e-9);
     const step = Math.max(1, Math.ceil((last - first + 1) / most));
-    let found = [];
-    for (let k = first; k <= last; k += step) found.push(power(base, k));
+    let values = [];
+    for (let k = first; k <= last; k += step) values.push(power(base, k));
     if (base === 10 && last - first < 2) {
-      found = [];
-      for (let k = first - 1; k <= last; k += 1) [1, 2, 5].forEach((m) => found.push(Number(`${m}e${k}`)));
-      found = found.filter((v) => low * (1 - 1e-9) <= v && v <= high * (1 + 1e-9));
+      values = [];
+      for (let k = first - 1; k <= last; k += 1) [1, 2, 5].forEach((m) => values.push(Number(`${m}e${k}`)));
+      values = values.filter((v) => low * (1 - 1e-9) <= v && v <= high * (1 + 1e-9));
     }
-    return found.length > 1 ? found : [low, high];
+    return values.length > 1 ? values : [low, high];
   }
   function linear(low, high, most) {
     const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 2.5, 5, 10].map((m) => m * unit).find((m) => m >= raw * (1 - 1e-9));
-    const found = [];
-    for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k += 1) found.push(Number((k * step).toPrecision(12)));
-    return found;
+    const values = [];
+    for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k += 1) values.push(Number((k * step).toPrecision(12)));
+    return values;
   }
   function span(values, base, zero) {
     let [low, high] = [Math.min(...values), Math.max(...values)];
@@ -76,12 +76,12 @@ const draw = (function () {
   }
   function spread(places, gap, low, high) {
     const order = places.map((_, k) => k).sort((a, b) => places[a] - places[b] || a - b);
-    const found = places.slice();
+    const spaced = places.slice();
     let edge = low;
-    order.forEach((k) => { found[k] = Math.max(found[k], edge); edge = found[k] + gap; });
+    order.forEach((k) => { spaced[k] = Math.max(spaced[k], edge); edge = spaced[k] + gap; });
     edge = high;
-    order.reverse().forEach((k) => { found[k] = Math.min(found[k], edge); edge = found[k] - gap; });
-    return found;
+    order.reverse().forEach((k) => { spaced[k] = Math.min(spaced[k], edge); edge = spaced[k] - gap; });
+    return spaced;
   }
   function curve(one, x, y, end, rule) {
     const places = one.xs.map((a, k) => `${px(x.at(a))} ${px(y.at(one.ys[k]))}`);
@@ -91,9 +91,9 @@ const draw = (function () {
       const rings = places.map((place) => `M${place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0`).join("");
       out += `<path d="${rings}" style="fill:${hue}"/>`;
     }
-    if (rule && one.here !== undefined) {
+    if (rule && one.atRule !== undefined) {
       out += `<path d="M${places.filter((_, k) => k % 4 === 0).join("L")}" stroke="transparent" stroke-width="11"/>`;
-      out += `<circle cx="${px(x.at(rule.x))}" cy="${px(y.at(one.here))}" r="3.5" style="fill:${hue}"/>`;
+      out += `<circle cx="${px(x.at(rule.x))}" cy="${px(y.at(one.atRule))}" r="3.5" style="fill:${hue}"/>`;
     }
     if (end !== null) {
       out += `<path d="M${places[places.length - 1]}L${px(x.stop + 9)} ${px(end)}" style="stroke:${hue}" opacity=".5"/>`;
@@ -137,24 +137,24 @@ const draw = (function () {
   const letters = (one) => one.look[2] || one.row.n.split(" (")[0].split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
 
   function curves(view, field, state, texts, width) {
-    const here = state[field.m], told = texts[field.m];
-    const sizes = range(Math.min(LOW, here), Math.max(HIGH, here));
+    const message = state[field.m], typed = texts[field.m];
+    const sizes = range(Math.min(LOW, message), Math.max(HIGH, message));
     const lines = sizes.map((size) => race.standings(field, { ...state, [field.m]: size }));
     const now = race.standings(field, state);
     const show = format[view.what];
     const drawn = now.map((one, k) => {
-      const at = race.measured(view.what, one, here, now);
+      const at = race.measured(view.what, one, message, now);
       const ys = lines.map((row, place) => race.measured(view.what, row[k], sizes[place], row));
-      const told = view.what === "slowdown" ? seconds(one.seconds) : show(at);
-      return { name: one.row.n, label: `${told} ${width >= NARROW ? one.row.n : letters(one)}`, xs: sizes, ys, look: one.look, here: at };
+      const value = view.what === "slowdown" ? seconds(one.seconds) : show(at);
+      return { name: one.row.n, label: `${value} ${width >= NARROW ? one.row.n : letters(one)}`, xs: sizes, ys, look: one.look, atRule: at };
     });
     const strip = view.strip ? race.turns(field, state, sizes) : [];
     const frame = { xLabel: "message M", yLabel: view.y_label, logX: 10, logY: 10 * view.log, xFormat: race.size,
                     yFormat: show, width, height: 300 };
-    const { svg, x } = plot(drawn, frame, { ends: true, rule: { x: here, label: told, strip } });
-    const values = drawn.map((one) => `${one.name} ${show(one.here)}`).join("; ");
+    const { svg, x } = plot(drawn, frame, { ends: true, rule: { x: message, label: typed, strip } });
+    const values = drawn.map((one) => `${one.name} ${show(one.atRule)}`).join("; ");
     const turning = strip.length ? ` Fastest ${strip.map(([size, one]) => `from ${race.size(size)} ${one.row.n}`).join("; ")}.` : "";
-    return { html: figure(`${view.y_label} against M. At ${told}: ${values}.${turning}`, svg + (width >= NARROW ? "" : keys(now))), x };
+    return { html: figure(`${view.y_label} against M. At ${typed}: ${values}.${turning}`, svg + (width >= NARROW ? "" : keys(now))), x };
   }
   function keys(all, more = []) {
     const spans = all.map((one) => `<span data-row="${escape(one.row.n)}"><b style="color:${color(one.look[0])}">`
@@ -164,15 +164,15 @@ const draw = (function () {
     return `<div class="cl-legend">${spans.join("")}</div>`;
   }
 
-  function ways(view, field, state, texts, width) {
-    const one = race.standings(field, state).find((each) => each.way || each.row.w[""].length > 2);
-    const number = (way) => Number(way.split(" ").pop()), best = one.way || `P = ${one.segments}`;
-    const found = one.way ? race.prices(field, one.row, state).map(([way, time]) => [number(way), time]) : race.overSegments(field, one, state);
-    const told = `${best}: ${seconds(one.seconds)}`;
+  function variants(view, field, state, texts, width) {
+    const one = race.standings(field, state).find((each) => each.variant || each.row.w[""].length > 2);
+    const number = (variant) => Number(variant.split(" ").pop()), best = one.variant || `P = ${one.segments}`;
+    const prices = one.variant ? race.prices(field, one.row, state).map(([variant, time]) => [number(variant), time]) : race.overSegments(field, one, state);
+    const label = `${best}: ${seconds(one.seconds)}`;
     const frame = { xLabel: view.x_label, yLabel: "time", logX: 2, logY: 0, xFormat: race.number, yFormat: (time) => seconds(time), width, height: 210 };
-    const line = { name: one.row.n, label: "", xs: found.map(([x]) => x), ys: found.map(([, time]) => time), look: one.look };
+    const line = { name: one.row.n, label: "", xs: prices.map(([x]) => x), ys: prices.map(([, time]) => time), look: one.look };
     const rule = view.at ? { x: state[view.at], label: texts[view.at], strip: [] } : null;
-    const { svg, x } = plot([line], frame, { marks: [{ x: number(best), y: one.seconds, label: told }], rule });
+    const { svg, x } = plot([line], frame, { marks: [{ x: number(best), y: one.seconds, label }], rule });
     return { html: figure(`Time against ${view.x_label}. Best: ${best} with ${seconds(one.seconds)}.`, svg), x };
   }
 
@@ -191,15 +191,15 @@ const draw = (function () {
     const rows = all.map((one) => {
       let more = one.floor ? `<u class="cl-floor" ${at(one.floor)}"></u>` : "";
       if (plain.size) more += `<s ${at(plain.get(one.row.n))};border-color:${color(one.tint)}"></s>`;
-      const bold = one === first ? "b" : "span", way = one.way ? `<small>${escape(one.label)}</small>` : "";
-      return `<div data-row="${escape(one.row.n)}"><${bold}>${escape(one.row.n)} ${way}</${bold}>`
+      const bold = one === first ? "b" : "span", variant = one.variant ? `<small>${escape(one.label)}</small>` : "";
+      return `<div data-row="${escape(one.row.n)}"><${bold}>${escape(one.row.n)} ${variant}</${bold}>`
         + `<i>${lines}${more}<em ${at(one.seconds)};background:${color(one.tint)}"></em></i><${bold}>${seconds(one.seconds)}</${bold}></div>`;
     });
     const step = 1 + Math.floor((high - low) / 6);
     const scale = decades.filter((_, k) => k % step === 0).map((time) => `<u ${at(time)}">${seconds(time)}</u>`).join("");
-    const told = all.map((one) => `${one.title} ${seconds(one.seconds)}`).join("; ");
+    const described = all.map((one) => `${one.title} ${seconds(one.seconds)}`).join("; ");
     const body = `<div class="cl-dots">${rows.join("")}<div><span></span><i class="cl-scale">${scale}</i><span></span></div></div>`;
-    return { html: figure(`Time of each, logarithmic: ${told}.`, body) };
+    return { html: figure(`Time of each, logarithmic: ${described}.`, body) };
   }
 
   function bars(view, field, state) {
@@ -207,20 +207,20 @@ const draw = (function () {
     const longest = Math.max(0, ...sums.map(([, time]) => time));
     const rows = sums.map(([group, time], k) => `<span>${escape(group)}</span><i><span class="cl-bar" style="width:${fixed(100 * time / longest, 2)}%;`
       + `background:${color(k)}"></span></i><span>${seconds(time)}</span>`);
-    const told = sums.map(([group, time]) => `${group} ${seconds(time)}`).join("; ");
-    return { html: figure(`Time of each: ${told}.`, `<div class="cl-bars">${rows.join("")}</div>`) };
+    const described = sums.map(([group, time]) => `${group} ${seconds(time)}`).join("; ");
+    return { html: figure(`Time of each: ${described}.`, `<div class="cl-bars">${rows.join("")}</div>`) };
   }
 
   const MESSAGES = Array.from({ length: 25 }, (_, k) => 10 ** (2 + k / 3)), UNPRICED = "?";
   const LEFT = 40, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
   const SHADED = "Letters: what it takes; darker where it is over 10% slower than the fastest, or twice.";
   function runs(values) {
-    const found = [];
+    const stretches = [];
     values.forEach((value, k) => {
-      const last = found[found.length - 1];
-      if (last && last[2] === value) last[1] += 1; else found.push([k, 1, value]);
+      const last = stretches[stretches.length - 1];
+      if (last && last[2] === value) last[1] += 1; else stretches.push([k, 1, value]);
     });
-    return found;
+    return stretches;
   }
   const box = (left, row, width) => `M${px(left)} ${px(ROW * row)}H${px(left + width)}V${px(ROW * row + ROW)}H${px(left)}z`;
   function shade(one, first) {
@@ -233,14 +233,14 @@ const draw = (function () {
     return `Within 10% in ${priced.filter((times) => times <= 1.1).length} of the ${priced.length} cells that can be priced, `
       + `more than twice in ${priced.filter((times) => times > 2).length}.`;
   }
-  const code = (way, looks) => (looks[way] || [0, 0, UNPRICED])[2];
+  const code = (variant, looks) => (looks[variant] || [0, 0, UNPRICED])[2];
   function mapRow(k, first, taken, cell, looks) {
     const at = (column) => LEFT + cell * column;
     const fills = runs(first.map((one) => one.row.n)).map(([column, length, name]) => `<path d="${box(at(column), k, cell * length)}" `
       + `data-row="${escape(name)}" style="fill:${color(first[column].look[0])}" fill-opacity=".25"/>`);
     const shades = runs(taken.map((one, j) => shade(one, first[j]))).filter((run) => run[2]).map(([column, length, dark]) => (
       `<path d="${box(at(column), k, cell * length)}" fill-opacity="${SHADES[dark]}"/>`));
-    const codes = runs(taken.map((one, j) => (one ? code(one.way, looks) : first[j].look[2])))
+    const codes = runs(taken.map((one, j) => (one ? code(one.variant, looks) : first[j].look[2])))
       .filter(([, length, letters]) => cell * length > 9 * letters.length)
       .map(([column, length, letters]) => text(at(column + length / 2), ROW * k + 12.5, "middle", letters));
     return [...fills, ...shades, ...codes].join("");
@@ -249,8 +249,8 @@ const draw = (function () {
     const sizes = MESSAGES, cell = (width - LEFT - 6) / sizes.length, bottom = ROW * view.over.length;
     const first = [], taken = [];
     const body = view.over.map((n, k) => {
-      const here = { ...field, rows: field.at(view.ranks, String(n)) };
-      const row = sizes.map((size) => race.standings(here, { ...state, [field.m]: size }));
+      const atRanks = { ...field, rows: field.at(view.ranks, String(n)) };
+      const row = sizes.map((size) => race.standings(atRanks, { ...state, [field.m]: size }));
       first.push(row.map((each) => race.fastest(each)[0]));
       taken.push(row.map((each) => each.find((one) => one.row.k)));
       return mapRow(k, first[k], taken[k], cell, field.looks) + text(LEFT - 5, ROW * k + 12.5, "end", n);
@@ -262,39 +262,39 @@ const draw = (function () {
       body.push(text(Math.min(x.at(size), width - LETTER / 2 * label.length), bottom + 17, "middle", label));
     });
     body.push(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"), text(2, bottom + 32, "start", "ranks N"));
-    const here = Math.min(Math.max(x.at(state[field.m]), LEFT), width - 6);
+    const message = Math.min(Math.max(x.at(state[field.m]), LEFT), width - 6);
     const above = view.over.filter((n) => n < state[view.ranks]).length;
     const between = `M${px(LEFT)} ${px(ROW * above)}H${px(width - 6)}`;
     const rank = view.over.includes(state[view.ranks]) ? box(LEFT, above, width - 6 - LEFT) : between;
-    body.push(`<path d="${rank}M${px(here)} 0V${px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>`);
+    body.push(`<path d="${rank}M${px(message)} 0V${px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>`);
     const svg = `<svg viewBox="0 0 ${px(width)} ${px(bottom + 36)}" font-size="11.5" aria-hidden="true">${body.join("")}</svg>`;
     const leads = new Map();
     first.flat().forEach((one) => leads.set(one.row.n, { one, times: (leads.get(one.row.n) || { times: 0 }).times + 1 }));
     const often = [...leads.values()].sort((a, b) => b.times - a.times);
-    const told = often.map(({ one, times }) => `${one.row.n} ${fixed(100 * times / sizes.length / view.over.length, 0)}%`).join("; ");
+    const described = often.map(({ one, times }) => `${one.row.n} ${fixed(100 * times / sizes.length / view.over.length, 0)}%`).join("; ");
     const choices = taken.flatMap((row, k) => row.map((one, j) => one && one.seconds / first[k][j].seconds)).filter((times) => times);
-    const ways = [...new Set(taken.flat().filter((one) => one).map((one) => one.way))];
-    const legend = keys(often.map(({ one }) => one), ways.map((way) => [code(way, field.looks), field.looks[way] ? way : "not priced"]));
-    const alt = `Map of the fastest over N and M; share of the cells: ${told}.`, said = verdict(choices);
-    const hint = said && `<p class="cl-hint">${SHADED} ${said}</p>`;
-    return { html: figure(`${alt} ${said}`.trimEnd(), svg + legend + hint), x, row: ROW };
+    const variants = [...new Set(taken.flat().filter((one) => one).map((one) => one.variant))];
+    const legend = keys(often.map(({ one }) => one), variants.map((variant) => [code(variant, field.looks), field.looks[variant] ? variant : "not priced"]));
+    const alt = `Map of the fastest over N and M; share of the cells: ${described}.`, assessment = verdict(choices);
+    const hint = assessment && `<p class="cl-hint">${SHADED} ${assessment}</p>`;
+    return { html: figure(`${alt} ${assessment}`.trimEnd(), svg + legend + hint), x, row: ROW };
   }
 
   const CELLS = {
     name: (one) => one.row.n,
     title: (one) => one.title,
-    way: (one) => one.label,
+    variant: (one) => one.label,
     time: (one) => seconds(one.seconds, 4),
     "of fastest": (one, m, least) => (one.row.b ? "" : ratio(one.seconds / least)),
     "over floor": (one) => (one.floor ? ratio(one.seconds / one.floor) : ""),
-    n_alpha: (one) => race.counts(one.row.w[one.way], one.segments)[0],
-    n_beta: (one) => race.counts(one.row.w[one.way], one.segments)[1],
+    n_alpha: (one) => race.counts(one.row.w[one.variant], one.segments)[0],
+    n_beta: (one) => race.counts(one.row.w[one.variant], one.segments)[1],
     P: (one) => (one.segments > 1 ? one.segments : ""),
     algbw: (one, m) => race.rate(m / one.seconds),
     busbw: (one, m) => race.rate(race.measured("rate", one, m, [one])),
     calls: (one, m) => `${one.row.t || 1} × ${race.size(one.row.m || m)}`,
   };
-  const WORDY = ["name", "title", "way"];
+  const WORDY = ["name", "title", "variant"];
 
   function rows(view, field, state, texts) {
     const all = ordered(race.standings(field, state), texts[view.order]);
@@ -304,7 +304,7 @@ const draw = (function () {
     const head = view.columns.map(([name, cell]) => `<th scope="col"${right(cell)}>${typeset(name)}</th>`).join("");
     const body = all.map((one) => {
       const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");
-      const swatch = field.looks[one.way] ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;
+      const swatch = field.looks[one.variant] ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;
       return `<tr data-row="${escape(one.row.n)}" tabindex="0"><th scope="row">${swatch}${say(one, view.columns[0][1])}</th>${cells}</tr>`;
     });
     return { html: `<table class="colllib-table"><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table>` };
@@ -324,11 +324,11 @@ const draw = (function () {
   }
 
   function turns(view, field, state) {
-    const told = race.turns(field, state, range(LOW, HIGH)).map(([size, one]) => `from <b>${race.size(size)}</b> ${escape(one.row.n)}`);
-    return { html: `<p>Fastest ${told.join("; ")}.</p>` };
+    const described = race.turns(field, state, range(LOW, HIGH)).map(([size, one]) => `from <b>${race.size(size)}</b> ${escape(one.row.n)}`);
+    return { html: `<p>Fastest ${described.join("; ")}.</p>` };
   }
 
-  const told = (view, field, state, texts) => ({ html: escape(race.told(view.text, field, state, texts)) });
+  const summary = (view, field, state, texts) => ({ html: escape(race.summary(view.text, field, state, texts)) });
 
-  return { map, curves, ways, dots, bars, rows, heat, turns, told };
+  return { map, curves, variants, dots, bars, rows, heat, turns, summary };
 }());

@@ -43,7 +43,7 @@ function shown(data, part, at, width) {
   if (!part.view) return { html: data.fragments[pick(part.tree, part.on, at)] };
   const { state, texts } = stateOf(data, at);
   const field = data.races[part.race];
-  const rows = (here) => field.rows[pick(field.tree, field.on, here)].map((row) => ({ ...row, w: field.ways[row.w] }));
+  const rows = (places) => field.rows[pick(field.tree, field.on, places)].map((row) => ({ ...row, w: field.variants[row.w] }));
   const other = (name, text) => { // the rows where one control has another text
     const i = data.controls.findIndex((control) => control.name === name);
     return rows(at.with(i, pick(data.controls[i].tree, data.controls[i].on, at).indexOf(text)));
@@ -80,7 +80,7 @@ function run(root, data) {
     if (note.textContent === (words || noted)) return;
     note.setAttribute("role", "alert");
     note.textContent = words || noted;
-    note.classList.toggle("cl-said", Boolean(words));
+    note.classList.toggle("cl-alert", Boolean(words));
   }
 
   // -- controls --------------------------------------------------------------------------------
@@ -115,15 +115,15 @@ function run(root, data) {
     if (Number(input.value) !== place) input.value = place;
     if (input.tagName === "INPUT") put(input, "aria-valuetext", text(i));
     if (value && value.textContent !== text(i)) value.textContent = text(i);
-    if (field && !typing && controls[i].told !== text(i)) { field.value = text(i); error(controls[i], ""); }
-    if (field) controls[i].told = text(i);
+    if (field && !typing && controls[i].written !== text(i)) { field.value = text(i); error(controls[i], ""); }
+    if (field) controls[i].written = text(i);
   }
   const read = (control, words) => race.read(control.kind, words, control.marks[0], control.marks[control.marks.length - 1]);
   // What "1,024", "1e3", "30MB" or "0.5 µs" says: a number, and of what.
   function amount(words) {
-    const found = /^((?:\d+\.?\d*|\.\d+)(?:[eE]\d+)?) ?([kMGTmuµμn]?)(B|s|)$/.exec(words.replace(/,(?=\d{3}(?!\d))/g, ""));
-    if (!found) return [-1, words]; // in no unit at all
-    return [Number(found[1]) * { "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, m: 1e-3, u: 1e-6, "µ": 1e-6, "μ": 1e-6, n: 1e-9 }[found[2]], found[3]];
+    const match = /^((?:\d+\.?\d*|\.\d+)(?:[eE]\d+)?) ?([kMGTmuµμn]?)(B|s|)$/.exec(words.replace(/,(?=\d{3}(?!\d))/g, ""));
+    if (!match) return [-1, words]; // in no unit at all
+    return [Number(match[1]) * { "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, m: 1e-3, u: 1e-6, "µ": 1e-6, "μ": 1e-6, n: 1e-9 }[match[2]], match[3]];
   }
   function typed(i, finished) {
     const control = controls[i], words = control.field.value.trim();
@@ -131,10 +131,10 @@ function run(root, data) {
       if (control.marks) move(i, read(control, words), true);
       else {
         const { texts } = control, most = texts[last(i)];
-        const [wanted, unit] = amount(words), all = texts.map((each) => amount(each)[0]);
-        if (wanted && unit !== amount(most)[1]) throw new Error(`must be a number from ${texts[0]} to ${most}`);
-        const place = all.findIndex((each) => Math.abs(each - wanted) <= 1e-9 * wanted);
-        const near = texts.filter((_, k) => all[k] < wanted).slice(-1).concat(texts.filter((_, k) => all[k] > wanted).slice(0, 1));
+        const [value, unit] = amount(words), all = texts.map((each) => amount(each)[0]);
+        if (value && unit !== amount(most)[1]) throw new Error(`must be a number from ${texts[0]} to ${most}`);
+        const place = all.findIndex((each) => Math.abs(each - value) <= 1e-9 * value);
+        const near = texts.filter((_, k) => all[k] < value).slice(-1).concat(texts.filter((_, k) => all[k] > value).slice(0, 1));
         if (place < 0) throw new Error(`not counted here; near ${near.length > 1 ? "are" : "is"} ${near.join(" and ")}`);
         move(i, place, true);
       }
@@ -164,8 +164,8 @@ function run(root, data) {
   function offer(node) {
     node.querySelectorAll("[data-pick]").forEach((mark) => {
       const [name, place] = mark.dataset.pick.split("="), i = indexOf(name), chosen = at[i] === Number(place);
-      const said = { role: "button", tabindex: chosen ? 0 : -1, "aria-pressed": chosen, "aria-label": controls[i].texts[place] };
-      Object.entries(said).forEach(([key, value]) => mark.setAttribute(key, value));
+      const attributes = { role: "button", tabindex: chosen ? 0 : -1, "aria-pressed": chosen, "aria-label": controls[i].texts[place] };
+      Object.entries(attributes).forEach(([key, value]) => mark.setAttribute(key, value));
     });
   }
   function picked(event) { // by pointer, Enter or space; arrows go on to the next one
@@ -313,9 +313,9 @@ function run(root, data) {
       part.node.addEventListener("pointerleave", () => { tip.hidden = true; });
     }
     handle.addEventListener("keydown", (event) => {
-      const here = nearest(marks, at[i]);
-      const to = { ArrowRight: here + 1, ArrowUp: here + 1, ArrowLeft: here - 1, ArrowDown: here - 1, PageUp: here + 10,
-                   PageDown: here - 10, Home: 0, End: marks.length - 1 }[event.key];
+      const place = nearest(marks, at[i]);
+      const to = { ArrowRight: place + 1, ArrowUp: place + 1, ArrowLeft: place - 1, ArrowDown: place - 1, PageUp: place + 10,
+                   PageDown: place - 10, Home: 0, End: marks.length - 1 }[event.key];
       if (to === undefined) return;
       event.preventDefault();
       move(i, marks[Math.min(Math.max(to, 0), marks.length - 1)]);
@@ -399,19 +399,19 @@ function run(root, data) {
     history.replaceState(history.state, "", link());
   }
   function restore(query) {
-    const wanted = new Map(query.split("&").map((pair) => pair.split("=").map(decoded)));
+    const requested = new Map(query.split("&").map((pair) => pair.split("=").map(decoded)));
     controls.forEach((control, i) => {
-      const asked = wanted.get(control.name);
+      const asked = requested.get(control.name);
       refit(i);
       const place = control.marks ? 0 : control.texts.findIndex((each) => slug(each) === asked);
       try {
         if (place < 0) return;
         at[i] = control.marks ? read(control, asked) : place;
-        wanted.delete(control.name);
-      } catch (problem) { /* it stays among what is wanted */ }
+        requested.delete(control.name);
+      } catch (problem) { /* it stays among what is requested */ }
     });
-    wanted.delete("");
-    const missing = [...wanted].map((pair) => pair.join("="));
+    requested.delete("");
+    const missing = [...requested].map((pair) => pair.join("="));
     remark(missing.length ? `The link asks for ${missing.join(", ")}, which is not on offer here. The controls say what is shown.` : "");
     controls.forEach((_, i) => { refit(i); label(i); });
     parts.forEach(show);
@@ -446,7 +446,7 @@ function run(root, data) {
   };
   Object.keys(buttons).forEach((act) => acts[act] && buttons[act].addEventListener("click", acts[act]));
   ["click", "keydown"].forEach((kind) => root.addEventListener(kind, picked));
-  const row = (event) => { const found = event.target.closest("[data-row]"); return found && found.dataset.row; };
+  const row = (event) => { const node = event.target.closest("[data-row]"); return node && node.dataset.row; };
   ["pointerover", "focusin"].forEach((kind) => root.addEventListener(kind, (event) => { if (row(event) !== lit) light(row(event)); }));
   root.addEventListener("pointerleave", () => light(null));
   parts.forEach((part) => {

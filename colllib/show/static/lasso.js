@@ -41,16 +41,16 @@
     }));
     const worst = counted(fabric, new Set(fabric.worst));
     const none = inside.size === 0 || inside.size === fabric.ranks;
-    const here = none ? { text: "", out: "", most: "" } : counted(fabric, inside);
-    const share = here.ratio / worst.ratio;
-    const said = none
+    const cut = none ? { text: "", out: "", most: "" } : counted(fabric, inside);
+    const share = cut.ratio / worst.ratio;
+    const summary = none
       ? `${inside.size ? "All ranks are" : "No rank is"} in the set, so nothing has to leave it. No all-gather here is faster than ${worst.most}.`
-      : `${inside.size} of ${fabric.ranks} shards ${inside.size === 1 ? "has" : "have"} to leave this set over ${here.out}: `
+      : `${inside.size} of ${fabric.ranks} shards ${inside.size === 1 ? "has" : "have"} to leave this set over ${cut.out}: `
         + `${share > 1 - 1e-9 ? "no set is worse, this is a bottleneck." : `${Math.round(100 * share)}% of what the worst set needs.`} No all-gather here is faster than ${worst.most}.`;
-    if (says.textContent !== said) says.textContent = said; // else it is read out again
+    if (says.textContent !== summary) says.textContent = summary; // else it is read out again
     table.innerHTML = '<thead><tr><td></td><th scope="col" class="cl-right">this set</th><th scope="col" class="cl-right">the worst</th></tr></thead><tbody>'
-      + [["shards to leave", none ? 0 : inside.size, fabric.worst.length], ["bandwidth out", here.out, worst.out],
-        [`shards per ${fabric.rate}`, here.text, worst.text], ["algbw at most", here.most, worst.most]].map(row).join("");
+      + [["shards to leave", none ? 0 : inside.size, fabric.worst.length], ["bandwidth out", cut.out, worst.out],
+        [`shards per ${fabric.rate}`, cut.text, worst.text], ["algbw at most", cut.most, worst.most]].map(row).join("");
   }
   function put(ranks) {
     inside = new Set(ranks);

@@ -8,11 +8,11 @@
     facets.forEach((key, k) => { dataset[key] = form.elements[key].options[places[k]].value; });
   }
   const choose = () => {
-    const wanted = Object.fromEntries(new FormData(form));
-    const text = wanted.text.trim().toLowerCase();
+    const chosen = Object.fromEntries(new FormData(form));
+    const text = chosen.text.trim().toLowerCase();
     let shown = 0;
     for (const card of cards) {
-      const fits = facets.every((key) => !wanted[key] || card.dataset[key] === wanted[key] || card.className === wanted[key]);
+      const fits = facets.every((key) => !chosen[key] || card.dataset[key] === chosen[key] || card.className === chosen[key]);
       card.hidden = !(fits && (!text || card.textContent.toLowerCase().includes(text)));
       shown += !card.hidden;
     }

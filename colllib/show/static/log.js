@@ -18,13 +18,13 @@
       ? { size: Number(words[place - 2]), bus: Number(numbers[2]), redop, wrong: WRONG.test(rest[first + 3]) } : { unread: true };
   };
   const read = (text) => {
-    const found = text.split("\n").map(rowOf).filter(Boolean);
-    const rows = found.filter((row) => !row.unread && row.size > 0);
+    const parsed = text.split("\n").map(rowOf).filter(Boolean);
+    const rows = parsed.filter((row) => !row.unread && row.size > 0);
     const repeated = rows.filter((row, k) => k && row.size === rows[k - 1].size).length;
     const several = new Set(rows.map((row) => row.size)).size > 1; // one size alone is repeated by one job
     const mixed = several && repeated >= 2 && repeated >= rows.length / 5;
-    const ranks = new Set([...text.matchAll(/#\s+Rank\s+(\d+)\s/g)].map((found) => found[1])).size;
-    return { rows, unread: found.filter((row) => row.unread).length, mixed, ranks };
+    const ranks = new Set([...text.matchAll(/#\s+Rank\s+(\d+)\s/g)].map(([, rank]) => rank)).size;
+    return { rows, unread: parsed.filter((row) => row.unread).length, mixed, ranks };
   };
   const size = (bytes) => {
     const power = Math.min(4, Math.max(0, Math.floor(Math.log2(bytes) / 10)));

@@ -62,20 +62,20 @@
     let next = 0;
     svg.querySelectorAll(".k").forEach((card) => {
       const inside = [...card.querySelectorAll(".c")];
-      const said = inside.map((cell) => { next += 1; return fill(cell, codes[next - 1]); }).filter(Boolean);
+      const contents = inside.map((cell) => { next += 1; return fill(cell, codes[next - 1]); }).filter(Boolean);
       const done = `${card.querySelectorAll(".f").length} of ${inside.length} final`;
-      const held = inside[0].querySelector("text") ? said.join("; ") || "nothing" : done;
+      const held = inside[0].querySelector("text") ? contents.join("; ") || "nothing" : done;
       card.setAttribute("aria-label", `${card.dataset.name}: ${held}`);
     });
   }
 
   function moves(svg, frame, tokens) {
     const pieces = svg.querySelector(".e").getAttribute("d").split(/(?=M)/);
-    const ways = svg.dataset.ways.split(",").map((way) => [way.slice(1), pieces.splice(0, way[0]).join("")]);
-    svg.querySelector(".as").innerHTML = frame.moves.map(([way, add]) => (
-      arrow(ways[way][1], `${add ? "add" : "copy"} ${ways[way][0]}`))).join("");
-    svg.querySelector(".ts").innerHTML = frame.moves.map(([way, , kind], k) => (
-      `<g class="t" style="offset-path:path('${ways[way][1]}');offset-distance:${tokens[k][0]}%">`
+    const tracks = svg.dataset.tracks.split(",").map((track) => [track.slice(1), pieces.splice(0, track[0]).join("")]);
+    svg.querySelector(".as").innerHTML = frame.moves.map(([track, add]) => (
+      arrow(tracks[track][1], `${add ? "add" : "copy"} ${tracks[track][0]}`))).join("");
+    svg.querySelector(".ts").innerHTML = frame.moves.map(([track, , kind], k) => (
+      `<g class="t" style="offset-path:path('${tracks[track][1]}');offset-distance:${tokens[k][0]}%">`
       + `${token(tokens[k][1], kind)}</g>`)).join("");
   }
 

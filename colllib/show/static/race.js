@@ -18,8 +18,8 @@ const race = (function () {
     return Number(even(value, value.toExponential(digits - 1), below(value).toExponential(digits - 1), rest));
   }
   function general(value, digits) { // Python's ".4g", but never with a power of ten
-    const found = Math.abs(value) < 1e-4 ? 0 : significant(value, digits);
-    return found < 1e21 ? String(found) : BigInt(found).toString();
+    const rounded = Math.abs(value) < 1e-4 ? 0 : significant(value, digits);
+    return rounded < 1e21 ? String(rounded) : BigInt(rounded).toString();
   }
   function scaled(value, unit, prefixes, digits) {
     const up = Math.max(Math.abs(value), Math.abs(significant(value, digits)));
@@ -56,9 +56,9 @@ const race = (function () {
       return value;
     }
     const unit = kind === "time" ? "([mnuµμ]?)s" : "((?:[KMGTP]i)|[kKMGTP]?)" + (kind === "bandwidth" ? "(B|bit|b)(?:/s|ps)" : "(B|bit)");
-    const found = new RegExp(`^ *(\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE]([+-]?\\d+))? ?${unit} *$`).exec(text);
-    if (!found) throw new Error(`write a number with its unit, such as ${EXAMPLES[kind]}`);
-    const [, digits, exponent, prefix, what] = found;
+    const match = new RegExp(`^ *(\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE]([+-]?\\d+))? ?${unit} *$`).exec(text);
+    if (!match) throw new Error(`write a number with its unit, such as ${EXAMPLES[kind]}`);
+    const [, digits, exponent, prefix, what] = match;
     const power = POWERS[prefix] + Number(exponent || 0); // in the decimal text, so that it is rounded once
     const factor = (prefix.endsWith("i") ? 1024 ** ("KMGTP".indexOf(prefix[0]) + 1) : 1) / (/^b/.test(what) ? 8 : 1);
     const value = Number(`${digits}e${power}`) * factor;
@@ -118,29 +118,29 @@ const race = (function () {
     .map(([top, ...over]) => top / over.reduce((value, one) => value * one, 1));
   const quantities = (field, row, state) => [row.m || state[field.m], product(row.a || field.a, state), product(row.s || field.s, state)];
   const prices = (field, row, state) => {
-    const here = quantities(field, row, state);
-    return Object.entries(row.w).map(([way, form]) => [way, ...price(form, ...here)]);
+    const given = quantities(field, row, state);
+    return Object.entries(row.w).map(([variant, form]) => [variant, ...price(form, ...given)]);
   };
   function overSegments(field, one, state) { // ever farther apart, to four times the best and to 64 at least
     const [message, [alpha], [bandwidth]] = quantities(field, one.row, state);
     const last = Math.ceil(STEPS * Math.log2(Math.max(64, 4 * one.segments)));
     const several = new Set(Array.from({ length: last + 1 }, (_, k) => Math.round(2 ** (k / STEPS)))).add(one.segments);
-    return [...several].sort((a, b) => a - b).map((p) => [p, inSegments(one.row.w[one.way], p, alpha, message / bandwidth)]);
+    return [...several].sort((a, b) => a - b).map((p) => [p, inSegments(one.row.w[one.variant], p, alpha, message / bandwidth)]);
   }
   function priced(field, row, state) {
-    const found = prices(field, row, state);
+    const variants = prices(field, row, state);
     const taken = row.k && row.k.find(([limit]) => state[field.m] < limit)[1];
-    const [way, time, segments] = row.k ? found.find((one) => one[0] === taken) || [taken, Infinity, 1]
-      : found.reduce((best, one) => (one[1] < best[1] ? one : best));
+    const [variant, time, segments] = row.k ? variants.find((one) => one[0] === taken) || [taken, Infinity, 1]
+      : variants.reduce((best, one) => (one[1] < best[1] ? one : best));
     const floor = row.f ? price(row.f, ...quantities(field, row, state))[0] : 0;
-    const label = (way || row.n) + (segments > 1 ? `, P = ${segments}` : "");
-    return { row, way, segments, label, title: way ? `${row.n} (${label})` : row.n, look: row.l, tint: (field.looks[way] || row.l)[0],
+    const label = (variant || row.n) + (segments > 1 ? `, P = ${segments}` : "");
+    return { row, variant, segments, label, title: variant ? `${row.n} (${label})` : row.n, look: row.l, tint: (field.looks[variant] || row.l)[0],
              seconds: (row.t || 1) * time, floor: (row.t || 1) * floor };
   }
   const standings = (field, state) => field.rows.map((row) => priced(field, row, state));
   const ideal = (field, state, [a, s]) => field.rows.map((row) => priced(field, { ...row, a: [a], s: [s] }, state));
   function busy(field, one, state) { // shares of its time: each level's busiest links carry bytes, and latency
-    const [message, alpha, bandwidth] = quantities(field, one.row, state), form = one.row.w[one.way];
+    const [message, alpha, bandwidth] = quantities(field, one.row, state), form = one.row.w[one.variant];
     const waits = form.reduce((total, [steps, hops]) => total + steps * Math.max(...hops.map((n, level) => count(n) * alpha[level])), 0);
     const carries = bandwidth.map((speed, level) => form.reduce((total, [steps, , loads]) => total + steps * count(loads[level]) * message / speed, 0));
     return [...carries, waits].map((part) => part / one.seconds);
@@ -152,8 +152,8 @@ const race = (function () {
   }
   function turns(field, state, sizes) {
     const first = (message) => fastest(standings(field, { ...state, [field.m]: message }));
-    const found = [[sizes[0], first(sizes[0])[0]]];
-    const leads = (message) => first(message).some((one) => one.row === found[found.length - 1][1].row); // alone or not
+    const leaders = [[sizes[0], first(sizes[0])[0]]];
+    const leads = (message) => first(message).some((one) => one.row === leaders[leaders.length - 1][1].row); // alone or not
     for (let k = 1; k < sizes.length; k += 1) {
       let low = sizes[k - 1];
       while (!leads(sizes[k])) {
@@ -162,11 +162,11 @@ const race = (function () {
           const middle = Math.sqrt(below * above);
           if (leads(middle)) below = middle; else above = middle;
         }
-        found.push([above, first(above)[0]]);
+        leaders.push([above, first(above)[0]]);
         low = above;
       }
     }
-    return found;
+    return leaders;
   }
   function measured(what, one, message, all) {
     if (what === "rate") return count(one.row.x || 1) * message / one.seconds;
@@ -195,7 +195,7 @@ const race = (function () {
     time: (f) => seconds(f.one.seconds),
     times: (f) => ratio(f.one.seconds / f.other.seconds),
     even: (f) => {
-      const [[a, b], [c, d]] = [f.one, f.other].map((one) => one.row.w[one.way].map(count));
+      const [[a, b], [c, d]] = [f.one, f.other].map((one) => one.row.w[one.variant].map(count));
       return size((c - a) / (b - d) * f.state[f.field.a[0]] * f.state[f.field.s[0]]);
     },
     over: (f) => ratio(f.one.seconds / (f.one.floor || (f.all.find((one) => one.row.b) || { seconds: Infinity }).seconds)),
@@ -205,12 +205,12 @@ const race = (function () {
       return `the slowest takes ${seconds(one.seconds)}, ${ratio(one.seconds / one.floor)} times an aligned job alone: `
         + `${ratio(alone.seconds / one.floor)} by its layout, ${ratio(one.seconds / alone.seconds)} by sharing`;
     },
-    way: (f) => f.one.label,
+    variant: (f) => f.one.label,
     segments: (f) => String(f.one.segments),
     taken: (f) => {
       const one = f.all.find((each) => each.row.k);
       if (!one) return "";
-      if (one.seconds === Infinity) return ` ${one.row.n} takes ${one.way}, which this book does not price.`;
+      if (one.seconds === Infinity) return ` ${one.row.n} takes ${one.variant}, which this book does not price.`;
       const longer = ratio(one.seconds / f.tied[0].seconds);
       return ` ${one.row.n} takes ${one.label}, ${longer === "1.00" ? "as fast" : `${longer} times as long`}.`;
     },
@@ -229,18 +229,18 @@ const race = (function () {
     top: (f) => top(f)[0],
     "top share": (f) => `${fixed(100 * top(f)[1] / whole(f), 0)}%`,
   };
-  function told(text, field, state, texts) {
+  function summary(text, field, state, texts) {
     const all = standings(field, state);
     const tied = fastest(all);
-    const said = text.replaceAll("}", "{").split("{").map((piece, place) => {
+    const filled = text.replaceAll("}", "{").split("{").map((piece, place) => {
       if (place % 2 === 0) return piece;
       const [word, names = ""] = piece.split(/:(.*)/);
       if (word in texts) return texts[word];
       const [one, other] = [0, 1].map((k) => all.find((each) => each.row.n === names.split("|")[k]) || tied[0]);
       return WORDS[word]({ all, tied, one, other, state, field });
     }).join("");
-    return said.slice(0, 1).toUpperCase() + said.slice(1);
+    return filled.slice(0, 1).toUpperCase() + filled.slice(1);
   }
 
-  return { POINTS, format, show, read, fixed, ratio, size, seconds, rate, number, counts, prices, overSegments, standings, ideal, fastest, turns, measured, busy, totals, told };
+  return { POINTS, format, show, read, fixed, ratio, size, seconds, rate, number, counts, prices, overSegments, standings, ideal, fastest, turns, measured, busy, totals, summary };
 }());
