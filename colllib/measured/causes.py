@@ -66,8 +66,18 @@ def _of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evid
             yield Evidence(cause, weight, f"the library uses {used} cards of {usual_cards}")
 
 
-def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
-    """What the numbers say of a slow run."""
+def of_the_numbers(machine: Machine, form: Shape, collective: str, facts: Mapping[str, str]) -> Iterator[Evidence]:
+    """What the numbers say of a slow run; where the log shows GPUDirect RDMA, its way over PCIe is what can be slow."""
+    direct = "rdma" in facts and "no rdma" not in facts
+    for mark in _of_the_numbers(machine, form, collective):
+        if mark.cause == "no-gdr" and direct:
+            detour = "GPUDirect RDMA is on, but may go through the processor (ACS, or a card far from its GPU)"
+            yield replace(mark, cause="pcie-limited", text=detour)
+        else:
+            yield mark
+
+
+def _of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
     if machine.boxes == 1:
         if form.largest >= LARGE:
             yield from _inside_a_box(machine, form)

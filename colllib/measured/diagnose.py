@@ -87,6 +87,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> diagnosis.state, diagnosis.binding  # of NVLSTree, which is faster than a ring over the cards
     ('healthy', 'NVLink')
     """
+    if not run.rows:
+        text = f"This is no measurement: the test failed before its first row ({run.facts['failed']})."
+        fix = "the same run with NCCL_DEBUG=INFO, and read the first WARN"
+        return Diagnosis("not-a-measurement", "other", (), MOST_SURE, "unknown", text, (text,), fix)
     known_ranks = ranks_of(run, hints)
     one_rank = "every job has 1 rank, which sends nothing"
     why = one_rank if (run.ranks or known_ranks) == 1 else run.mixed
@@ -183,7 +187,7 @@ def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
     for boxes in (run.boxes,) if run.boxes else usual:
         gpus = max(1, ranks // boxes) if run.ranks else UNKNOWN.gpus
         machine = replace(UNKNOWN, boxes=boxes, gpus=gpus, cards=min(gpus, UNKNOWN.cards))
-        yield from causes.of_the_numbers(machine, form, str(run.collective))
+        yield from causes.of_the_numbers(machine, form, str(run.collective), run.facts)
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -208,7 +212,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     if healthy:
         marks += _normal(form, machine, collective, model)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
-        marks += causes.of_the_numbers(machine, form, collective)
+        marks += causes.of_the_numbers(machine, form, collective, run.facts)
     ranked = weighed(marks)
     cause = next((name for name, weight in ranked if not healthy or (name in NORMAL and weight >= 1)), None)
     rest = tuple(name for name, _ in ranked if name != cause)[:2]

@@ -90,7 +90,7 @@ class Run:
 
     Args:
         dialect: nccl-tests, markdown, columns, nccom-test or osu.
-        rows: as printed, in order.
+        rows: as printed, in order; none where the test failed before the first, as the facts then say.
         collective: the book's name, or null where neither the text nor the columns say it.
         ranks: number of ranks, or null.
         boxes: number of hosts, or null.

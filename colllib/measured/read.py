@@ -50,13 +50,15 @@ _RANK = re.compile(
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
 _WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
-_BROKEN = re.compile(r"Test (?:NCCL|RCCL|CUDA|HIP) failure \S+ '([^('\n]*[^('\s])")
+_BROKEN = re.compile(
+    r"Test (?:NCCL|RCCL|CUDA|HIP) failure \S+ '([^'\n]*?)[\s/]*(?:\(run with|'|$)|Test failure (\S+:\d+)", re.M
+)
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
     r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
     r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
     r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
-    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b",
+    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b|\bosu_(latency|(?:bi)?bw)\b",
     re.IGNORECASE,
 )
 _OSU_RATES = ("osu", "size", "busbw")  # in MB/s, of messages that do not wait for each other: no times
@@ -108,7 +110,7 @@ def read(text: str) -> tuple[Run, ...]:
         text: what was posted, with or without what stands around the table.
 
     Raises:
-        ValueError: if there is no row in it.
+        ValueError: if there is no row in it, and no failure of the test that says why.
 
     Source: the formats are those of nccl-tests (src/common.cu; its issue 45 for algbw up to June 2020), of the Neuron
     documentation and of OMB's README.
@@ -123,8 +125,9 @@ def read(text: str) -> tuple[Run, ...]:
     filled = [table for table in tables if table.rows and not table.other]
     unread = [mark for table in tables if table.other or not table.rows for mark in table.unread]
     if not filled:
+        if broken := _BROKEN.search(text):
+            return (Run("nccl-tests", (), facts={"failed": broken[1] or broken[2]}),)
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
-        why = f"; the test failed: {broken[1]}" if (broken := _BROKEN.search(text)) else why
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
     last = filled[-1]
     last.unread += unread
@@ -224,9 +227,10 @@ def _header(line: str) -> tuple[str, ...]:
 def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
         program = (tool[1] or tool[2] or tool[3] or tool[5] or "").lower().replace("-", "")
-        if tool[4] and not program:
-            program, table.ranks = "sendrecv", 2
-        elif tool[3] is not None and program not in COLLECTIVES:
+        both_ways = tool[6] == "bibw" or (tool[4] and program == "bidirectional")
+        if both_ways or tool[6] == "bw" or (tool[4] and not program):
+            program, table.ranks, table.directions = "sendrecv", 2, 2 if both_ways else 1
+        elif (tool[3] is not None or tool[6]) and program not in COLLECTIVES:
             program = f"osu {program or 'latency'}"
         if table.rows and "concluded" not in line:
             table.named = program
@@ -351,7 +355,7 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None = None, part
                 rate, bus = rate * _GIB, (bus or 0.0) * _GIB
             else:
                 return table.refuse("algbw is not size over time")
-    giga = 1e6 if table.dialect == "osu" else 1e9
+    giga = 1e6 / table.directions if table.dialect == "osu" else 1e9
     seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, giga)))
     table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")))
 

@@ -41,6 +41,7 @@ class Table:
     after: dict[str, str] = field(default_factory=dict)
     reduces: bool | None = None
     root: str = ""
+    directions: int = 1  # that a rate counts together
     per_rank: list[float] = field(default_factory=list)  # size over count and type: the ranks, where it counts by rank
     ranks: int | None = None
     hosts: int | None = None

@@ -13,6 +13,7 @@ from measured import logs
 from measured.dialects import DIALECTS, write
 
 from colllib.measured import read as reading
+from colllib.measured.diagnose import diagnose
 from colllib.measured.log import Row, Run, factor
 from colllib.measured.read import read, read_file
 
@@ -682,15 +683,26 @@ def test_osu_tables_are_named_as_their_programs_print_it_whatever_stands_behind_
 
 
 def test_the_bandwidth_of_osu_is_that_of_one_rank_to_another_and_has_no_times():
-    """As https://github.com/eth-cscs/cscs-docs prints it; both ways at once is another quantity."""
+    """As https://github.com/eth-cscs/cscs-docs prints it; both ways at once count half."""
     table = (
         "# OSU MPI-CUDA {}Bandwidth Test v7.5\n# Datatype: MPI_CHAR.\n# Size      Bandwidth (MB/s)        Validation\n"
     )
     (run,) = read(table.format("") + "4194304    23991.51    Pass\n")
     assert (run.collective, run.ranks, run.unread) == ("sendrecv", 2, ())
     assert [(row.message, row.seconds, row.busbw) for row in run.rows] == [(2.0**22, None, 23991.51e6)]
-    with pytest.raises(ValueError, match="osu bidirectional: known are"):
-        read(table.format("Bi-Directional ") + "4194304    23991.51\n")
+    (both,) = read(table.format("Bi-Directional ") + "4194304    43417.67\n")
+    assert (both.collective, both.ranks, both.rows[0].busbw) == ("sendrecv", 2, 43417.67e6 / 2)
+
+
+@pytest.mark.parametrize(("tool", "rate"), [("osu_bw", 24e9), ("osu_bibw", 12e9)])
+def test_a_script_that_names_the_osu_benchmark_instead_of_its_header_is_read(tool, rate):
+    (run,) = read(f"--- {tool} (D D) ---\n# Size      Bandwidth (MB/s)\n4194304    24000.00\n")
+    assert (run.collective, run.ranks, run.rows[0].busbw) == ("sendrecv", 2, rate)
+
+
+def test_the_latency_of_one_message_is_not_taken_for_that_of_an_all_reduce():
+    with pytest.raises(ValueError, match="osu latency: known are"):
+        read("--- osu_latency (D D) ---\n# Size       Avg Latency(us)\n4194304        79.64\n")
 
 
 @pytest.mark.parametrize(
@@ -839,7 +851,24 @@ def test_one_rank_that_reduces_faster_than_any_memory_has_no_others():
     assert ranks == [1, None]
 
 
-def test_a_test_that_failed_says_so_instead_of_its_rows():
-    text = HEADER + "host: Test NCCL failure common.cu:1 'remote process exited (run with NCCL_DEBUG=INFO) / '\n"
-    with pytest.raises(ValueError, match=r"the test failed: remote process exited$"):
-        read(text)
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("h: Test NCCL failure c.cu:1 'remote process exited (run with NCCL_DEBUG=INFO) / '", "remote process exited"),
+        ("h: Test CUDA failure c.cu:1 'CUDA-capable device(s) is/are busy'", "CUDA-capable device(s) is/are busy"),
+        ("h: Test NCCL failure c.cu:4 'unhandled cuda error / '", "unhandled cuda error"),
+        ("2097152 32768 float none -1 h: Test CUDA failure c.cu:9 'an illegal access'", "an illegal access"),
+        (" .. h pid 12345: Test failure common.cu:1454", "common.cu:1454"),
+    ],
+)
+def test_a_test_that_failed_before_its_first_row_is_no_measurement_and_says_why(line, why):
+    (run,) = read(HEADER + line + "\n")
+    assert (run.rows, run.facts["failed"]) == ((), why)
+    diagnosis = diagnose(run)
+    assert diagnosis.state == "not-a-measurement"
+    assert why in diagnosis.verdict
+
+
+def test_a_test_that_failed_later_keeps_its_rows():
+    (run,) = read(HEADER + ROW + " .. h pid 12345: Test failure common.cu:1454\n")
+    assert len(run.rows) == 2
