@@ -69,9 +69,9 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
     training = Training(MODELS[model], read_plan(plan), on, rate=1e12 * teraflops, **others)
     step, stages = simulate(training), []
     for stream in map(compute, range(training.plan.pp)):
-        ops = [step.ops[i] for i in step.on(stream)]
-        computing = fsum(op.seconds for op in ops if op.kind in "FBW")
-        collectives = fsum(op.seconds for op in ops if op.kind not in "FBW")
+        took = [(step.ops[i].kind in "FBW", step.end[i] - step.start[i]) for i in step.on(stream)]
+        computing = fsum(seconds for computes, seconds in took if computes)
+        collectives = fsum(seconds for computes, seconds in took if not computes)
         stages.append({"computing_s": computing, "collectives_in_layers_s": collectives, "idle_s": step.idle(stream)})
     layers, preset = training.model.layers, PRESETS.get(on.partition(":")[0])
     memory = preset.memory if preset else None

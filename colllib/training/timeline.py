@@ -90,7 +90,7 @@ def run(ops: Sequence[Op]) -> Step:
         elif due[i] == now and isnan(end[i]):
             end[i] = now
             for resource in ops[i].uses:
-                running[resource].remove(i)
+                running[resource].discard(i)
             for reader in readers[i]:
                 waits[reader] -= 1
                 if waits[reader] == 0:

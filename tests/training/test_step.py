@@ -513,3 +513,12 @@ def test_without_a_split_of_the_layers_no_collective_is_in_them(capsys):
     [stage] = json.loads(capsys.readouterr().out)["stages"]
     assert stage["collectives_in_layers_s"] == 0
     assert stage["idle_s"] > 0  # the gradients' all-reduces, as far as they are exposed
+
+
+def test_what_a_stage_does_fills_the_step_also_where_collectives_in_its_layers_share_a_card(capsys):
+    """CP's leave the box, as do the parameters that ZeRO-3 gathers meanwhile: both take longer than alone."""
+    with pytest.raises(SystemExit):
+        main(["step", "--plan", "cp=16,tp=8,zero=3", "--microbatches", "2", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    [stage] = found["stages"]
+    assert isclose(sum(stage.values()), found["time_s"], rel_tol=1e-9)

@@ -74,6 +74,11 @@ def test_two_streams_that_call_in_another_order_wait_forever():
         run(ops)
 
 
+def test_what_an_operation_names_twice_it_uses_once():
+    one, twice = (run([Op("f", "a", 2.0, uses=("card",) * n), Op("g", "b", 1.0, uses=("card",))]) for n in (1, 2))
+    assert one.end.tolist() == twice.end.tolist() == [3, 2]
+
+
 @pytest.mark.parametrize(
     ("ops", "message"),
     [
