@@ -519,6 +519,6 @@ def test_what_a_stage_does_fills_the_step_also_where_collectives_in_its_layers_s
     """CP's leave the box, as do the parameters that ZeRO-3 gathers meanwhile: both take longer than alone."""
     with pytest.raises(SystemExit):
         main(["step", "--plan", "cp=16,tp=8,zero=3", "--microbatches", "2", "--json"])
-    found = json.loads(capsys.readouterr().out)
-    [stage] = found["stages"]
-    assert isclose(sum(stage.values()), found["time_s"], rel_tol=1e-9)
+    answer = json.loads(capsys.readouterr().out)
+    [stage] = answer["stages"]
+    assert isclose(sum(stage.values()), answer["time_s"], rel_tol=1e-9)
