@@ -337,7 +337,10 @@ def injection_bound(primitive: str, topology: Topology) -> Fraction:
         raise ValueError(f"the switches of {topology.name} help: what ranks send is not all that moves")
     topology.check_one_level("what ranks inject")
     leaving = topology.bandwidth.taken(np.flatnonzero(topology.link_src < topology.ranks)).total()
-    return least_traffic(primitive, topology.ranks).total / leaving
+    total = least_traffic(primitive, topology.ranks).total
+    if total and not leaving:
+        raise ValueError(f"{topology.name}: no link leaves any rank")
+    return total / leaving if total else total
 
 
 def bus_factor(primitive: str, ranks: int) -> Fraction:
@@ -396,6 +399,8 @@ def _floor(primitive: str, topology: Topology) -> Cost:
     around = 1 if primitive == "point-to-point" else max(axes.dims)
     hops = sum(min(size // 2, around) if axes.wraps else size - 1 for size in axes.dims)
     links = np.bincount(topology.link_dst, minlength=n)
+    if links.min() == 0:
+        raise ValueError(f"{topology.name}: no link leads to rank {links.argmin()}")
     if primitive == "all-to-all":
         return Cost(hops, max(relay_load(axes), load / int(links.min())))
     # an all-reduce is held to the average rank, all else to the rank with the fewest links

@@ -34,8 +34,9 @@ from colllib.execution import execute
 from colllib.primitives import PRIMITIVES, all_reduce
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.search import least_bytes
-from colllib.topology import boxes, equal_injection, from_links, full_mesh, leaf_spine, mesh, ring, star, torus
+from colllib.topology import boxes, equal_injection, from_links, full_mesh, leaf_spine, line, mesh, ring, star, torus
 from colllib.topology.cuts import cut_bandwidth
+from colllib.topology.failures import without
 
 SIZES = (2, 3, 4, 5, 6, 7, 8, 12, 16)
 FITTING = [(a, n) for a in ALGORITHMS for n in SIZES if a.fits(n)]
@@ -301,3 +302,11 @@ def test_a_cut_through_two_levels_has_no_one_bandwidth():
     for ask in (lambda: cut("all-reduce", boxes((2, 4)), [0]), lambda: injection_bound("all-reduce", boxes((2, 4)))):
         with pytest.raises(ValueError, match="several levels of BW"):
             ask()
+
+
+def test_a_rank_that_no_link_leads_to_is_named_and_one_rank_alone_has_nothing_to_send():
+    with pytest.raises(ValueError, match="line:5,without=0-1: no link leads to rank 0"):
+        floor("all-gather", without(line(5), "0-1"))
+    with pytest.raises(ValueError, match="line:2,without=0-1: no link leaves any rank"):
+        injection_bound("broadcast", without(line(2), "0-1"))
+    assert injection_bound("all-gather", ring(1)) == 0

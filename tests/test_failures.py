@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colllib.algorithms import channels, find, lattice
+from colllib.algorithms import channels, find, hierarchical, lattice
 from colllib.execution import execute
+from colllib.ladder import field_of, ladder
 from colllib.topology import NoRouteError, boxes
 from colllib.topology.cuts import bisection
 from colllib.topology.expression import find as topology
@@ -118,3 +119,36 @@ def test_cards_that_fail_together_are_counted_before_any_has_failed(lost):
     assert {min(ends) for ends in gone} == set(range(lost))
     busiest = max(execute(channels.all_reduce(rest), rest).link_total)
     assert busiest >= Fraction(2 * 63, 64) / (8 - lost)
+
+
+def test_what_goes_round_a_lost_card_makes_no_link_for_each_pair_of_boxes():
+    """The detour passes another rank, as routes without a switch do; only links would serve all partners at once."""
+    intact, lost = (topology(f"boxes:4x4,rails=1{failed}") for failed in ("", ",without=card 0"))
+    for order in hierarchical.ORDERS:
+        assert "direct" not in hierarchical.choices(lost, 1, "all-gather", order)
+    price = {"message": 64e3, "alpha": [1e-6, 5e-6, 5e-6], "bandwidth": [100e9, 50e9, 50e9]}
+    fastest = [ladder("all-gather", on, **price)[0].seconds for on in (intact, lost)]
+    assert fastest[0] < fastest[1]
+
+
+@pytest.mark.parametrize(("failed", "meshed"), [("", True), (",without=0-3", False), (",without=card 0", True)])
+def test_in_boxes_of_direct_links_a_lost_link_leaves_no_link_for_each_pair(failed, meshed):
+    on = topology(f"boxes:2x4,inside=full-mesh{failed}")
+    assert ("direct" in hierarchical.choices(on, 0, "all-gather", "inner-first")) == meshed
+    assert "direct" not in hierarchical.choices(on, 1, "all-gather", "inner-first")
+
+
+@pytest.mark.parametrize(
+    "on", ["boxes:3x2,rails=2,apart=true,inc=box,without=s2-5", "boxes:2x2,rails=1,inc=both,without=0-s0,without=2-s1"]
+)
+def test_boxes_that_take_detours_through_one_switch_leave_a_ladder_its_other_rows(on):
+    rungs, left_out = field_of(
+        "all-reduce",
+        topology(on),
+        message=1e6,
+        alpha=[1e-6, 5e-6, 5e-6][: topology(on).levels],
+        bandwidth=[1e11, 5e10, 5e10][: topology(on).levels],
+    )
+    assert {"hierarchical", "tree"} <= {rung.algorithm.name for rung in rungs}
+    assert f"{on.split(',')[0]}," in left_out["nvls-tree"]
+    assert left_out["nvls-tree"].endswith("some boxes would share one")

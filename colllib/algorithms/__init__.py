@@ -131,6 +131,9 @@ def boxes_that_add(inner: bool, outer: bool) -> Callable[[Topology], str | None]
         for axis in axes:
             if (why := hierarchical.tier_refusal(topology, axis, "all-reduce")) is not None:
                 return f"on tier {axis} {why}"
+        joining = hierarchical.tier_switches(topology, 0) if inner else np.zeros(0)
+        if len(np.unique(joining)) < len(joining):  # a box takes a detour where something has failed
+            return f"needs a switch for each box, and on {topology.name} some boxes would share one"
         return None
 
     return refusal

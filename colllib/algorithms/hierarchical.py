@@ -244,9 +244,18 @@ def _serving(topology: Topology, axis: int, primitive: str) -> tuple[Algorithm, 
     """What runs behind one port and, where a tier's ranks have a link for each other one, what uses all of them."""
     from colllib.algorithms import find, of
 
-    switches = tier_switches(topology, axis)
-    meshed = len(switches) > 0 and not switches.size
-    return (*of(primitive), find(primitive, "direct")) if meshed else of(primitive)
+    return (*of(primitive), find(primitive, "direct")) if _meshed(topology, axis) else of(primitive)
+
+
+def _meshed(topology: Topology, axis: int) -> bool:
+    """Whether every two ranks of each line of an axis have a link, whatever detour some other message takes."""
+    lattice = topology.lattice
+    assert lattice is not None
+    between = (topology.link_src < lattice.ranks) & (topology.link_dst < lattice.ranks)
+    ends = [end[between] for end in (topology.link_src, topology.link_dst)]
+    start, stop = (end - lattice.coordinate(end, axis) * lattice.strides[axis] for end in ends)  # firsts of their lines
+    size = lattice.dims[axis]
+    return size > 1 and int((start == stop).sum()) == lattice.ranks * (size - 1)
 
 
 def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | None = None) -> Phase:
