@@ -259,10 +259,11 @@ def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
     page = json.loads((path.parents[2] / "notebooks" / "is-my-cluster-slow.ipynb").read_text(encoding="utf-8"))
     prose = "".join(line for cell in page["cells"] for line in cell["source"])
     (passage,) = re.findall(r"For that, .*?So tell it", prose, re.DOTALL)
+    verdicts = ("right", "wrong", "undecided", "unread")
     alone, with_machine = (Counter(row[how] for row in rows) for how in ("alone", "told"))
-    counts = [each[verdict] for each in (alone, with_machine) for verdict in ("right", "wrong", "undecided")]
     causes = [sum(row[how] == "named" for row in rows) for how in ("alone_cause", "told_cause")]
     noted = sum(row["alone_cause"] != "" for row in rows)
     last = Counter(row["alone"] for row in rows if row["draw"] == rows[-1]["draw"])
-    latest = [last.total(), *(last[verdict] for verdict in ("right", "wrong", "undecided"))]
-    assert list(map(int, re.findall(r"\d+", passage))) == [len(rows), *counts[:3], *latest, *counts[3:], noted, *causes]
+    counts = [alone[verdict] for verdict in verdicts] + [last.total(), *(last[verdict] for verdict in verdicts)]
+    counts += [with_machine[verdict] for verdict in verdicts[:3]]
+    assert list(map(int, re.findall(r"\d+", passage))) == [len(rows), *counts, noted, *causes]
