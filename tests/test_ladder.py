@@ -12,8 +12,22 @@ from hypothesis import strategies as st
 from colllib import ladder as ladders
 from colllib.algorithms import alltoall, find, hierarchical, of
 from colllib.cli import cli
+from colllib.cost import Cost
 from colllib.execution import execute, expected_seconds
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, Entry, best, entry, ladder, run
+from colllib.ladder import (
+    ANCHOR_ALPHA,
+    ANCHOR_BANDWIDTH,
+    ANCHOR_MESSAGE,
+    CLOSED_FORM,
+    EXECUTED,
+    Entry,
+    best,
+    entry,
+    ladder,
+    run,
+    standing,
+    winners,
+)
 from colllib.segmentation import continued
 from colllib.symmetry import by_symmetry, expected_proof
 from colllib.topology import boxes, fat_tree, leaf_spine, mesh, ring, star, switch_tree, torus
@@ -297,3 +311,16 @@ def test_no_switch_adds_where_each_has_one_rank():
         ladders.field_of("all-reduce", find_on(on), **price)[1] for on in ("boxes:5x1", "boxes:1x4,inc=both")
     )
     assert single["nvls-tree"] == alone["collnet"] == "needs several ranks for a switch to add"
+
+
+def test_an_entry_is_in_one_piece_and_executed_unless_told_otherwise():
+    chain = entry("broadcast", "chain", "star:4")
+    assert chain.execution().cost == chain.executed_cost() == Cost(3, 3)
+    ring = entry("all-reduce", "ring", "star:4")
+    assert (ring.how, entry("all-reduce", "ring", "star:4", trusting=True).how) == (EXECUTED, CLOSED_FORM)
+
+
+def test_what_is_a_little_slower_is_no_winner():
+    pairwise, bruck = (standing("all-to-all", name, 4, 5.0).seconds for name in ("pairwise", "bruck"))
+    assert (pairwise, bruck) == (3 + 5 * 3 / 4, 2 + 5 * 1)  # in so many steps, and parts of M
+    assert [algorithm.name for algorithm in winners("all-to-all", 4, 5.0)] == ["pairwise"]
