@@ -21,6 +21,7 @@ from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, compared, predict
 from colllib.measured.read import read_file
 from colllib.measured.segments import Segment
+from colllib.measured.sweeps import of_others
 from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
 from colllib.topology import machines
@@ -146,8 +147,10 @@ def predict_command(
     helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
     changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if), "sensitivity": helps}
     rung = _best(machine, primitive, sizes[0]) if best else None
+    others = of_others(machine, primitive)
     result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
     result["rows"] = [_row(p) for p in predictions]
+    result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others]
     for key, group in changes.items():
         if group:
             result[key] = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group]
@@ -172,6 +175,11 @@ def predict_command(
         speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
         yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {speed}."
     yield f"\nThe wires allow a busbw of {units.rate(predictions[0].bound)}. Source of the machine: {machine.source}"
+    if others:
+        rates = [rate for rate, _ in others]
+        low, high, middle = map(units.rate, (rates[0], rates[-1], median(rates)))
+        span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
+        yield f"Others measured {span}, at their largest message; --json says where."
     if machine.vendor == "amd":
         yield "RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links."
 

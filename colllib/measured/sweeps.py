@@ -97,7 +97,7 @@ class Figure:
 
 @cache
 def figures() -> tuple[Figure, ...]:
-    """Every published figure that the project carries; no efficiency is fitted to them.
+    """Every published figure that the project carries.
 
     >>> figures()[0].place, figures()[0].machine.name, figures()[0].busbw
     ('NVIDIA/nccl/issues/1639', 'RTX 5090', 28000000000.0)
@@ -108,3 +108,29 @@ def figures() -> tuple[Figure, ...]:
 
 def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
     return Figure(boxes=int(boxes), gpus=int(gpus), busbw=float(busbw_GBps) * 1e9, **texts)
+
+
+def of_others(machine: Machine, collective: str) -> list[tuple[float, str]]:
+    """What others measured of the largest message on such machines, in bytes per second, and where it stands.
+
+    A figure that tells the end of a sweep once more is left out.
+
+    >>> from colllib.topology.machines import find
+    >>> [round(rate / 1e9) for rate, _ in of_others(find("dgx-h100:4"), "all-reduce")]
+    [320, 366, 391]
+    """
+
+    def kind(one: Machine) -> tuple[str, int, int, float]:
+        return one.name, one.boxes, one.gpus, one.network if one.boxes > 1 else 0.0
+
+    def of_interest(one: Sweep | Figure, what: str | None) -> bool:
+        alike = one.machine is not None and kind(one.machine) == kind(machine)
+        return alike and one.state == "healthy" and what == collective
+
+    sweep_ends = [(s.run.rows[-1].busbw or 0.0, s) for s in sweeps() if of_interest(s, s.run.collective)]
+    others = [(rate, sweep.source) for rate, sweep in sweep_ends]
+    for figure in figures():
+        again = any(one.group == figure.group and abs(rate / figure.busbw - 1) < 0.01 for rate, one in sweep_ends)
+        if of_interest(figure, figure.collective) and not again:
+            others.append((figure.busbw, f"https://github.com/{figure.place}"))
+    return sorted(others)

@@ -19,7 +19,7 @@ from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, healthy, predict
 from colllib.measured.read import read
-from colllib.measured.sweeps import figures, sweeps
+from colllib.measured.sweeps import figures, of_others, sweeps
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.measured.write import write
 from colllib.topology.expression import find as find_topology
@@ -86,7 +86,7 @@ def test_on_machines_left_out_the_goals_are_met():
 
 
 @pytest.mark.parametrize(("boxes", "least"), [((1,), 40), ((2,), 60), (range(3, 1000), 20)])
-def test_machines_of_others_are_predicted_within_the_goal_though_nothing_was_fitted_to_them(boxes, least):
+def test_machines_of_others_are_predicted_within_the_goal_by_a_fit_that_does_not_know_them(boxes, least):
     reported = [one for one in figures() if one.state == "healthy" and one.machine and one.boxes in boxes]
     assert len(reported) >= least
     off = [abs(one.busbw / predict(one.machine, one.collective, 2**33, {one.group}).busbw - 1) for one in reported]
@@ -134,6 +134,19 @@ def test_published_sweeps_have_an_address_and_a_machine_that_fits_their_factor()
                 if row.seconds is not None and row.busbw > 1e9:
                     # the printed rate has two decimals, the printed time three digits
                     assert row.message / row.seconds * factor(collective, ranks) == pytest.approx(row.busbw, rel=0.011)
+
+
+def test_a_prediction_names_what_others_measured_on_such_machines_and_where():
+    words = ["predict", "all-reduce", "--on", "dgx-h100:2", "--message", "8GiB"]
+    others = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)["others"]
+    rates = [one["busbw_GBps"] for one in others]
+    assert rates == sorted(rates)
+    assert len(rates) >= 10
+    assert all(one["source"].startswith("https://github.com/") for one in others)
+    assert sum(one["source"].endswith("nccl-tests/issues/309") for one in others) == 1  # told twice: 470 and 469.21
+    text = CliRunner().invoke(cli.cli, words).output
+    assert f"Others measured {rates[0]:.0f} GB/s to {rates[-1]:.0f} GB/s on such machines, half of {len(rates)}" in text
+    assert of_others(find("dgx-h100:2,cards=3"), "all-reduce") == []
 
 
 def test_published_figures_have_a_place_that_can_be_looked_up_and_a_known_collective():
