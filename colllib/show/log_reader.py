@@ -11,6 +11,9 @@ from colllib.topology.machines import PRESETS, find
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
 MOST_BOXES = 64
+HALF_THE_CARDS = ("dgx-a100", "dgx-h100", "dgx-h200")  # of which boxes with a card for two GPUs are as usual
+#: As on the command line, without the number of boxes.
+MACHINES = tuple(on for name in PRESETS for on in (name, *([f"{name},cards=4"] * (name in HALF_THE_CARDS))))
 EXAMPLE = "eks-p5-2n"  # one of the published logs, and what it was measured on
 EXAMPLE_MACHINE, EXAMPLE_BOXES = "dgx-h100", 2
 
@@ -23,11 +26,12 @@ def ranges() -> dict[str, dict[str, list[tuple[float, float]]]]:
     """
 
     def of(collective: str, machine: str, boxes: int) -> tuple[float, float]:
-        healthy = expected(find(f"{machine}:{boxes}"), collective)
+        name, *options = machine.split(",")
+        healthy = expected(find(",".join([f"{name}:{boxes}", *options])), collective)
         return round(healthy.low / 1e9, 3), round(healthy.high / 1e9, 3)
 
     counts = range(1, MOST_BOXES + 1)
-    return {name: {machine: [of(name, machine, n) for n in counts] for machine in PRESETS} for name in COLLECTIVES}
+    return {name: {machine: [of(name, machine, n) for n in counts] for machine in MACHINES} for name in COLLECTIVES}
 
 
 class LogReader:
@@ -41,9 +45,10 @@ class LogReader:
         example = write(next(sweep.run for sweep in sweeps() if sweep.name == EXAMPLE))
         collectives = "".join(f"<option>{name}</option>" for name in COLLECTIVES)
         machines = "".join(
-            f"<option{' selected' if name == EXAMPLE_MACHINE else ''}>{name}</option>" for name in PRESETS
+            f'<option value="{name}"{" selected" if name == EXAMPLE_MACHINE else ""}>{name.replace("=", " ")}</option>'
+            for name in MACHINES
         )
-        gpus = {name: machine.gpus for name, machine in PRESETS.items()}
+        gpus = {name: PRESETS[name.partition(",")[0]].gpus for name in MACHINES}
         return (
             f'{style("theme", "log")}<div class="colllib cl-log" data-large="{LARGE}" '
             f'data-gpus="{escape(json.dumps(gpus))}" '

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from measured.dialects import write
 from show_browser import opened, write_page
@@ -60,12 +62,15 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
         for row, why in ROWS.items():
             area.fill(row)
             assert why in output.text_content(), row
-        for boxes in (1, 3, 41, MOST_BOXES):  # typed, one digit after the other
+        for boxes, cards in product((1, 3, 41, MOST_BOXES), (",cards=4", "")):  # typed, one digit after the other
             tab.locator("input[name=boxes]").fill(str(boxes))
+            tab.locator("select[name=machine]").select_option(f"dgx-h100{cards}")
             area.fill("8589934592 2147483648 float sum -1 34399 250 400 0 34399 250 400 0")
-            range_of = expected(find(f"dgx-h100:{boxes}"), "all-reduce")
+            on = f"dgx-h100:{boxes}{cards}"
+            range_of = expected(find(on), "all-reduce")
             low, high = (float(text.split(" GB/s")[0]) for text in
-                         output.text_content().split(f"range of dgx-h100:{boxes}, ")[1].split(" to "))  # fmt: skip
+                         output.text_content().split(f"range of {on}, ")[1].split(" to "))  # fmt: skip
+            assert output.text_content().endswith(f"colllib diagnose LOG --on {on}")
             assert (low, high) == (float(f"{range_of.low / 1e9:.3g}"), float(f"{range_of.high / 1e9:.3g}"))
         for boxes in ("0", "", "1.5", str(MOST_BOXES + 1)):
             tab.locator("input[name=boxes]").fill(boxes)

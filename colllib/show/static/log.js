@@ -51,11 +51,12 @@
   };
   const tell = (text) => { if (says.textContent !== text) says.textContent = text; }; // all that is written is read out
   const show = () => {
-    const { collective, machine, boxes } = Object.fromEntries(new FormData(form)), on = `${machine}:${boxes}`;
+    const { collective, machine, boxes } = Object.fromEntries(new FormData(form));
+    const named = (many) => machine.replace(/,|$/, (comma) => `:${many}${comma}`), on = named(boxes);
     const { rows, unread, mixed, ranks } = read(form.elements.log.value);
     const range = ranges[collective][machine][boxes - 1], most = ranges[collective][machine].length;
     plot.innerHTML = "";
-    if (!range) return tell(`Boxes: a whole number, here from 1 to ${most}; of more, colllib diagnose LOG --on ${machine}:N knows the range.`);
+    if (!range) return tell(`Boxes: a whole number, here from 1 to ${most}; of more, colllib diagnose LOG --on ${named("N")} knows the range.`);
     if (!rows.length) return tell("No row of an nccl-tests table in this text.");
     if (mixed) return tell("The same size stands in row after row: several jobs wrote into one file, so this is no measurement.");
     if (!rows.some((row) => row.bus)) return tell("Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
