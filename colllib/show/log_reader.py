@@ -7,7 +7,7 @@ from colllib.measured.shape import LARGE
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
 from colllib.show.theme import asset, escape, style
-from colllib.topology.machines import PRESETS, find
+from colllib.topology.machines import PRESETS, Machine, find
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
 MOST_BOXES = 64
@@ -18,6 +18,16 @@ EXAMPLE = "eks-p5-2n"  # one of the published logs, and what it was measured on
 EXAMPLE_MACHINE, EXAMPLE_BOXES = "dgx-h100", 2
 
 
+def boxes_of(machine: str, boxes: int) -> Machine:
+    """So many boxes of one of `MACHINES`.
+
+    >>> boxes_of("dgx-h100,cards=4", 2).network / 1e9
+    200.0
+    """
+    name, *options = machine.split(",")
+    return find(",".join([f"{name}:{boxes}", *options]))
+
+
 def ranges() -> dict[str, dict[str, list[tuple[float, float]]]]:
     """Collective -> machine -> lowest and highest healthy bus bandwidth in GB/s, for 1 box, for 2, and so on.
 
@@ -26,8 +36,7 @@ def ranges() -> dict[str, dict[str, list[tuple[float, float]]]]:
     """
 
     def of(collective: str, machine: str, boxes: int) -> tuple[float, float]:
-        name, *options = machine.split(",")
-        healthy = expected(find(",".join([f"{name}:{boxes}", *options])), collective)
+        healthy = expected(boxes_of(machine, boxes), collective)
         return round(healthy.low / 1e9, 3), round(healthy.high / 1e9, 3)
 
     counts = range(1, MOST_BOXES + 1)

@@ -1,0 +1,84 @@
+"""The prediction explorer: the reader's machine and message, what NCCL would pick, how long it takes, who measured."""
+
+from functools import cache
+
+from colllib.measured.predict import Prediction, predict
+from colllib.measured.sweeps import of_others
+from colllib.show.control import Control, Part
+from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart
+from colllib.show.lines import lines
+from colllib.show.log_reader import MACHINES, boxes_of
+from colllib.show.table import Table
+from colllib.units import binary_size, percent, rate, seconds, several
+
+COLLECTIVES = ("all-reduce", "all-gather", "all-to-all")
+BOXES = (1, 2, 4, 8, 16, 32, 64)
+SIZES = [2**k for k in range(10, 35, 2)]
+
+
+@cache
+def predicted(collective: str, machine: str, boxes: int) -> list[Prediction]:
+    """Of every size."""
+    return [predict(boxes_of(machine, boxes), collective, size) for size in SIZES]
+
+
+def prediction_explorer() -> Explorer:
+    """A collective, a machine, its boxes and a message against the time, its parts, the pick and what others measured.
+
+    >>> prediction_explorer()
+    Explorer: What should it take? (Collective, Machine, Boxes, Message)
+    """
+    return Explorer(
+        "What should it take?",
+        [
+            Control("collective", "Collective", COLLECTIVES, kind="select"),
+            Control("machine", "Machine", {on: on.replace("=", " ") for on in MACHINES}, "dgx-h100", "select"),
+            Control("boxes", "Boxes", BOXES, 2),
+            Control("size", "Message", SIZES, 2**24, format=binary_size),
+        ],
+        [Part(_curve, "Bus bandwidth by message"), Part(_sizes, fold="Every size")],
+        summary=_summary,
+        note="NCCL's model at a stated version, scaled to published sweeps. Latency and wire are the two parts of the "
+        "time. Of small messages between boxes it knows no network's own latency.",
+        note_title="What is predicted here",
+        name="prediction",
+    )
+
+
+def _curve(collective: str, machine: str, boxes: int) -> Chart:
+    rates = [prediction.busbw for prediction in predicted(collective, machine, boxes)]
+    series = {"predicted": (SIZES, rates)}
+    others = [one for one, _ in of_others(boxes_of(machine, boxes), collective)]
+    title = "Nobody's run of such a machine is known here"
+    if others:
+        span = rate(others[0]) if others[0] == others[-1] else f"{rate(others[0])} to {rate(others[-1])}"
+        title = f"Others measured {span} at their largest message ({several(len(others), 'run')})"
+        series |= {name: (SIZES[-4:], [one] * 4) for name, one in (("least", others[0]), ("most", others[-1]))}
+    return lines(
+        series,
+        x_label="message",
+        y_label="bus bandwidth",
+        log_x=2,
+        log_y=10,
+        x_format=binary_size,
+        y_format=rate,
+        title=title,
+    )
+
+
+def _sizes(collective: str, machine: str, boxes: int) -> Table:
+    rows = [
+        (binary_size(p.message), seconds(p.seconds), rate(p.busbw), p.picked, p.binding)
+        for p in predicted(collective, machine, boxes)
+    ]
+    return Table(["message", "time", "bus bandwidth", "picked", "what binds"], rows)
+
+
+def _summary(collective: str, machine: str, boxes: int, size: int) -> str:
+    p = predicted(collective, machine, boxes)[SIZES.index(size)]
+    return (
+        f"{binary_size(size)} on {several(boxes_of(machine, boxes).ranks, 'GPU')}: {seconds(p.seconds)}, "
+        f"{rate(p.busbw)} of bus bandwidth by {p.picked}. {percent(p.latency / p.seconds)} of the time is latency, "
+        f"and {'the latency' if p.binding == 'latency' else p.binding} binds."
+    )

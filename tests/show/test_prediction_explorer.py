@@ -1,0 +1,42 @@
+"""The prediction explorer says what the model and the published figures say."""
+
+from __future__ import annotations
+
+import pytest
+
+from colllib.measured.predict import predict
+from colllib.measured.sweeps import of_others
+from colllib.show import prediction_explorer
+from colllib.show.log_reader import MACHINES
+from colllib.show.prediction_explorer import SIZES
+from colllib.topology.machines import find
+from colllib.units import rate, seconds
+
+
+@pytest.mark.parametrize(("on", "machine"), [("dgx-h100:4,cards=4", "dgx-h100,cards=4"), ("gh200:4", "gh200")])
+@pytest.mark.parametrize("collective", ["all-reduce", "all-to-all"])
+def test_time_rate_pick_and_what_binds_are_those_of_the_prediction(on, machine, collective):
+    explorer = prediction_explorer()
+    for size in (SIZES[0], SIZES[-1]):
+        state = explorer.start | {"collective": collective, "machine": machine, "boxes": 4, "size": size}
+        sentence, prediction = explorer.render(len(explorer.parts), state), predict(find(on), collective, size)
+        for words in (seconds(prediction.seconds), rate(prediction.busbw), prediction.picked, prediction.binding):
+            assert words in sentence
+        sizes = explorer.render(1, state)
+        assert rate(prediction.busbw) in sizes
+
+
+def test_what_others_measured_stands_in_the_title_or_that_nobody_is_known():
+    explorer = prediction_explorer()
+    known = [rate for rate, _ in of_others(find("dgx-h100:2"), "all-reduce")]
+    figure = explorer.render(0, explorer.start)
+    assert (
+        f"Others measured {rate(known[0])} to {rate(known[-1])} at their largest message ({len(known)} runs)" in figure
+    )
+    assert "Nobody" in explorer.render(0, explorer.start | {"boxes": 64})
+
+
+def test_a_page_holds_it_for_every_machine():
+    explorer = prediction_explorer()
+    assert explorer.offers(1) == [[machine.replace("=", " ") for machine in MACHINES]]
+    assert len(explorer.payload) < 2_000_000
