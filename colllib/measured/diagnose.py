@@ -87,7 +87,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> diagnosis.state, diagnosis.binding  # of NVLSTree, which is faster than a ring over the cards
     ('healthy', 'NVLink')
     """
-    if not run.rows:
+    if not run.rows and "failed" in run.facts:
         text = f"This is no measurement: the test failed before its first row ({run.facts['failed']})."
         fix = "the same run with NCCL_DEBUG=INFO, and read the first WARN"
         return Diagnosis("not-a-measurement", "other", (), MOST_SURE, "unknown", text, (text,), fix)

@@ -20,6 +20,7 @@ class Sweep:
     state: str  # what was said, as `colllib diagnose` would
     cause: str  # likewise, or empty
     machine: Machine | None  # the boxes, or null where the GPU is not known
+    network: str  # what joins the boxes, or empty where nobody says
     run: Run  # the figures as printed
 
     @property
@@ -60,7 +61,9 @@ def _sweep(line: dict[str, str]) -> Sweep:
         seconds, rate = float(time) * 1e-6 if time else None, float(busbw) * 1e9
         rows.append(Row(k, float(size), seconds, rate / share if share else None, rate))
     run = Run("columns", tuple(rows), line["collective"], ranks or None, boxes or None, gpus or None, line["gpu"])
-    return Sweep(line["id"], line["source"], line["judged_by"], line["state"], line["cause"], machine, run)
+    return Sweep(
+        line["id"], line["source"], line["judged_by"], line["state"], line["cause"], machine, line["network"], run
+    )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from functools import cache
 
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.sweeps import of_others
+from colllib.measured.tuning import VERSION
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
@@ -39,7 +40,7 @@ def prediction_explorer() -> Explorer:
         ],
         [Part(_curve, "Bus bandwidth by message"), Part(_sizes, fold="Every size")],
         summary=_summary,
-        note="NCCL's model at a stated version, scaled to published sweeps. Latency and wire are the two parts of the "
+        note=f"{VERSION}'s model, scaled to published sweeps. Latency and wire are the two parts of the "
         "time. Of small messages between boxes it knows no network's own latency.",
         note_title="What is predicted here",
         name="prediction",
@@ -48,15 +49,13 @@ def prediction_explorer() -> Explorer:
 
 def _curve(collective: str, machine: str, boxes: int) -> Chart:
     rates = [prediction.busbw for prediction in predicted(collective, machine, boxes)]
-    series = {"predicted": (SIZES, rates)}
     others = [one for one, _ in of_others(boxes_of(machine, boxes), collective)]
     title = "Nobody's run of such a machine is known here"
     if others:
         span = rate(others[0]) if others[0] == others[-1] else f"{rate(others[0])} to {rate(others[-1])}"
         title = f"Others measured {span} at their largest message ({several(len(others), 'run')})"
-        series |= {name: (SIZES[-4:], [one] * 4) for name, one in (("least", others[0]), ("most", others[-1]))}
     return lines(
-        series,
+        {"predicted": (SIZES, rates)},
         x_label="message",
         y_label="bus bandwidth",
         log_x=2,
