@@ -12,8 +12,8 @@ from colllib.topology.machines import PRESETS, Machine, find
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
 MOST_BOXES = 64
 HALF_THE_CARDS = ("dgx-a100", "dgx-h100", "dgx-h200")  # of which boxes with a card for two GPUs are as usual
-#: As on the command line, without the number of boxes.
-MACHINES = tuple(on for name in PRESETS for on in (name, *([f"{name},cards=4"] * (name in HALF_THE_CARDS))))
+#: As on the command line without the number of boxes -> as shown.
+MACHINES = {name: name for name in PRESETS} | {f"{name},cards=4": f"{name}, 4 cards" for name in HALF_THE_CARDS}
 EXAMPLE = "eks-p5-2n"  # one of the published logs, and what it was measured on
 EXAMPLE_MACHINE, EXAMPLE_BOXES = "dgx-h100", 2
 
@@ -54,8 +54,8 @@ class LogReader:
         example = write(next(sweep.run for sweep in sweeps() if sweep.name == EXAMPLE))
         collectives = "".join(f"<option>{name}</option>" for name in COLLECTIVES)
         machines = "".join(
-            f'<option value="{name}"{" selected" if name == EXAMPLE_MACHINE else ""}>{name.replace("=", " ")}</option>'
-            for name in MACHINES
+            f'<option value="{name}"{" selected" if name == EXAMPLE_MACHINE else ""}>{shown}</option>'
+            for name, shown in MACHINES.items()
         )
         gpus = {name: PRESETS[name.partition(",")[0]].gpus for name in MACHINES}
         return (

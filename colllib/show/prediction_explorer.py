@@ -34,7 +34,7 @@ def prediction_explorer() -> Explorer:
         "What should it take?",
         [
             Control("collective", "Collective", COLLECTIVES, kind="select"),
-            Control("machine", "Machine", {on: on.replace("=", " ") for on in MACHINES}, "dgx-h100", "select"),
+            Control("machine", "Machine", MACHINES, "dgx-h100", "select"),
             Control("boxes", "Boxes", BOXES, 2),
             Control("size", "Message", SIZES, 2**24, format=binary_size),
         ],
