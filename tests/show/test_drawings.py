@@ -175,9 +175,19 @@ def test_a_network_has_every_rank_switch_and_link(topology):
         assert names == set(range(topology.ranks))
         assert svg.count('<g class="s">') == topology.switches
         assert len(re.findall(r'<path class="l t\d"', svg)) == len(pairs)
-    counted = re.findall(r"(\d+) [a-z 0-9]+, each (\S+) BW", drawn.alt)
-    assert sum(int(count) for count, _ in counted) == len(pairs)
-    assert {Fraction(speed) for _, speed in counted} == set(topology.bandwidth)
+    counted = re.findall(
+        r"(\d+) ([a-z]+(?: \d)?)(?:, each (\S+) (?:BW|× ([a-z]+)))?[;.]", drawn.alt.partition("Links: ")[2]
+    )
+    assert sum(int(count) for count, *_ in counted) == len(pairs)
+    bandwidth = {tier.name: tier.bandwidth for tier in topology.tiers}
+    for _, name, times, of in counted:
+        assert bandwidth[name] == Fraction(times or 1) * bandwidth.get(of, 1)
+    assert len(counted) == len(bandwidth)
+
+
+def test_links_of_boxes_are_as_wide_as_so_many_cards_and_those_of_one_speed_have_it_in_bw():
+    assert "16 box; 16 card; 2 uplink, each 8 × card." in network(boxes((2, 8))).alt
+    assert "8 uplink, each 1 BW." in network(leaf_spine(4, 2, 2)).alt
 
 
 @pytest.mark.parametrize(

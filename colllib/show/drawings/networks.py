@@ -130,11 +130,12 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
                 pen.disk(box, node)
 
     counts = Counter(tier for _, _, tier in wires_of(topology))
-    tiers = listed(f"{counts[k]} {tier.name}, each {tier.bandwidth} BW" for k, tier in enumerate(topology.tiers))
+    widths = _widths(topology)
+    links = (f"{counts[k]} {tier.name}{widths[k]}".replace(",", ", each") for k, tier in enumerate(topology.tiers))
     levels = max(level.values())
     alt = (
         f"{in_words(topology)}: {topology.ranks} ranks and {topology.switches} switches in "
-        f"{several(levels, 'level')}. Links: {tiers.replace('BW, ', 'BW; ')}."
+        f"{several(levels, 'level')}. Links: {'; '.join(links)}."
     )
     on_phone = _network_places(Pen(NARROW), topology, level, below)
     named = {node: names[level[node] - 1] for node in below if level[node] > 0}
@@ -142,8 +143,19 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
     legend = [(name[0].upper(), name) for name in names if name in abbreviated]
     if boxed and "card" not in names:
         legend.append(("port", "card"))
-    legend += [(f"line t{k}", f"{tier.name}, {tier.bandwidth} BW") for k, tier in enumerate(topology.tiers)]
+    legend += [(f"line t{k}", tier.name + widths[k]) for k, tier in enumerate(topology.tiers)]
     return drawing(draw, title=title, alt=alt, legend=legend)
+
+
+def _widths(topology: Topology) -> list[str]:
+    """What each tier's links carry in BW; where levels differ in that, in links of the level's first tier of 1 BW."""
+    levels = {tier.level for tier in topology.tiers}
+    unit = {tier.level: tier.name for tier in reversed(topology.tiers) if tier.bandwidth == 1 and len(levels) > 1}
+    widths = []
+    for tier in topology.tiers:
+        name = unit.get(tier.level)
+        widths.append("" if name == tier.name else f", {tier.bandwidth} {f'× {name}' if name else 'BW'}")
+    return widths
 
 
 def _wire(pen: Pen, a: Box, b: Box, tier: int, *, card: bool) -> None:
