@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from csv import DictReader
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from math import inf
 
 from colllib.measured.expected import PAIRS, UNSURE, expected, filled
 from colllib.measured.log import Run
@@ -115,9 +116,9 @@ def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Eviden
 
 
 def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
-    waiting, share = waits(machine, form), form.measured / machine.network
+    waiting, share = waits(machine, form, collective), form.measured / machine.network
     if waiting > 0.15:
-        text = f"a ring's latencies over {machine.ranks} ranks are {waiting:.2g} times the time of the largest message"
+        text = f"latencies over {machine.ranks} ranks are {waiting:.2g} times the time of the largest message"
         twice = 1 - min(1, 2 * waiting)  # steps over other networks than InfiniBand take up to twice as long
         explained = form.measured >= UNSURE * twice * expected(machine, collective).low
         yield Evidence("latency-bound", min(2.5, 8 * waiting) if explained else 0.7, text)
@@ -143,11 +144,16 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
     yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
 
 
-def waits(machine: Machine, form: Shape) -> float:
-    """The latencies of a ring between boxes, over the time of the largest message."""
-    inside, outside = NVLINK_STEP["ring"][2], NETWORK_STEP["ring"][2]  # microseconds
-    latency = 1e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
-    return latency * form.measured / form.largest
+def waits(machine: Machine, form: Shape, collective: str) -> float:
+    """Latencies over the time of the largest message: of a ring's steps, but no less or more than the sweep shows."""
+    steps, (least, most) = 0.0, (0.0, inf)
+    if machine.boxes > 1 and collective not in PAIRS:
+        inside, outside = NVLINK_STEP["ring"][2], NETWORK_STEP["ring"][2]  # microseconds
+        steps = 1e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
+    if form.fitted:
+        line = form.fitted[-1]
+        least, most = (end / line.seconds(form.largest) for end in line.constant_interval)
+    return min(max(steps * form.measured / form.largest, least), most)
 
 
 def _inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
-from colllib.measured.expected import PAIRS, UNSURE, Expected, expected
+from colllib.measured.expected import UNSURE, Expected, expected
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run
 from colllib.measured.predict import Prediction, predict
@@ -251,7 +251,7 @@ def _state(form: Shape, bound: Expected, machine: Machine, collective: str, cert
         return "undecided", 0.0
     if speed >= bound.low:
         return "healthy", log(speed / bound.low, 2)
-    waiting = causes.waits(machine, form) if machine.boxes > 1 and collective not in PAIRS else 0.0
+    waiting = causes.waits(machine, form, collective)
     if form.largest < LARGE or speed >= border * (1 - waiting):  # with larger messages it may be fast enough
         return "undecided", 0.0
     return "below-expectation", log(border / speed, 2)

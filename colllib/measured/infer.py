@@ -99,7 +99,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
         return _of_few(run, speed, one and ranks > 1 and not pairs)
     if speed < UNSURE * least:
         return SLOW, "too little even for boxes with one card of 100 Gb/s"
-    if pairs or waits(rich, form) > UNCLEAR:
+    if pairs or waits(rich, form, str(run.collective)) > UNCLEAR:
         return "", ""
     if (full := filled(speed)) > UNKNOWN.card and form.best <= full:
         return FAST, f"what cards of {full / 1e9:g} GB/s a box give"

@@ -19,6 +19,7 @@ from colllib.measured.infer import Hints, machine_of
 from colllib.measured.log import Row, Run
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
+from colllib.measured.write import write
 from colllib.topology.machines import find
 
 H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
@@ -301,10 +302,38 @@ def test_a_slow_run_for_which_several_causes_speak_is_no_surer_than_the_first_of
 
 def test_latencies_of_a_long_ring_are_held_against_the_largest_message_by_hand():
     """2 x (896 x 3.4 + 127 x 14) us = 9.65 ms of steps, and 2 x 64 MiB at 20 GB/s are 6.71 ms."""
-    run = logs.run(20e9, boxes=128, floor=0, sizes=[2**k for k in range(20, 27)])
+    run = logs.run(20e9, boxes=128, floor=0, sizes=[2**26])
     diagnosis = diagnose(run, replace(H100, boxes=128))
     assert diagnosis.cause == "latency-bound"
     assert any("over 1024 ranks are 1.4 times the time of the largest message" in text for text in diagnosis.evidence)
+
+
+@pytest.mark.parametrize(("busbw", "floor", "latency"), [(17e9, 0.0, False), (35e9, 29e-3, True)])
+def test_a_time_proportional_to_the_size_is_not_latency_however_long_the_ring(busbw, floor, latency):
+    """2 x (1800 x 3.4 + 599 x 14) us = 29 ms of steps, a quarter of what 1 GiB takes at 17 GB/s without any of them."""
+    made = logs.run(
+        busbw, boxes=600, per_box=4, gpu="NVIDIA A100-SXM4-40GB", floor=floor, sizes=[2**k for k in range(20, 31)]
+    )
+    (run,) = read(write(made))
+    diagnosis = diagnose(run, Hints(cards=(2, 25e9)))
+    assert (diagnosis.cause == "latency-bound", diagnosis.binding == "latency") == (latency, latency)
+    assert any("latencies over 2400 ranks" in text for text in diagnosis.evidence) == latency
+    assert diagnosis.state == ("undecided" if latency else "below-expectation")
+
+
+@pytest.mark.parametrize(("floor", "state"), [(0.0, "below-expectation"), (60e-6, "undecided")])
+def test_a_box_whose_largest_message_still_waits_for_a_latency_may_be_fast_enough(floor, state):
+    """1.75 x 32 MiB take 367 us at 160 GB/s, and 309 us and the 60 us of latency at 190 GB/s."""
+    made = logs.run(
+        190e9 if floor else 160e9,
+        boxes=1,
+        gpu="NVIDIA A100-SXM4-80GB",
+        floor=floor,
+        sizes=[2**k for k in range(20, 26)],
+    )
+    (run,) = read(write(made))
+    assert diagnose(run).form.measured == pytest.approx(160e9, rel=0.01)
+    assert diagnose(run).state == state
 
 
 def test_a_message_that_is_too_small_for_its_ranks_is_not_called_slow_by_hand():
