@@ -122,7 +122,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if any(row.failed for row in run.rows):
         text = "Values are wrong by the check of the program, so no speed of this run counts."
         test, alternatives = "the same run with -c 1 and NCCL_PROTO=Simple", ("misconfiguration", "protocol-switch")
-        return Diagnosis("undecided", "other", alternatives, 0.5, "unknown", text, (text,), test, form)
+        return Diagnosis("not-a-measurement", "other", alternatives, 0.5, "unknown", text, (text,), test, form)
     if machine is None:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)

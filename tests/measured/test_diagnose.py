@@ -261,10 +261,10 @@ def test_each_setting_that_switches_gpudirect_off_is_enough(setting):
         assert ("the settings switch GPUDirect RDMA off" in diagnose(run, H100).evidence) == off
 
 
-def test_wrong_values_make_no_verdict():
+def test_wrong_values_are_no_measurement():
     run = logs.run(400e9)
     diagnosis = diagnose(replace(run, rows=(replace(run.rows[0], wrong="7"), *run.rows[1:])), H100)
-    assert diagnosis.state == "undecided"
+    assert diagnosis.state == "not-a-measurement"
 
 
 def test_the_command_prints_the_keys_that_it_promises(tmp_path):
