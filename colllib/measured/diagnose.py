@@ -128,20 +128,21 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
         return _unknown_machine(known, form, hints.cards, assumed)
     if machine.boxes == 1 and run.boxes and run.boxes > 1:
-        return _of_hosts(known, form, machine, collective, run.boxes, assumed)
+        return _of_hosts(known, form, machine, collective, hints.cards is not None, assumed)
     return _judged(known, form, machine, collective, assumed)
 
 
-def _of_hosts(run: Run, form: Shape, machine: Machine, collective: str, hosts: int, assumed: list[str]) -> Diagnosis:
-    """Of one box that spans hosts: NVLink joins them, or else only their cards do."""
+def _of_hosts(run: Run, form: Shape, machine: Machine, collective: str, told: bool, assumed: list[str]) -> Diagnosis:
+    """Of one box that spans hosts: NVLink joins them, or else only their cards do, as who tells those expects."""
+    hosts = run.boxes or 1
     gpus = machine.gpus // hosts
-    cards = min(machine.cards, gpus)
+    cards = machine.cards if told else min(machine.cards, gpus)
     common = machine.common_network * cards / machine.cards
     apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
-    slow = form.measured < UNSURE * expected(apart, collective).low  # even for cards
-    if slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
+    slow, slower = (form.measured < UNSURE * expected(way, collective).low for way in (machine, apart))
+    if slower or (slow and told) or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
         return _judged(run, form, apart, collective, [*assumed, "cards, not NVLink, join the hosts"])
-    if form.measured < UNSURE * expected(machine, collective).low:
+    if slow:
         why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
         return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
     return _judged(run, form, machine, collective, assumed)

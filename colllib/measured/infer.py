@@ -156,7 +156,7 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     if kind is None:
         if hints.gpu:
             assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")
-        if not hints.cards or (hints.boxes or run.boxes or (stated or 0) // LARGEST_HOST) < 2:
+        if not hints.cards or (hints.boxes or run.boxes or (stated or 0) // UNKNOWN.gpus) < 2:
             return None, assumed
         kind = UNKNOWN
     gpus, ranks = _layout(run, hints, kind, assumed)

@@ -130,6 +130,15 @@ def test_hosts_of_one_nvlink_domain_are_one_box():
     assert diagnose(apart, Hints(boxes=18, gpus_per_box=4)).state == "healthy"
     assert diagnose(logs.run(33e9, boxes=18, per_box=4, gpu="NVIDIA GB200")).state == "below-expectation"
     assert diagnose(replace(apart, facts={"via NET": "IB"})).state == "healthy"  # the log says what joins them
+    told = Hints(cards=(4, 50e9))  # who tells cards expects the run to be of them, unless it is faster
+    assert [diagnose(each, told).binding for each in (apart, run)] == ["network card", "NVLink"]
+    assert diagnose(apart, told).state == "healthy"
+
+
+def test_a_gpu_of_several_hosts_of_one_nvlink_domain_has_all_the_cards_that_are_told():
+    run = logs.run(95e9, per_box=1, gpu="NVIDIA GB300", floor=0)  # of two cards of 50 GB/s
+    states = [diagnose(run, Hints(cards=(cards, 50e9))).state for cards in (1, 2)]
+    assert states == ["undecided", "healthy"]  # faster than one
 
 
 @pytest.mark.parametrize(
@@ -751,6 +760,13 @@ def test_what_is_told_does_not_overrule_the_ranks_of_the_log():
     with pytest.raises(ValueError, match="8 ranks do not fill 3 boxes"):
         diagnose(run, Hints(boxes=3))
     assert diagnose(run, Hints(boxes=8, gpus_per_box=1)).state == "undecided"  # no NVLink joins boxes of one GPU
+
+
+def test_cards_are_told_of_several_boxes_where_the_ranks_are_more_than_one_of_eight_holds():
+    """2 x 50 GB/s a box: 20 are a fifth of it, 90 are nine tenths; 10 may be of one box on PCIe."""
+    for ranks, busbw, state in ((24, 20e9, "below-expectation"), (16, 90e9, "healthy"), (8, 10e9, "undecided")):
+        run = replace(logs.run(busbw, boxes=1, per_box=ranks, gpu=""), boxes=None, gpus_per_box=None)
+        assert diagnose(run, Hints(cards=(2, 50e9))).state == state
 
 
 def test_part_of_a_mesh_at_the_rate_of_one_link_has_one_ring():
