@@ -35,7 +35,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A series as it is drawn: its name and its end's label, points, look, value at the rule, and a band around it."""
+    """A series as it is drawn: its name and its end's label, points, look, value at the rule, a band around it, and
+    whether each point has a dot of its own, which a style finds by its x as ``data-at``."""
 
     name: str
     label: str
@@ -44,6 +45,7 @@ class Curve:
     look: Look
     at_rule: float | None = None
     band: Points | None = None
+    dots: bool = False
 
 
 @dataclass(frozen=True)
@@ -281,7 +283,10 @@ def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None)
     if curve.band is not None:
         low, high = map(along, curve.band)
         out = f'<path d="M{"L".join(low + high[::-1])}z" style="fill:{hue}" opacity=".2"/>{out}'
-    if len(places) <= 16:
+    if curve.dots:
+        for at, place in zip(curve.xs, map(str.split, places), strict=True):
+            out += '<circle data-at="{}" cx="{}" cy="{}" r="2.6" style="fill:{}"/>'.format(at, *place, hue)
+    elif len(places) <= 16:
         rings = "".join(f"M{place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0" for place in places)
         out += f'<path d="{rings}" style="fill:{hue}"/>'
     if rule and curve.at_rule is not None:
@@ -349,12 +354,14 @@ def lines(
     y_from_zero: bool = True,
     marks: Sequence[Mark] = (),
     bands: Mapping[str, Points] | None = None,
+    dots: bool = False,
     title: str = "",
 ) -> Chart:
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
 
     `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one. Labels of a few letters
-    stand at the ends of the curves, longer ones above. `bands` are the lows and highs around some of the series.
+    stand at the ends of the curves, longer ones above. `bands` are the lows and highs around some of the series. With
+    `dots` each point has one that a style finds by its x, as ``data-at``.
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])
@@ -366,7 +373,7 @@ N = 8 is marked at 8.
     _check_all(series, bands, marks, (base_x, base_y))
     chosen = looks(list(series))
     curves = [
-        Curve(name, name, *points, look, band=bands.get(name))
+        Curve(name, name, *points, look, band=bands.get(name), dots=dots)
         for (name, points), look in zip(series.items(), chosen, strict=True)
     ]
     at_ends = len(series) > 1 and max(map(len, series)) <= AT_ENDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from show_browser import opened, write_page
 
 from colllib.measured.predict import predict
 from colllib.measured.sweeps import of_others
@@ -22,7 +23,7 @@ def test_time_rate_pick_and_what_binds_are_those_of_the_prediction(on, machine, 
         sentence, prediction = explorer.render(len(explorer.parts), state), predict(find(on), collective, size)
         for words in (seconds(prediction.seconds), rate(prediction.busbw), prediction.picked, prediction.binding):
             assert words in sentence
-        sizes = explorer.render(1, state)
+        sizes = explorer.render(2, state)
         assert rate(prediction.busbw) in sizes
 
 
@@ -34,6 +35,19 @@ def test_what_others_measured_stands_in_the_title_or_that_nobody_is_known():
         f"Others measured {rate(known[0])} to {rate(known[-1])} at their largest message ({len(known)} runs)" in figure
     )
     assert "Nobody" in explorer.render(0, explorer.start | {"boxes": 64})
+
+
+@pytest.mark.browser
+def test_the_dot_of_the_chosen_message_is_the_largest_on_the_curve_of_every_machine(tmp_path):
+    with opened(write_page(tmp_path, prediction_explorer())) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        for size, machine in ((2**24, "dgx-h100"), (2**10, "dgx-h100"), (2**34, "gh200")):
+            tab.locator('[data-control="1"]').select_option(str(list(MACHINES).index(machine)))
+            tab.locator('[data-control="3"]').fill(str(SIZES.index(size)))
+            widths = tab.locator("[data-at]").evaluate_all("dots => dots.map((dot) => dot.getBBox().width)")
+            assert (len(widths), SIZES[widths.index(max(widths))]) == (len(SIZES), size)
+            assert widths.count(max(widths)) == 1
+        assert troubles == []
 
 
 def test_a_page_holds_it_for_every_machine():
