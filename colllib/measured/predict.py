@@ -9,7 +9,7 @@ from statistics import median
 from colllib.measured.expected import expected
 from colllib.measured.log import factor
 from colllib.measured.sweeps import Sweep, sweeps
-from colllib.measured.tuning import Estimate, estimates, pick
+from colllib.measured.tuning import estimates, pick
 from colllib.topology.machines import Machine
 
 LARGE, SMALL = 2**28, 2**16  # from here on the wire decides; up to here the latency
@@ -55,8 +55,9 @@ def predict(
     options = [replace(option, latency=latency * option.latency) for option in estimates(machine, collective)]
     chosen = pick(options, message)
     rates, waits = _measured_over_modeled(frozenset(without))
-    of_its_kind = [rate for (_, direct), rate in rates.items() if direct == (chosen.algorithm == "direct")]
-    rate = rates.get(_kind(chosen)) or median(of_its_kind or [1.0])
+    direct = chosen.algorithm == "direct"
+    of_its_kind = [rate for (_, directly), rate in rates.items() if directly == direct]
+    rate = rates.get((chosen.binding, direct)) or median(of_its_kind or [1.0])
     wait = chosen.waiting(message) * waits.get(machine.boxes > 1, 1.0)
     share, bound = factor(collective, machine.ranks), expected(machine, collective).high
     wire = max(chosen.wire(message) / rate, message * share / bound)
@@ -66,16 +67,11 @@ def predict(
     return Prediction(message, seconds, busbw, picked, binding, wait, wire, efficiency, bound)
 
 
-def _kind(chosen: Estimate) -> tuple[str, bool]:
-    """What an efficiency is of: a wire, and whether GPUs send to others directly."""
-    return chosen.binding, chosen.algorithm == "direct"
-
-
 @cache
 def _measured_over_modeled(
     without: frozenset[tuple[str, str]],
 ) -> tuple[dict[tuple[str, bool], float], dict[bool, float]]:
-    """Rates by kind, and latencies by whether they are between boxes."""
+    """Rates by wire and whether GPUs send to others directly, and latencies by whether they are between boxes."""
     rates: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
     waits: defaultdict[bool, list[float]] = defaultdict(list)
     for sweep in healthy():
@@ -88,7 +84,7 @@ def _measured_over_modeled(
             chosen = pick(options, size)
             wait, wire = chosen.waiting(size), chosen.wire(size)
             if size >= LARGE:
-                large[_kind(chosen)].append(wire / max(time - wait, time / 2))
+                large[chosen.binding, chosen.algorithm == "direct"].append(wire / max(time - wait, time / 2))
             elif size <= SMALL:
                 small.append(time / (wait + wire))
         for kind, values in large.items():

@@ -35,12 +35,9 @@ def what_if(machine: Machine, collective: str, message: float, options: Sequence
     -1.0
     """
     base = predict(machine, collective, message).seconds
-    changes = []
-    for option in options:
-        other = changed(machine, option)
-        prediction = predict(other, collective, message)
-        changes.append(Change(option, other.ranks, prediction, 1 - prediction.seconds / base))
-    return changes
+    others = [(option, changed(machine, option)) for option in options]
+    predicted = [(option, other.ranks, predict(other, collective, message)) for option, other in others]
+    return [Change(option, ranks, p, 1 - p.seconds / base) for option, ranks, p in predicted]
 
 
 def sensitivity(machine: Machine, collective: str, message: float) -> list[Change]:
