@@ -132,15 +132,15 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     return _judged(known, form, machine, collective, assumed)
 
 
-def _of_hosts(run: Run, form: Shape, machine: Machine, collective: str, told: bool, assumed: list[str]) -> Diagnosis:
+def _of_hosts(run: Run, form: Shape, machine: Machine, collective: str, known: bool, assumed: list[str]) -> Diagnosis:
     """Of one box that spans hosts: NVLink joins them, or else only their cards do, as who tells those expects."""
     hosts = run.boxes or 1
     gpus = machine.gpus // hosts
-    cards = machine.cards if told else min(machine.cards, gpus)
+    cards = machine.cards if known else min(machine.cards, gpus)
     common = machine.common_network * cards / machine.cards
     apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
     slow, slower = (form.measured < UNSURE * expected(way, collective).low for way in (machine, apart))
-    if slower or (slow and told) or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
+    if slower or (slow and known) or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
         return _judged(run, form, apart, collective, [*assumed, "cards, not NVLink, join the hosts"])
     if slow:
         why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"

@@ -130,9 +130,9 @@ def test_hosts_of_one_nvlink_domain_are_one_box():
     assert diagnose(apart, Hints(boxes=18, gpus_per_box=4)).state == "healthy"
     assert diagnose(logs.run(33e9, boxes=18, per_box=4, gpu="NVIDIA GB200")).state == "below-expectation"
     assert diagnose(replace(apart, facts={"via NET": "IB"})).state == "healthy"  # the log says what joins them
-    told = Hints(cards=(4, 50e9))  # who tells cards expects the run to be of them, unless it is faster
-    assert [diagnose(each, told).binding for each in (apart, run)] == ["network card", "NVLink"]
-    assert diagnose(apart, told).state == "healthy"
+    four_cards = Hints(cards=(4, 50e9))  # who tells cards expects the run to be of them, unless it is faster
+    assert [diagnose(each, four_cards).binding for each in (apart, run)] == ["network card", "NVLink"]
+    assert diagnose(apart, four_cards).state == "healthy"
 
 
 def test_a_gpu_of_several_hosts_of_one_nvlink_domain_has_all_the_cards_that_are_told():
