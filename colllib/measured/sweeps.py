@@ -123,8 +123,8 @@ def of_others(machine: Machine, collective: str) -> list[tuple[float, str]]:
     [320, 366, 391]
     """
 
-    def kind(one: Machine) -> tuple[str, int, int, float]:
-        return one.name, one.boxes, one.gpus, one.network if one.boxes > 1 else 0.0
+    def kind(one: Machine) -> tuple[str, int, int, float, float]:
+        return one.name, one.boxes, one.gpus, one.reach(), one.network if one.boxes > 1 else 0.0
 
     def of_interest(one: Sweep | Figure, what: str | None) -> bool:
         alike = one.machine is not None and kind(one.machine) == kind(machine)

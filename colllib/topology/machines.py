@@ -13,7 +13,7 @@ from importlib.resources import files
 from math import inf
 from typing import Any
 
-from colllib.units import parse, shortened, whole
+from colllib.units import parse, rate, shortened, whole
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,10 @@ UNKNOWN = replace(_KINDS[r"\bb200\b"], name="GPU", generation=1, nvls=False, sou
 PRESETS = {row["preset"]: _KINDS[row["pattern"]] for row in _ROWS if row["preset"]}
 
 #: What `with_options` takes.
-OPTIONS = "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, oversubscription=2, collnet=true or processor=amd"
+OPTIONS = (
+    "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, pcie=16GB/s, oversubscription=2, collnet=true "
+    "or processor=amd"
+)
 
 
 def by_gpu(name: str) -> Machine | None:
@@ -113,6 +116,7 @@ def by_gpu(name: str) -> Machine | None:
     if machine is None or (machine.linked and machine.vendor == "nvidia"):
         return machine
     plain = re.sub(r"^((nvidia|tesla|geforce|amd|instinct) )+", "", name, flags=re.IGNORECASE)  # of many of a kind
+    plain = re.sub(r"^([rg]tx)(?=\d)", r"\1 ", plain, flags=re.IGNORECASE)
     return replace(machine, name=plain.upper() if plain.islower() else plain)
 
 
@@ -162,10 +166,22 @@ def changed(machine: Machine, options: str) -> Machine:
 def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     """The same machine but for some options; with another number of GPUs no more cards, unless their number is given.
 
+    The slots of GPUs without links of their own are their links.
+
     Raises:
-        ValueError: for an option that is unknown, or whose value cannot be.
+        ValueError: for an option that is unknown, or whose value cannot be; for links that carry less than the slot.
+
+    >>> with_options(find("rtx3090:1"), {"pcie": "8GB/s"}).link / 1e9
+    8.0
     """
-    machine = replace(machine, **{key: _parsed(key, value) for key, value in options.items()})
+    changes = {key: _parsed(key, value) for key, value in options.items()}
+    if "pcie" in changes and not machine.linked:
+        changes.setdefault("link", changes["pcie"])
+    machine = replace(machine, **changes)
+    if machine.link < machine.pcie:
+        raise ValueError(
+            f"links of {rate(machine.link)} beside a PCIe slot of {rate(machine.pcie)}: tell the slot as in pcie=6GB/s"
+        )
     if "gpus" in options and "cards" not in options:
         return replace(machine, cards=min(machine.cards, machine.gpus))
     return machine
@@ -174,7 +190,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
 def _parsed(key: str, value: str) -> Any:
     if key in ("boxes", "gpus", "cards"):
         return positive(key, value)
-    if key in ("card", "link"):
+    if key in ("card", "link", "pcie"):
         return parse("bandwidth", value)
     if key == "oversubscription":
         if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", value, re.ASCII) or not 1 <= float(value) <= 1000:
@@ -208,9 +224,9 @@ def cards(text: str) -> tuple[int, float]:
     >>> cards("8x400Gb/s"), cards("2x25GB/s")
     ((8, 50000000000.0), (2, 25000000000.0))
     """
-    count, x, rate = text.strip().rpartition("x")
-    rate = re.sub(r"(?<=[KMGT])(b(it)?)?$", "b/s", rate)  # as in 8x400G
+    count, x, speed = text.strip().rpartition("x")
+    speed = re.sub(r"(?<=[KMGT])(b(it)?)?$", "b/s", speed)  # as in 8x400G
     try:
-        return positive("cards", count if x else "1"), parse("bandwidth", rate)
+        return positive("cards", count if x else "1"), parse("bandwidth", speed)
     except ValueError:
         raise ValueError(f"cards {shortened(text)!r}: write them as 8x400Gb/s") from None

@@ -62,7 +62,8 @@ def read_plan(text: str) -> Plan:
 def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
     """A training step as a timeline.
 
-    How long it takes, and what each stage does meanwhile. Its collectives are software: no switch adds.
+    How long it takes, and what each stage does meanwhile. Its collectives take the fastest schedules known in which no
+    switch adds; what NCCL runs may take longer (colllib predict).
     """
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
@@ -90,6 +91,7 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
     yield _room(training.state, memory) + "\n"
     rows = [(stage, *map(units.seconds, times.values())) for stage, times in enumerate(stages)]
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
+    yield "\nCollectives take the fastest schedules known; what NCCL runs may take longer: see colllib predict."
 
 
 def _room(state: float, memory: float | None) -> str:

@@ -128,7 +128,10 @@ def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
     links = np.bincount(fabric.tier)
     cards, *further = [links[k] * tier.bandwidth for k, tier in enumerate(fabric.tiers) if tier.level > 0]
     if (fabric.link_dst[leaving] < fabric.ranks).any() or cards > 2 * fabric.ranks:
-        raise ValueError(f"{machine}: a step is priced where each rank has a port of a switch in its box and a card")
+        share = "where ranks share cards, give each its part, as in dgx-a100:2,card=25Gb/s"
+        raise ValueError(
+            f"{machine}: a step is priced where each rank has a port of a switch in its box and a card; {share}"
+        )
     if any(uplinks < cards for uplinks in further):
         raise ValueError(f"{machine}: a step is priced on networks that are not oversubscribed")
     (near, *_, far), (narrow, *_, wide) = fabric.speeds

@@ -237,6 +237,34 @@ def test_the_best_schedule_is_executed_at_the_speeds_of_the_machine():
     assert best["time_s"] == rungs[0].seconds
 
 
+def test_a_slower_slot_slows_gpus_that_have_no_links_and_links_slower_than_a_slot_are_refused():
+    """Half of the lanes: half of the rate, and twice the time of a large message."""
+    slots = [find(f"rtx3090:1{option}") for option in ("", ",pcie=15.75GB/s", ",link=31.5GB/s")]
+    assert [machine.reach() for machine in slots] == [31.5e9, 15.75e9, 31.5e9]
+    whole, half, same = (predict(machine, "all-reduce", 2**34).seconds for machine in slots)
+    assert half == pytest.approx(2 * whole, rel=0.01)
+    assert same == whole
+    assert find("dgx-h100:1,pcie=32GB/s").reach() == 450e9
+    for option in ("link=6.1GB/s", "link=45GB/s"):
+        with pytest.raises(ValueError, match=r"beside a PCIe slot of .*: tell the slot as in pcie=6GB/s"):
+            find(f"h100:1,{option}")
+
+
+def test_nobody_measured_a_machine_whose_links_were_changed():
+    assert of_others(find("dgx-h100:1"), "all-reduce")
+    assert of_others(find("dgx-h100:1,link=200GB/s"), "all-reduce") == []
+    assert of_others(find("rtx5090:1"), "all-reduce")
+    assert of_others(find("rtx5090:1,pcie=8GB/s"), "all-reduce") == []
+
+
+@pytest.mark.parametrize(
+    ("told", "bridge"), [("NVIDIA A10G", 0), ("RTX 3080", 0), ("A40", 56.25e9), ("RTX 3090", 56.25e9)]
+)
+def test_only_cards_that_take_a_bridge_have_one(told, bridge):
+    assert by_gpu(told).bridge == bridge
+    assert by_gpu(told).reach() == 31.5e9
+
+
 @pytest.mark.parametrize(
     "expression",
     [

@@ -159,7 +159,7 @@ def test_a_tree_is_corrected_up_to_512_mib_and_an_nvls_tree_of_blackwells_up_to_
         ("dgx-h100:1", (6.6 + 0.6, 14 + 1.9, 8.4 + 3.4)),
         (SINGLE.format(8), (6.6 + 2.7, 14 + 4.0, 8.4 + 14.0)),
         ("dgx-h100:2", (6.6 + 16 * 2.7, 14 + 16 * 4.0, 8.4 + 16 * 14.0)),
-        ("dgx-v100:1,link=10GB/s", (6.6 + 1.0, 8.4 + 5.7)),  # PCIe: without LL128
+        ("dgx-v100:1,link=15.75GB/s", (6.6 + 1.0, 8.4 + 5.7)),  # PCIe: without LL128
     ],
 )
 def test_a_chain_is_one_step_where_its_channels_are_alike_and_one_a_rank_elsewhere(expression, microseconds):
@@ -173,9 +173,9 @@ def test_a_chain_is_one_step_where_its_channels_are_alike_and_one_a_rank_elsewhe
 def test_gpus_that_pcie_joins_do_without_ll128(boxes):
     """tuning.cc:531: the path between GPUs of a box must not be longer than NVLink by way of another GPU."""
     for collective in ("all-reduce", "all-gather", "broadcast"):
-        assert {p for _, p in model(f"dgx-v100:{boxes},link=10GB/s", collective)} == {"LL", "Simple"}
+        assert {p for _, p in model(f"dgx-v100:{boxes},link=15.75GB/s", collective)} == {"LL", "Simple"}
         assert {p for _, p in model(f"dgx-v100:{boxes}", collective)} == {"LL", "LL128", "Simple"}
-    alone = model("dgx-v100:2,gpus=1,cards=1,link=10GB/s")
+    alone = model("dgx-v100:2,gpus=1,cards=1,link=15.75GB/s")
     assert ("ring", "LL128") in alone
 
 
@@ -219,7 +219,7 @@ def test_channels_are_those_that_nccl_logs(expression, channels, speed):
         ("dgx-h100:2,cards=4", 8 * 41.4),  # 8 channels of 24, in the box 45, of which 0.92 is the most of a channel
         ("dgx-v100:2", 4 * 18.5),  # 4 channels of 12, in the box 24; 18.5 is the most of a channel
         (SINGLE.format(2), 2 * 41.4 * 0.85),  # 2 channels of 24, raised to 48
-        (SINGLE.format(2) + ",link=10GB/s", 2 * 41.4 * 0.85),  # likewise: a GPU alone in its box needs no link
+        (SINGLE.format(2) + ",link=63GB/s", 2 * 41.4 * 0.85),  # likewise: a GPU alone in its box needs no link
         (SINGLE.format(2) + ",card=10GB/s", 12 * 0.92 * 0.85),  # a channel of 6, raised to 12
         ("dgx-h100:3,cards=4", 192 * 0.92),
     ],
