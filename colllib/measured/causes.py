@@ -16,8 +16,8 @@ from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import binary_size, percent
 
 _ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())
-#: By name: the words for it, what to run next, and with which settings of the library.
-CAUSES = {row["cause"]: (row["words"], row["next_test"], row["settings"].split()) for row in _ROWS}
+#: By name: the words for it, what to run next, with which settings of the library, and what mends it.
+CAUSES = {row["cause"]: (row["words"], row["next_test"], row["settings"].split(), row["remedy"]) for row in _ROWS}
 CERTAIN = 3.0  # the weight of what the log itself says
 
 

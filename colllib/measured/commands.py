@@ -106,6 +106,7 @@ def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:
         f"  binding     {verdict.binding}",
         *(f"  evidence    {text}" for text in verdict.evidence if text != verdict.verdict),
         f"  next test   {verdict.next_test}",
+        *([f"  remedy      {verdict.remedy}"] if verdict.remedy else ()),
     ]
     if unread:
         lines.append(f"  not read    lines {', '.join(str(mark.line) for mark in unread[:10])}: {unread[0].why}")

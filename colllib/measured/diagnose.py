@@ -39,6 +39,11 @@ class Diagnosis:
     form: Shape | None = None  # the sweep, where it is one
     bound: Expected | None = None  # what was expected, where the machine is known
 
+    @property
+    def remedy(self) -> str:
+        """What usually mends the cause of a slow run, or nothing."""
+        return CAUSES[self.cause][-1] if self.cause and self.state == "below-expectation" else ""
+
     def as_json(self) -> dict[str, Any]:
         """The keys of `colllib diagnose --json`."""
         form, bound = self.form, self.bound
@@ -52,6 +57,7 @@ class Diagnosis:
             "expected_busbw_GBps": None if bound is None else [round(bound.low / 1e9, 3), round(bound.high / 1e9, 3)],
             "fit_segments": [_segment(part) for part in (form.fitted if form else ())],
             "next_test": self.next_test,
+            "remedy": self.remedy,
             "verdict": self.verdict,
             "evidence": list(self.evidence),
         }
@@ -314,7 +320,7 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
 
 def _test(cause: str | None, run: Run) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
-    _, words, settings = CAUSES[cause or "other"]
+    _, words, settings, _ = CAUSES[cause or "other"]
     program = f"./build/{PROGRAMS[run.collective or 'all-reduce'][0]}"
     alone = run.boxes == 1 and run.ranks is not None
     if alone:

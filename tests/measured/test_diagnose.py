@@ -289,9 +289,12 @@ def test_the_command_prints_the_keys_that_it_promises(tmp_path):
     assert 46 < low < high
     assert result["fit_segments"][0]["first_bytes"] == 1024
     assert {"confidence", "binding", "next_test", "verdict", "evidence"} <= set(result)
+    assert "NCCL_IB_HCA" in result["remedy"]
     words = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s"]).output
     assert words.startswith("2 x 8 H100 at 46")
     assert "\n  cause       single-nic; or " in words
+    assert f"\n  remedy      {result['remedy']}" in words
+    assert diagnose(logs.run(400e9), H100).remedy == ""  # nothing to mend
 
 
 @pytest.mark.parametrize(
