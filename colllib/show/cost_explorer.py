@@ -240,7 +240,7 @@ def alltoall_explorer() -> Explorer:
         "{times:pairwise|Bruck, best radix} times as long.",
         note="M is what each rank sends in all, so M/N goes to each destination. Radix 2 is Bruck's algorithm, radix "
         "N is pairwise exchange; all radices between are counted. On the star a rank has one full-duplex port of BW, "
-        "on the ring a link of BW to each neighbor, which together inject twice as much; links of BW/2 make it equal.",
+        "on the ring a link of BW to each neighbor, which together send twice as much; links of BW/2 make it equal.",
         name="alltoall",
     )
 
