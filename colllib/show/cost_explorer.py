@@ -106,8 +106,8 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
         summary="At N = {n} and M = {m}, {fastest} with {time}, {over} times the sum of the two lower bounds{next}.",
         note="Star, one full-duplex port per rank, lock-step clock. The counts are those of the closed forms, and "
         "tests hold each of them against an execution, message by message. P is the best whole number of segments for "
-        "that M, 2²⁰ at most. Each of the two lower bounds holds by itself; their sum is a floor that no schedule need "
-        "reach.",
+        "that M (of two trees: of each half), 2²⁰ at most. Each of the two lower bounds holds by itself; their sum is "
+        "a floor that no schedule need reach.",
         name="cost",
     )
 
@@ -240,7 +240,7 @@ def alltoall_explorer() -> Explorer:
         "{times:pairwise|Bruck, best radix} times as long.",
         note="M is what each rank sends in all, so M/N goes to each destination. Radix 2 is Bruck's algorithm, radix "
         "N is pairwise exchange; all radices between are counted. On the star a rank has one full-duplex port of BW, "
-        "on the ring a link of BW to each neighbor, which together inject twice as much; links of BW/2 make it equal.",
+        "on the ring a link of BW to each neighbor, which together send twice as much; links of BW/2 make it equal.",
         name="alltoall",
     )
 

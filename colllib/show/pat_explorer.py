@@ -76,8 +76,8 @@ def pat_explorer() -> Explorer:
             Part(_parked, "Parked shards over the steps", fold="What a rank parks, step by step"),
             Rows(Race(every), "PAT for every cap, ring and Bruck", "Every cap in numbers", heads),
         ],
-        summary="PAT on {n} ranks with A = {cap} takes {time:chosen} against {time:ring} by ring; fastest is "
-        "{variant:PAT} with {time:PAT}.",
+        summary="{m} gathered on {n} ranks at {alpha} and {bw}: PAT with A = {cap} takes {time:chosen} against "
+        "{time:ring} by ring; fastest is {variant:PAT} with {time:PAT}.",
         note="Every schedule executed on a star, one full-duplex port per rank, lock-step clock. M is the gathered "
         "result, a shard is M/N. Parked shards are those that a rank has received and must send again later; in a "
         "reduce-scatter, partial sums that belong to others.",
