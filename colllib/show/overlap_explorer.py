@@ -66,7 +66,7 @@ def overlap_explorer() -> Explorer:
         summary=_summary,
         note="224 matrices of Llama 3.1 8B, a replica on every GPU of DGX H100 boxes. A bucket closes when it holds "
         "at least its size, or at the last gradient, and queues for the network. Each all-reduce takes the time of "
-        "what heads the ladder on these boxes, lock-step clock.",
+        "the fastest schedule on these boxes without switches that add, lock-step clock.",
         note_title="What is simulated here",
         name="overlap",
     )

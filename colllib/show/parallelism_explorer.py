@@ -11,13 +11,15 @@ from colllib.show.cost_explorer import alpha, bandwidth, forms
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
 from colllib.show.views import Bars, Rows
+from colllib.topology.presets import PRESETS
 
 SEQUENCE = 8192
 NAMES = ("Llama 3.1 70B", "Llama 3.1 405B", "DeepSeek-V3")
 STEPS = {2**22: "4 Mi", 2**24: "16 Mi"}
 #: Where it starts, and what the chapter prices: NVLink in the box one way, and a 400 Gb/s card for each GPU.
-INSIDE = {"alpha": 0.5e-6, "bandwidth": 450e9}
-OUTSIDE = {"alpha": 5e-6, "bandwidth": 50e9}
+INSIDE, OUTSIDE = (
+    {"alpha": latency, "bandwidth": speed} for latency, speed in zip(*PRESETS["dgx-h100"].speeds(2), strict=True)
+)
 
 
 def parallelism_explorer() -> Explorer:
