@@ -165,7 +165,7 @@ def predict_command(
         for p in predictions
     ]
     yield table(("size", "time", "busbw", "picked", "binding", "latency", "wire", "efficiency"), rows)
-    yield "\nefficiency: what algorithm and protocol leave of the wires, times what published runs reach of that"
+    yield "\nefficiency: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
     for group in filter(None, changes.values()):
         title = "with, what helps most first" if group is helps else "with"
         changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]

@@ -10,14 +10,16 @@ from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
 from colllib.measured.expected import UNSURE, Expected, expected
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
-from colllib.measured.log import PROGRAMS, Run
-from colllib.measured.predict import Prediction, predict
+from colllib.measured.log import PROGRAMS, Run, factor
+from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
+from colllib.units import shortened
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
+MUCH_LATER = 10.0  # times the predicted time of a small message: networks take up to 7
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 NO_HINTS = Hints()
@@ -107,6 +109,9 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     machine, assumed = machine_of(run, hints)
     ranks = machine.ranks if machine else known_ranks
     collective = hints.collective or run.collective
+    kind = by_gpu(run.gpu)
+    if machine and kind and kind.name != machine.name:
+        assumed.append(f"the log names {shortened(run.gpu)}, and {machine.name} is told")
     if collective is None:
         if max(run.factors, default=1.0) < 0.995:
             return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
@@ -114,6 +119,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         assumed.append("assumed: an all-reduce")
     if ranks is None and not any(row.busbw for row in run.rows):
         return _undecided("neither the log nor the options say how many ranks ran", "--boxes and --gpus-per-box")
+    if hints.collective and ranks and (factors := run.factors):
+        printed, should = median(factors), factor(collective, ranks)
+        if abs(printed / should - 1) > 0.05:
+            assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
     known = replace(run, collective=collective, ranks=max(2, ranks or ANY_RANKS))
     if run.dialect == "osu" and ranks and collective in ("all-gather", "all-to-all"):  # its sizes are of a rank's part
         known = replace(known, rows=tuple(replace(row, message=ranks * row.message) for row in run.rows))
@@ -225,13 +234,23 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     rest = tuple(name for name, _ in ranked if name != cause)[:2]
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
-        evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
+        lines = {mark.line for mark in run.unread}
+        evidence.append(f"{len(lines)} lines could not be read, the first is {min(lines)}")
+    if form.in_place and form.largest >= LARGE and not 0.8 < form.in_place / form.measured < 1.25:
+        evidence.append(
+            f"in place {form.in_place / 1e9:.3g} GB/s: a network carries the same bytes, so look at the GPUs"
+        )
+    late = _late(run, machine, collective)
+    if late > MUCH_LATER:
+        evidence.append(f"the smallest message takes {late:.0f} times the predicted time")
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
     sure = _confidence(state, distance, ranked, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
     unsure = healthy and (certain or (slower and machine.boxes > 1))
     test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks))
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes)
+    if healthy and late > MUCH_LATER:
+        verdict += f" Small messages are not: the smallest takes {late:.0f} times the predicted time."
     if slower:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
@@ -241,6 +260,12 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     if unsure:
         sure = min(sure, 0.5)
     return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound)
+
+
+def _late(run: Run, machine: Machine, collective: str) -> float:
+    """The time of the smallest message over the predicted one, or 0 where it is large."""
+    (size, *_), (seconds, *_) = run.series()
+    return float(seconds / predict(machine, collective, size).seconds) if size <= SMALL else 0.0
 
 
 def _state(form: Shape, bound: Expected, machine: Machine, collective: str, certain: bool) -> tuple[str, float]:

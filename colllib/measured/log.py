@@ -140,19 +140,21 @@ class Run:
         return [row.busbw / row.algbw for row in self.rows if row.busbw and row.algbw and row.algbw > 1e9]
 
     def series(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Message sizes in bytes, ascending, and times in seconds: the median of the rows of a size.
+        """Message sizes in bytes, ascending, and times in seconds: the median of a size's rows out of place, if any.
 
-        >>> run = Run("columns", (Row(2, 8e6, 1e-3, None, None), Row(1, 4e6, None, 8e9, None)))
+        >>> run = Run("columns", (Row(2, 8e6, 1e-3, None, None), Row(1, 4e6, None, 8e9, None, in_place=True)))
         >>> run.series()
         (array([4000000., 8000000.]), array([0.0005, 0.001 ]))
         """
-        times = self.times()
+        times = self.times() | self.times(in_place=False)
         return np.array(list(times)), np.array([median(repeats) for repeats in times.values()])
 
-    def times(self) -> dict[float, list[float]]:
-        """All times in seconds of each message size in bytes, both ascending."""
+    def times(self, in_place: bool | None = None) -> dict[float, list[float]]:
+        """All times in seconds of each message size in bytes, both ascending; perhaps of one half of the table."""
         times: defaultdict[float, list[float]] = defaultdict(list)
         for row in self.rows:
+            if in_place is not None and bool(row.in_place) != in_place:
+                continue
             if row.message > 0 and (seconds := self.seconds(row)) is not None:
                 times[row.message].append(seconds)
         return {size: sorted(repeats) for size, repeats in sorted(times.items())}

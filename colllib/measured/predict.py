@@ -26,7 +26,7 @@ class Prediction:
     binding: str  # latency, or what the bytes wait for
     latency: float  # seconds of it
     wire: float  # seconds of it
-    efficiency: float  # what algorithm and protocol leave of the wires, times what published runs reach of that
+    efficiency: float  # what algorithm, protocol and, by published runs, practice leave of `bound`
     bound: float  # busbw that the wires allow, in bytes per second
 
 
@@ -63,8 +63,9 @@ def predict(
     wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
     picked, binding = f"{chosen.algorithm}/{chosen.protocol}", "latency" if wait > wire else chosen.binding
-    busbw, efficiency = message / seconds * share, chosen.efficiency * rate
-    return Prediction(message, seconds, busbw, picked, binding, wait, wire, efficiency, bound)
+    return Prediction(
+        message, seconds, message / seconds * share, picked, binding, wait, wire, message / wire * share / bound, bound
+    )
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import log2
+from statistics import median
 
 from colllib.measured.log import Run, factor
 from colllib.measured.segments import Segment, segments
@@ -21,6 +22,7 @@ class Shape:
     erratic: bool  # large ones fall by half, thrice by a fifth or with times a third apart, or end a quarter lower
     best: float  # the highest busbw of large messages, or as `measured`
     unsettled: bool  # the last doubling still brought 3 %, or one size below 128 MiB is all there is
+    in_place: float | None  # busbw of the largest message in place, where both halves have it
 
 
 def shape(run: Run) -> Shape:
@@ -35,7 +37,7 @@ def shape(run: Run) -> Shape:
     size, time = run.series()
     if not len(size):
         raise ValueError("no row has a time, or a bandwidth that gives one")
-    all_times = list(run.times().values())
+    all_times, halves = list(run.times().values()), [run.times(in_place=half) for half in (False, True)]
     bus = size / time * factor(str(run.collective), run.ranks or 1)
     best = float(bus[size >= LARGE].max(initial=bus[-1]))
     large, step = size[1:] >= LARGE, bus[1:] / bus[:-1]
@@ -52,4 +54,7 @@ def shape(run: Run) -> Shape:
         erratic=bool(rough.sum() >= min(3, len(size)) or step[large].min(initial=1.0) < 0.5 or bus[-1] < 0.75 * best),
         best=best,
         unsettled=bool(step[-1] > (size[-1] / size[-2]) ** log2(1.03) if len(size) > 1 else size[0] < 2**27),
+        in_place=float(bus[-1] * time[-1] / median(halves[1][size[-1]]))
+        if all(size[-1] in h for h in halves)
+        else None,
     )

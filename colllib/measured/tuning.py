@@ -54,7 +54,6 @@ class Estimate:
     protocol: str  # LL, LL128 or Simple
     latency: float  # seconds at size 0
     algbw: float  # bytes per second at large sizes
-    efficiency: float  # what the protocol and the algorithm leave of the wires
     binding: str  # network card, NVLink, Infinity Fabric or PCIe
     correction: Sequence[float] = ()  # factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last
     plateau: tuple[float, float] = (inf, 1.0)  # from how many bytes on the latency is how many times as long
@@ -204,7 +203,7 @@ def _ring(machine: Machine, collective: str, p: int) -> Estimate:
     plateau = (inf, 1.0)
     if twice == 2 and p == 2 and boxes > 1:  # once every rank and channel has 64 bytes
         plateau = (64.0 * min(64, 2 * channels) * n, of["plateau"])
-    return _estimate("ring", latency, bus * n / steps, bus / wire, binding, p=p, plateau=plateau)
+    return _estimate("ring", latency, bus * n / steps, binding, p=p, plateau=plateau)
 
 
 def _tree(machine: Machine, p: int) -> Estimate:
@@ -224,7 +223,7 @@ def _tree(machine: Machine, p: int) -> Estimate:
         bus *= TREE_OF_SINGLE_GPUS
     inside, outside = _step(machine, "tree", p)
     latency = BASE["tree"][p] + 2 * ((machine.gpus - 1) * inside + int(log2(machine.boxes)) * outside)
-    return _estimate("tree", latency, bus / 2, bus / wire, binding, p=p, correction=_CORRECTION[PROTOCOLS[p]][:23])
+    return _estimate("tree", latency, bus / 2, binding, p=p, correction=_CORRECTION[PROTOCOLS[p]][:23])
 
 
 def _heads(machine: Machine) -> int:
@@ -258,7 +257,7 @@ def _nvls(machine: Machine, tree: bool = False) -> Estimate:
         latency += (2 * int(log2(boxes)) if tree else 1) * across
         if tree and machine.generation > 2 and machine.processor != "arm":
             more["correction"] = _CORRECTION["Simple"]
-    return _estimate(name, latency, bus * ratio, min(1.0, bus / (heads * speed * 2)), binding, **more)
+    return _estimate(name, latency, bus * ratio, binding, **more)
 
 
 def _collnet(machine: Machine) -> Iterator[Estimate]:
@@ -272,10 +271,10 @@ def _collnet(machine: Machine) -> Iterator[Estimate]:
     inside, outside = _step(machine, "CollNetDirect", 2)
     latency = 2 * (min(1, others) * inside + others * COLLNET_FAN) + outside
     wire = min(_outside(machine)[0], _inside(machine)[0])
-    yield _estimate("CollNetDirect", latency, wire * share / 2, share, _CARD)
+    yield _estimate("CollNetDirect", latency, wire * share / 2, _CARD)
     wire, _, binding = _wires(machine)
     inside, outside = _step(machine, "CollNetChain", 2)
-    yield _estimate("CollNetChain", 2 * others * inside + outside, wire / 2, 1.0, binding)
+    yield _estimate("CollNetChain", 2 * others * inside + outside, wire / 2, binding)
 
 
 def _pat(machine: Machine) -> Estimate:
@@ -283,7 +282,7 @@ def _pat(machine: Machine) -> Estimate:
     wire, _, binding = _wires(machine)
     _, outside = _step(machine, "PAT", 2)
     latency = BASE["PAT"][2] + int(log2(machine.boxes)) * outside * PAT_LOG + machine.ranks * PAT_EACH
-    return _estimate("PAT", latency, PAT * wire, PAT, binding)
+    return _estimate("PAT", latency, PAT * wire, binding)
 
 
 def _sends(machine: Machine, collective: str) -> Estimate:
@@ -295,7 +294,7 @@ def _sends(machine: Machine, collective: str) -> Estimate:
         card, slot = speed * many * (1 if pair else machine.cards / gpus), machine.slot / 1e9 * PCIE
         bus = min(bus, min(card, slot) / (1.0 if pair else (n - gpus) / (n - 1)))
         step, binding = NETWORK_STEP, "PCIe" if slot < card else _CARD
-    return _estimate("direct", BASE["ring"][2] + step["ring"][2], bus * (1.0 if pair else n / (n - 1)), 1.0, binding)
+    return _estimate("direct", BASE["ring"][2] + step["ring"][2], bus * (1.0 if pair else n / (n - 1)), binding)
 
 
 def _step(machine: Machine, algorithm: str, p: int) -> tuple[float, float]:
@@ -316,7 +315,5 @@ def _most_ll(machine: Machine) -> float:
     return _processor(machine)["ll_between"][min(machine.boxes, 3) - 2]
 
 
-def _estimate(
-    name: str, latency: float, algbw: float, share: float, binding: str, *, p: int = 2, **more: Any
-) -> Estimate:
-    return Estimate(name, PROTOCOLS[p], latency * 1e-6, algbw * 1e9, share, binding, **more)
+def _estimate(name: str, latency: float, algbw: float, binding: str, *, p: int = 2, **more: Any) -> Estimate:
+    return Estimate(name, PROTOCOLS[p], latency * 1e-6, algbw * 1e9, binding, **more)

@@ -270,6 +270,34 @@ def test_each_setting_that_switches_gpudirect_off_is_enough(setting):
         assert ("the settings switch GPUDirect RDMA off" in diagnose(run, H100).evidence) == off
 
 
+def test_halves_that_differ_are_named_and_the_half_out_of_place_counts():
+    """8 GiB on 16 ranks: 15/8 of it in 358 ms are 45 GB/s, a tenth of that time in place."""
+    out_of_place = logs.run(45e9)
+    in_place = (replace(row, in_place=True, seconds=row.seconds / 10) for row in out_of_place.rows)
+    diagnosis = diagnose(replace(out_of_place, rows=(*out_of_place.rows, *in_place)), H100)
+    assert diagnosis.form.measured == pytest.approx(45e9, rel=0.01)
+    assert any("in place 450 GB/s" in text for text in diagnosis.evidence)
+    assert not any("in place" in text for text in diagnose(out_of_place, H100).evidence)
+
+
+@pytest.mark.parametrize(("floor", "late"), [(40e-6, False), (10e-3, True)])
+def test_a_run_that_is_fast_at_its_end_and_late_at_its_start_is_not_called_normal_alone(floor, late):
+    """Two boxes of H100 take some 34 us by the model."""
+    diagnosis = diagnose(logs.run(450e9, floor=floor, sizes=[2**k for k in range(10, 35)]), H100)
+    assert diagnosis.state == "healthy"
+    assert ("Small messages are not" in diagnosis.verdict) == late
+    assert any("the smallest message takes" in text for text in diagnosis.evidence) == late
+
+
+def test_what_is_told_against_the_log_is_said():
+    run = logs.run(300e9, boxes=2, gpu="NVIDIA H100 80GB HBM3")
+    against = diagnose(run, Hints(machine=find("dgx-a100:2")))
+    assert "the log names NVIDIA H100 80GB HBM3, and A100 is told" in against.evidence
+    assert not any("is told" in text for text in diagnose(run, Hints(machine=find("dgx-h100:2"))).evidence)
+    gathered = diagnose(run, Hints(machine=find("dgx-h100:2"), collective="all-gather"))
+    assert any("busbw is 1.88 times algbw in the log, and 0.938 times" in text for text in gathered.evidence)
+
+
 def test_wrong_values_are_no_measurement():
     run = logs.run(400e9)
     diagnosis = diagnose(replace(run, rows=(replace(run.rows[0], wrong="7"), *run.rows[1:])), H100)

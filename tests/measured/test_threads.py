@@ -266,7 +266,7 @@ def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
     last = Counter(row["alone"] for row in rows if row["draw"] == rows[-1]["draw"])
     counts = [alone[verdict] for verdict in verdicts] + [last.total(), *(last[verdict] for verdict in verdicts)]
     counts += [with_machine[verdict] for verdict in verdicts]
-    for state in ("healthy", "below-expectation"):
-        verdicts_on = [row["told"] for row in rows if row["state"] == state]
+    for states in (("healthy",), ("below-expectation",), ("not-a-measurement", "undecided")):
+        verdicts_on = [row["told"] for row in rows if row["state"] in states]
         counts += [verdicts_on.count("wrong"), len(verdicts_on)]
     assert list(map(int, re.findall(r"\d+", passage))) == [len(rows), *counts, noted, *causes]
