@@ -81,16 +81,16 @@ def realistic_ladder_explorer() -> Explorer:
     Times with coefficients stand beside the ideal ones, each in its best number of segments: the lines of the
     table in `colllib.realistic_ladder`, and on every fabric the fastest of all others.
 
-    Source of the coefficients shown first: Lu (2026), part 05, section 4.1.
+    Source of the coefficients shown first: `colllib.efficiency.PROFILES`.
 
     >>> realistic_ladder_explorer().title
     'The ladder of 512 ranks, ideal and with coefficients'
     """
 
-    star, adding, wires = PROFILES["crossbar"], PROFILES["nvls"], PROFILES["torus"]
+    star, adding, wires = PROFILES["crossbar"], PROFILES["nvls one-shot"], PROFILES["torus"]
     etas = [
         Quantity("star", "BW kept, star", "number", 0.01, 1, float(star.beta)),
-        Quantity("adding", "BW kept, adding", "number", 0.01, 1, float(adding.beta)),
+        Quantity("adding", "BW kept, adding", "number", 0.01, 1, round(float(adding.beta), 2)),
         Quantity("wires", "BW kept, torus", "number", 0.01, 1, float(wires.beta)),
         Quantity("delay", "α times, torus", "number", 1, 20, float(wires.alpha)),
     ]
