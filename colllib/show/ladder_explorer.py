@@ -67,8 +67,8 @@ def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
     tori = [spec for spec in specs if spec.startswith("torus")]
     owned = ", ".join(f"{injection(ladder.topology(spec))} on {fabric_name(spec)}" for spec in tori)
     note = (
-        "Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "
-        f"{owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
+        "Lock-step clock; a port has one partner in a step. A rank owns one link on the star and one per neighbor "
+        f"elsewhere: {owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
         "P is the best whole number of segments. The tick beside a dot is the sum of the fabric's two lower bounds."
     )
     heads = f"{_COLUMNS} | over its bounds = over floor"
