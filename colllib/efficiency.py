@@ -38,15 +38,19 @@ class Eta:
 
 IDEAL = Eta(Fraction(1), Fraction(1), "the model without contention")
 
-_NVLS_8 = Fraction(470, 450) / bus_factor("all-reduce", 8)
+#: Bus bandwidths by ranks where NCCL chose NVLS, in bytes per second: as it chose, and with NVLS switched off.
+NVLS_BY_RANKS: Mapping[int, tuple[float, float]] = {n: pair for n, pair in MEASURED["H200"].busbw.items() if n > 4}
+NVLINK4 = MEASURED["H200"].link
 
-#: The fabrics of Lu's profile, and what the same measurement of NVLS gives with the bus factor of its own N = 8.
+_NVLS_8 = Fraction(round(NVLS_BY_RANKS[8][0]), round(NVLINK4)) / bus_factor("all-reduce", 8)
+
+#: The fabrics of Lu's profile, and two readings of what eight H200s measured with NVLS.
 PROFILES: Mapping[str, Eta] = {
     "ideal": IDEAL,
     "crossbar": Eta(Fraction(1), Fraction(4, 5), "Lu, part 05 section 4.1: bus bandwidth 360 of 450 GB/s, 8 H100"),
     "nvls": Eta(Fraction(1), Fraction(13, 25), "Lu, part 05 section 4.1: 1.3 times 0.80 over 2"),
-    "nvls one-shot": Eta(Fraction(1), _NVLS_8 * port_load(8, shots=1), "470 of 450 GB/s over 7/4"),
-    "nvls two-shot": Eta(Fraction(1), _NVLS_8 * port_load(8, shots=2), "470 of 450 GB/s over 7/4, times 9/8"),
+    "nvls one-shot": Eta(Fraction(1), _NVLS_8 * port_load(8, shots=1), "NVLS_BY_RANKS: 473.1 of 450 GB/s over 7/4"),
+    "nvls two-shot": Eta(Fraction(1), _NVLS_8 * port_load(8, shots=2), "NVLS_BY_RANKS, times 9/8"),
     "torus": Eta(Fraction(6, 5), Fraction(3, 5), "Lu, part 05 section 4.1: the reciprocal of 1.63, TPU v4"),
 }
 
@@ -85,8 +89,3 @@ def implied_eta_beta(bus_bandwidth: float, link: float, n_beta: Fraction | int, 
     (0.8, 0.597)
     """
     return float(n_beta) / float(bus_factor("all-reduce", ranks)) * bus_bandwidth / link
-
-
-#: Bus bandwidths by ranks where NCCL chose NVLS, in bytes per second: as it chose, and with NVLS switched off.
-NVLS_BY_RANKS: Mapping[int, tuple[float, float]] = {n: pair for n, pair in MEASURED["H200"].busbw.items() if n > 4}
-NVLINK4 = MEASURED["H200"].link

@@ -1,4 +1,4 @@
-"""The ladder of 512 ranks with losses: entries of `ladder`, each with its topology's part of Lu's profile of eta."""
+"""The ladder of 512 ranks with losses: entries of `ladder`, each with its topology's coefficients in `PROFILES`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Line:
     primitive: str
     name: str
     on: str
-    eta: Eta  # the coefficients of its topology in Lu's profile
+    eta: Eta  # the coefficients of its topology
     label: str  # what tables call it
 
     @property
@@ -64,7 +64,7 @@ _INC, _STAR, _TORUS = "inc-star:512", "star:512", "torus:8x8x8"
 _CROSSBAR, _WIRES = PROFILES["crossbar"], PROFILES["torus"]
 
 LINES: tuple[Line, ...] = (
-    Line("all-reduce", "in-network", _INC, PROFILES["nvls"], "star that adds, one shot"),
+    Line("all-reduce", "in-network", _INC, PROFILES["nvls one-shot"], "star that adds, one shot"),
     Line("all-reduce", "in-network-two-shot", _INC, PROFILES["nvls two-shot"], "star that adds, two shots"),
     Line("all-reduce", "double-binary-tree", _STAR, _CROSSBAR, "star, double binary tree"),
     Line("all-reduce", "rabenseifner", _STAR, _CROSSBAR, "star, Rabenseifner"),

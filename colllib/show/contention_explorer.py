@@ -121,8 +121,8 @@ def contention_explorer() -> Explorer:
         ],
         summary="Jobs of {size} ranks, {groups} of them, {m} each: {slowest}.",
         note="Torus: one full-duplex link of BW per neighbor, routed along X, then Y, each direction drawn as a line "
-        "of its own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine; "
-        "a square is the link of a leaf up to a spine, or down from it. "
+        "of its own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine, "
+        "at 2 α; a square is the link of a leaf up to a spine, or down from it. "
         "Lock-step clock, all jobs in the same steps. A load of k is k times what one rank sends in all. Layout: "
         "alone against an aligned job alone; sharing: in company against alone.",
         note_title="What is drawn here",

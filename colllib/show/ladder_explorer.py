@@ -67,8 +67,8 @@ def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
     tori = [spec for spec in specs if spec.startswith("torus")]
     owned = ", ".join(f"{injection(ladder.topology(spec))} on {fabric_name(spec)}" for spec in tori)
     note = (
-        "Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "
-        f"{owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
+        "Lock-step clock; a port has one partner in a step. A rank owns one link on the star and one per neighbor "
+        f"elsewhere: {owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
         "P is the best whole number of segments. The tick beside a dot is the sum of the fabric's two lower bounds."
     )
     heads = f"{_COLUMNS} | over its bounds = over floor"
@@ -81,16 +81,16 @@ def realistic_ladder_explorer() -> Explorer:
     Times with coefficients stand beside the ideal ones, each in its best number of segments: the lines of the
     table in `colllib.realistic_ladder`, and on every fabric the fastest of all others.
 
-    Source of the coefficients shown first: Lu (2026), part 05, section 4.1.
+    Source of the coefficients shown first: `colllib.efficiency.PROFILES`.
 
     >>> realistic_ladder_explorer().title
     'The ladder of 512 ranks, ideal and with coefficients'
     """
 
-    star, adding, wires = PROFILES["crossbar"], PROFILES["nvls"], PROFILES["torus"]
+    star, adding, wires = PROFILES["crossbar"], PROFILES["nvls one-shot"], PROFILES["torus"]
     etas = [
         Quantity("star", "BW kept, star", "number", 0.01, 1, float(star.beta)),
-        Quantity("adding", "BW kept, adding", "number", 0.01, 1, float(adding.beta)),
+        Quantity("adding", "BW kept, adding", "number", 0.01, 1, round(float(adding.beta), 2)),
         Quantity("wires", "BW kept, torus", "number", 0.01, 1, float(wires.beta)),
         Quantity("delay", "α times, torus", "number", 1, 20, float(wires.alpha)),
     ]

@@ -45,10 +45,10 @@ RULES: dict[str, dict[str, Variant]] = {
         "X first, ties up": {"tie": "up"},
         "X first, ties balanced": {"tie": "balanced"},
         "X first, ties split": {"tie": "split"},
-        "half X first, half Y first, ties split": {"tie": "split", "rotated": True},
-        "axes in turn, one block at a time": alternating_torus,
+        "slices, ties split": {"tie": "split", "rotated": True},
+        "alternating axes, one block at a time": alternating_torus,
     },
-    "mesh": {"X first": {}, "half X first, half Y first": {"rotated": True}},
+    "mesh": {"X first": {}, "slices": {"rotated": True}},
 }
 
 
@@ -359,7 +359,7 @@ STEPPED = (4, 4)
 WAYS: dict[str, Variant] = {
     "one block on a link: X first, ties up": torus,
     "one block on a link: X first, ties balanced": partial(torus, tie="balanced"),
-    "one block on a link: axes in turn": alternating_torus,
+    "one block on a link: alternating axes": alternating_torus,
     "bundles: X first": {"tie": "split"},
     "bundles: slices": {"tie": "split", "rotated": True},
     "bundles: axis after axis": {"tie": "split", "phased": True},

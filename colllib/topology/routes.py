@@ -110,7 +110,7 @@ def alternating_torus(dims: Sequence[int]) -> Topology:
         order = np.argsort(message, kind="stable")
         return message[order], np.concatenate(links)[order]
 
-    return replace(plain, name=f"{plain.name}, axes in turn", router=route)
+    return replace(plain, name=f"{plain.name}, alternating axes", router=route)
 
 
 def blocks_on(topology: Topology, src: int, dst: int) -> list[tuple[int, int]]:

@@ -46,7 +46,7 @@ def test_steps_add_up_to_the_whole():
 
 def test_the_chapter_names_the_steps_right():
     """A perfect order keeps all 64 links busy for 8 steps; X first in bundles loads axes unevenly, slices alike."""
-    turn = progress("one block on a link: axes in turn")
+    turn = progress("one block on a link: alternating axes")
     assert [sum(load > 0 for load in shown.loads) for shown in turn.heats] == [64] * 8
     first = progress("bundles: X first")
     topology = first.run.topology
@@ -68,7 +68,7 @@ def test_what_the_explorer_says_and_draws():
     assert "160 of 240 blocks have arrived" in texts[1]
     assert "160 of 240" in texts[2]
     assert "<sub>β</sub> = 19/32 of 25/32" in texts[1]  # 6 + 3.5 of 6 + 3.5 + 2.5 + 0.5, in 16ths
-    one = explorer.render(0, {"way": "one block on a link: axes in turn", "step": 1})
+    one = explorer.render(0, {"way": "one block on a link: alternating axes", "step": 1})
     names = re.findall(r">([a-p]{2})</text>", one)
     assert len(names) == 64
     assert all(a != b for a, b in names)
