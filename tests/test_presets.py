@@ -115,6 +115,15 @@ def test_machines_that_cannot_be_are_refused(expression, complaint):
     assert complaint in str(refusal.value)
 
 
+@pytest.mark.parametrize(("boxes", "ranks", "cards"), [(4, 8, 4), (3, 8, 1), (2, 6, 3), (5, 4, 4)])
+def test_cards_that_ranks_share_are_cards_and_no_switches_to_buy(boxes, ranks, cards):
+    """A cable for each card, a switch in each box, a leaf for each box and one that joins the leaves."""
+    fabric = find(f"boxes:{boxes}x{ranks},cards={cards}" if cards < ranks else f"boxes:{boxes}x{ranks}")
+    assert {tier.tier: tier.cables for tier in wires(fabric)}["card"] == boxes * cards
+    assert sum(alike.number for alike in switches(fabric)) == 2 * boxes + 1
+    assert {alike.ports.get("card", 0) for alike in switches(fabric)} == {0, cards}
+
+
 def test_the_command_line_describes_a_machine_and_prices_with_its_speeds():
     result = CliRunner().invoke(cli, ["describe", "superpod:32", "--radix", "144", "--json"])
     description = json.loads(result.output)

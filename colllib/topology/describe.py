@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colllib.topology.base import Topology
 
@@ -30,7 +31,7 @@ class Wires(NamedTuple):
 
 
 def switches(topology: Topology, radix: int = 0) -> list[Switches]:
-    """The switches, alike ones together, those with the most ports of the innermost tiers first.
+    """The switches, alike ones together, those with the most ports of the innermost tiers first; shared cards are none.
 
     Args:
         radix: ports of the switches that are bought. A switch here may stand for several equal ones in parallel.
@@ -45,7 +46,8 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
     cables = np.array([tier.cables for tier in topology.tiers])[topology.tier]
     ports = np.zeros((topology.nodes, len(topology.tiers)), dtype=np.intp)
     np.add.at(ports, (topology.link_dst, topology.tier), cables)
-    rows, counts = np.unique(ports[topology.ranks :], axis=0, return_counts=True)
+    bought = np.flatnonzero(~_shared_cards(topology)[topology.ranks :]) + topology.ranks
+    rows, counts = np.unique(ports[bought], axis=0, return_counts=True)
     outside = np.array([tier.level > 0 or topology.levels == 1 for tier in topology.tiers])
     alike = []
     for row, number in zip(rows[::-1], counts[::-1].tolist(), strict=True):
@@ -55,8 +57,21 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
     return alike
 
 
+def _shared_cards(topology: Topology) -> NDArray[np.bool_]:
+    """Which nodes are network cards of several ranks: their links are of the cards' tier, all but one to ranks."""
+    src, of_cards = topology.link_src, np.array([tier.name == "card" for tier in topology.tiers])[topology.tier]
+    links, to_cards, to_ranks = (
+        np.bincount(src[chosen], minlength=topology.nodes)
+        for chosen in (slice(None), of_cards, topology.link_dst < topology.ranks)
+    )
+    shared: NDArray[np.bool_] = (
+        (np.arange(topology.nodes) >= topology.ranks) & (to_cards == links) & (to_ranks == links - 1) & (links > 0)
+    )
+    return shared
+
+
 def wires(topology: Topology) -> list[Wires]:
-    """The links of each tier, innermost first.
+    """The links of each tier, innermost first; what leads from a rank to a card that it shares is no cable.
 
     >>> from colllib.topology.expression import find
     >>> [(tier.tier, tier.cables, str(tier.bisection)) for tier in wires(find("superpod:32"))]
@@ -64,10 +79,13 @@ def wires(topology: Topology) -> list[Wires]:
     >>> [tier.cables for on in ("biring:2x5", "uniring:2x5") for tier in wires(find(on))]
     [5, 10]
     """
-    tiers = []
+    tiers, cards = [], _shared_cards(topology)
+    slots = (cards[topology.link_dst] & (topology.link_src < topology.ranks)) | (
+        cards[topology.link_src] & (topology.link_dst < topology.ranks)
+    )
     for number, tier in enumerate(topology.tiers):
         bandwidth = Fraction(tier.bandwidth)
-        of_tier = topology.tier == number
+        of_tier = (topology.tier == number) & ~slots
         links = Counter(zip(topology.link_src[of_tier].tolist(), topology.link_dst[of_tier].tolist(), strict=True))
         # those that lead back are of the same wires
         pairs = sum(max(count, links[b, a]) for (a, b), count in links.items() if a <= b or (b, a) not in links)

@@ -112,7 +112,7 @@ def by_gpu(name: str) -> Machine | None:
     (450.0, 'K80', None)
     """
     spoken = re.sub("[-_]", " ", name.lower())
-    machine = next((kind for pattern, kind in _KINDS.items() if re.search(pattern, spoken)), None)
+    machine = next((kind for pattern, kind in _KINDS.items() if re.search(rf"(?:{pattern})(?!\d)", spoken)), None)
     if machine is None or (machine.linked and machine.vendor == "nvidia"):
         return machine
     plain = re.sub(r"^((nvidia|tesla|geforce|amd|instinct) )+", "", name, flags=re.IGNORECASE)  # of many of a kind
@@ -134,7 +134,7 @@ def find(expression: str) -> Machine:
     """
     head, comma, options = expression.strip().partition(",")
     name, colon, count = head.partition(":")
-    kind = PRESETS.get(name) or by_gpu(name)
+    kind = PRESETS.get(name.lower()) or by_gpu(name)
     if kind is None:
         raise ValueError(
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "

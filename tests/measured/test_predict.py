@@ -257,6 +257,15 @@ def test_nobody_measured_a_machine_whose_links_were_changed():
     assert of_others(find("rtx5090:1,pcie=8GB/s"), "all-reduce") == []
 
 
+def test_a_machine_is_named_in_small_or_large_letters_and_by_its_whole_number():
+    assert find("GH200:2") == find("gh200:2")
+    assert find("DGX-H100:2") == find("dgx-h100:2")
+    for name in ("a1000", "h1000", "NVIDIA RTX A1000", "b2000"):
+        assert by_gpu(name) is None
+    for name, link in (("MI308X", 448e9), ("MI355X", 535.5e9), ("RX 7900 XTX", 31.5e9)):
+        assert by_gpu(name).link == link
+
+
 @pytest.mark.parametrize(
     ("told", "bridge"), [("NVIDIA A10G", 0), ("RTX 3080", 0), ("A40", 56.25e9), ("RTX 3090", 56.25e9)]
 )
