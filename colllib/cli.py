@@ -461,7 +461,8 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
 def ladder_command(primitive: str, ranks: int | None, on: str | None, network: Network) -> Answer:
     """Every algorithm for a primitive, fastest first.
 
-    Each in its best number of segments P, and one that works tier by tier with the best algorithm on each.
+    Each in its best number of segments P, one that works tier by tier with the best algorithm on each, and channels in
+    the better turn.
     """
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")

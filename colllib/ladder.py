@@ -287,7 +287,7 @@ def _options(algorithm: Algorithm) -> list[str]:
 
 
 def _chosen(entry: Entry, segments: int) -> list[str]:
-    """What is chosen that tables show; of tiers those that join anything, and of several their order."""
+    """What is chosen that tables show: of tiers those that join anything, and of several their order."""
     algorithm, chosen = entry.algorithm, entry.algorithm.chosen
     dims = entry.topology.lattice.dims if entry.topology.lattice else ()
     tiers = chosen["tiers"].split(",") if "tiers" in chosen else []
@@ -297,6 +297,7 @@ def _chosen(entry: Entry, segments: int) -> list[str]:
     shown = [f"radix {chosen['radix']}"] if "radix" in chosen else []
     shown += [" + ".join(tiers)] if tiers else []
     shown += [chosen["order"]] if algorithm.name == "hierarchical" and "order" in chosen and several else []
+    shown += [chosen["turn"]] if "turn" in chosen else []
     return [*shown, *([f"P = {segments}"] if segments > 1 else [])]
 
 
@@ -426,7 +427,8 @@ def _best_that_may_run(
     candidate: Entry, parts: Parts, steps: int, below: float = inf
 ) -> tuple[float, int, NotRun | None]:
     """As `lowest`, of the numbers of segments that may run, and what would be faster beyond them."""
-    seconds, segments = lowest(parts, steps, MOST_SEGMENTS, rounds=candidate.rounds, below=below)
+    most = MOST_SEGMENTS if candidate.algorithm.segmented else 1
+    seconds, segments = lowest(parts, steps, most, rounds=candidate.rounds, below=below)
     if seconds == inf or candidate.runs_within(LONGEST, segments):
         return seconds, segments, None
     most = bisect_left(range(1, segments), True, key=lambda pieces: not candidate.runs_within(LONGEST, pieces))
@@ -461,14 +463,14 @@ def ladder(primitive: str, topology: Topology, **price: Unpack[Terms]) -> list[R
 def field_of(primitive: str, topology: Topology, **price: Unpack[Terms]) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm that a topology offers, fastest first, and why the others are left out.
 
-    Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best base, and a
-    hierarchical one in the order and with the algorithms on its tiers that are fastest at their best P.
+    Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best base, a hierarchical one
+    in the order and with the algorithms on its tiers that are fastest at their best P, and channels in the faster turn.
 
     >>> from colllib.topology import boxes
     >>> apart = boxes((2, 4), rails=4, apart=True)
     >>> rungs, left_out = field_of("all-gather", apart, message=1e9, alpha=(1e-6, 5e-6), bandwidth=(450e9, 50e9))
-    >>> [rung.label for rung in rungs], left_out["ring"][:33]
-    (['hierarchical, recursive-doubling + ring, P = 24', 'recursive doubling'], 'no route from rank 3 to rank 4: t')
+    >>> [rung.label for rung in rungs][1:], left_out["ring"][:33]
+    (['channels, alternate', 'recursive doubling'], 'no route from rank 3 to rank 4: t')
     """
     rungs, left_out = [], {}
     for algorithm in every(primitive):
@@ -477,23 +479,26 @@ def field_of(primitive: str, topology: Topology, **price: Unpack[Terms]) -> tupl
             continue
         try:
             candidate = Entry(algorithm, topology)
-            rung = _on_best_tiers(candidate, price)
+            rung = _in_best_way(candidate, price)
             rungs.append(rung or run(candidate.in_best_base(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     return sorted(rungs, key=_seconds), left_out
 
 
-def _on_best_tiers(candidate: Entry, price: Terms) -> Rung | None:
-    """A hierarchical algorithm in its best order, with the best algorithms on its tiers, and the best P of that.
+def _in_best_way(candidate: Entry, price: Terms) -> Rung | None:
+    """A hierarchical algorithm in its best order on its best tiers, or channels in their best turn, in the best P.
 
-    All that have a route are compared, but for what would take long to execute.
+    All that have a route are compared, but for what would take long to execute. None where there is no such way.
     """
     topology = candidate.topology
-    if "tiers" not in candidate.algorithm.options or topology.lattice is None:
+    if not candidate.algorithm.options.keys() & {"tiers", "turn"}:
         return None
-    check_latency(price["alpha"])
+    if candidate.algorithm.segmented:
+        check_latency(price["alpha"])
     options = list(in_every_way(candidate.algorithm, topology, **price))
+    if not options:
+        return None
     bounds = sorted((traffic.least(), number) for number, (_, traffic) in enumerate(options))
     least, timed, beyond = inf, [], []
     for bound, number in bounds:
@@ -507,12 +512,10 @@ def _on_best_tiers(candidate: Entry, price: Terms) -> Rung | None:
         if not_run:
             beyond.append(not_run)
     tied = [(number, pieces) for time, number, pieces in timed if time <= least * (1 + TIE) < inf]
-    if not tied:
-        return None
-    number, pieces = min(tied)
-    faster = [one for one in beyond if one.seconds is not None and one.seconds < least]
-    not_run = min(faster, key=attrgetter("seconds"), default=None)
-    return replace(run(options[number][0], topology, segments=pieces, **price), not_run=not_run)
+    chosen, segments = min(tied, default=(0, None))
+    rung = run(options[chosen][0], topology, segments=segments, **price)
+    faster = [one for one in beyond if one.seconds is not None and one.seconds < rung.seconds * (1 - TIE)]
+    return replace(rung, not_run=min(faster, key=attrgetter("seconds"), default=rung.not_run))
 
 
 #: By which rungs are ordered; of equals, the one that stands first in the catalogue is first.

@@ -9,20 +9,21 @@ from functools import cache
 from hashlib import blake2b
 from heapq import heappop, heappush
 from inspect import signature
-from itertools import product
+from itertools import islice, product
 from math import inf
 from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.algorithms import Algorithm, hierarchical
+from colllib.algorithms import Algorithm, channels, hierarchical
 from colllib.algorithms.nested import Flows, flows
 from colllib.cost import SAME, Terms, first_lowest, values_per_level
 from colllib.exact import IntArray
+from colllib.limits import TooLarge
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import has_classes
-from colllib.topology import Topology
+from colllib.topology import NoRouteError, Topology
 
 FloatArray = NDArray[np.float64]
 #: Of P segments, the seconds that all steps wait together, and those for which their busiest links are busy.
@@ -238,11 +239,27 @@ def overlapped(schedule: Schedule, topology: Topology, **price: Unpack[Terms]) -
 def in_every_way(
     algorithm: Algorithm, topology: Topology, **price: Unpack[Terms]
 ) -> Iterator[tuple[Algorithm, Traffic]]:
-    """Every order and every choice of algorithms for the tiers, the usual ones first, with the traffic of one segment.
+    """Every order and choice of algorithms for the tiers, or every turn of channels, with the traffic of one segment.
 
-    A phase puts the same on every link whatever runs on the other tiers: each is routed once.
+    The usual ones first, and of turns those that have a route. A phase puts the same on every link whatever runs on the
+    other tiers: each is routed once.
     """
-    lattice, pricing = topology.lattice, Pricing(topology, **price)
+    ways = _at_every_turn if "turn" in algorithm.options else _on_all_tiers
+    return ways(algorithm, Pricing(topology, **price))
+
+
+def _at_every_turn(algorithm: Algorithm, pricing: Pricing) -> Iterator[tuple[Algorithm, Traffic]]:
+    for turn in channels.TURNS:
+        with suppress(NoRouteError, TooLarge):
+            way = algorithm.configured({"turn": turn} if turn != channels.TURNS[0] else {})
+            schedule = way.build(pricing.topology)
+            steps = whole_steps(schedule, pricing.topology)
+            ring = () if algorithm.segmented else list(islice(steps, 1)) * schedule.num_steps  # whose steps are alike
+            yield way, pricing.traffic(ring or steps)
+
+
+def _on_all_tiers(algorithm: Algorithm, pricing: Pricing) -> Iterator[tuple[Algorithm, Traffic]]:
+    topology, lattice = pricing.topology, pricing.topology.lattice
     assert lattice is not None
     defaults = {name: parameter.default for name, parameter in signature(algorithm.build).parameters.items()}
     usual, usual_order = defaults["tiers"], defaults["order"]

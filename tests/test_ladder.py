@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib import ladder as ladders
-from colllib.algorithms import alltoall, find, hierarchical, of
+from colllib.algorithms import alltoall, channels, find, hierarchical, of
 from colllib.cli import cli
 from colllib.cost import Cost
 from colllib.execution import execute, expected_seconds
@@ -30,7 +30,7 @@ from colllib.ladder import (
 )
 from colllib.segmentation import continued
 from colllib.symmetry import by_symmetry, expected_proof
-from colllib.topology import boxes, fat_tree, leaf_spine, mesh, ring, star, switch_tree, torus
+from colllib.topology import NoRouteError, boxes, fat_tree, leaf_spine, mesh, ring, star, switch_tree, torus
 from colllib.topology.expression import find as find_on
 
 ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
@@ -112,6 +112,56 @@ def test_no_other_algorithms_on_the_tiers_are_faster_in_any_number_of_segments(p
     assert row.seconds <= min(times) * (1 + 1e-12)
     assert row.label.startswith("hierarchical")
     assert all(str(value) in row.label for name, value in row.algorithm.chosen.items() if name == "order")
+
+
+RAILS = {"rails": 4, "oversubscription": 4}
+
+
+@pytest.mark.parametrize(
+    ("on", "turns"),
+    [
+        (boxes((4, 4), **RAILS), True),  # no ring leaves its rail
+        (boxes((3, 4), **RAILS), True),  # one hop of each does
+        (boxes((3, 4), ranks=11, **RAILS), True),
+        (boxes((2, 4), rails=4, apart=True), True),  # alike there is no route
+        (boxes((3, 4)), False),  # both take the same
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("primitive", ["broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce"])
+def test_channels_run_in_the_turn_that_is_faster_when_executed_and_the_row_says_which(primitive, on, turns):
+    price = {"message": 1e7, "alpha": (1e-6, 4e-6, 4e-6)[: on.levels], "bandwidth": (450e9, 50e9, 50e9)[: on.levels]}
+    [row] = [row for row in ladder(primitive, on, **price) if row.algorithm.name == "channels"]
+    times, plain = [], find(primitive, "channels")
+    for turn, pieces in product(channels.TURNS, (1, 5, 20) if plain.segmented else (1,)):
+        with suppress(NoRouteError):
+            times.append(run(plain.configured({"turn": turn}), on, segments=pieces, **price).seconds)
+    assert row.seconds <= min(times) * (1 + 1e-12)
+    assert row.label.split(", P")[0] == ("channels, alternate" if turns else "channels")
+    assert row.not_run is None
+
+
+def test_on_rails_an_all_reduce_in_channels_waits_for_a_card_and_not_for_the_spine():
+    """By hand, 4 x 8, two to one: 62 steps, in each M/256 over every card; alike M/64 over an uplink as fast as two."""
+    price = {"message": 1e9, "alpha": (0.6e-6, 2.7e-6, 2.7e-6), "bandwidth": (450e9, 50e9, 50e9)}
+    on = boxes((4, 8), rails=8, oversubscription=2)
+    [row] = [row for row in ladder("all-reduce", on, **price) if row.algorithm.name == "channels"]
+    assert row.seconds == pytest.approx(62 * (2.7e-6 + 1e9 / 256 / 50e9), rel=1e-12)
+    alike = run(find("all-reduce", "channels"), on, **price)
+    assert alike.seconds == pytest.approx(62 * (2.7e-6 + 1e9 / 64 / 100e9), rel=1e-12)
+
+
+@pytest.mark.parametrize(("more", "noted"), [(RAILS, "alternate too long to run: "), ({}, "None")], ids=str)
+def test_a_turn_that_would_be_faster_and_takes_long_to_run_is_in_the_row(monkeypatch, more, noted):
+    on = boxes((4, 4), **more)
+    price = {"message": 1e7, "alpha": (1e-6, 4e-6, 4e-6)[: on.levels], "bandwidth": (450e9, 50e9, 50e9)[: on.levels]}
+    monkeypatch.setattr(ladders, "LONGEST", 0.0)
+    [row] = [row for row in ladder("all-gather", on, **price) if row.algorithm.name == "channels"]
+    assert row.label == "channels"
+    assert str(row.not_run).startswith(noted)
+    if row.not_run:
+        alternate = run(row.not_run.entry.algorithm, on, **price)
+        assert row.not_run.seconds == pytest.approx(alternate.seconds, rel=1e-12)
 
 
 @pytest.mark.parametrize("wires", [torus((4, 4)), mesh((4, 3)), ring(9), switch_tree(12, 4, uplinks=1)], ids=str)

@@ -20,7 +20,7 @@ import numpy as np
 
 from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, trees
 from colllib.exact import Fractions, IntArray
-from colllib.limits import MOST_AT_ONCE, MOST_MESSAGES, check_size
+from colllib.limits import MOST_AT_ONCE, check_size
 from colllib.primitives import Blocks, check_rank, is_whole
 from colllib.schedule import (
     Orbit,
@@ -61,12 +61,12 @@ def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[
     return order
 
 
-def _places(topology: Topology, channels: int, messages: int, most: int) -> range:
-    """At which places in the box the channels enter, evenly spaced, each with so many messages."""
+def _places(topology: Topology, channels: int, messages: int) -> range:
+    """At which places in the box the channels enter, evenly spaced, each with so many messages at once."""
     count = channels or topology.in_box
     if not is_whole(count) or count < 1 or topology.in_box % count:
         raise ValueError(f"channels = {channels!r}: must divide the {topology.in_box} ranks of a box")
-    check_size(f"{count} channels on {topology.name}", count * messages, most, "messages")
+    check_size(f"{count} channels on {topology.name}", count * messages, MOST_AT_ONCE, "messages")
     return range(0, topology.in_box, topology.in_box // count)
 
 
@@ -84,7 +84,7 @@ def _around(topology: Topology, channels: int, turn: str, *rings: Callable[[int]
         orbits: list[Schedule] = [Orbit(seed, Lattice((size, ranks // size)), number=number) for seed in seeds]
         return reduce(in_sequence, orbits)
     schedule = reduce(in_sequence, (ring(ranks) for ring in rings))
-    places = _places(topology, channels, schedule.num_messages, MOST_MESSAGES)
+    places = _places(topology, channels, ranks)
     orders = [ring_order(topology, place, turn) for place in places]
     return _in_channels(scaled(schedule, Fraction(1, len(orders))), orders)
 
@@ -172,7 +172,7 @@ def broadcast_along(
     Schedule(8 ranks, 12 blocks, 9 steps)
     """
     check_rank("root", root, topology.ranks)
-    places = _places(topology, channels, segments * topology.ranks, MOST_AT_ONCE)
+    places = _places(topology, channels, segments * topology.ranks)
     chain = scaled(broadcast.chain(topology.ranks, segments=segments), Fraction(1, len(places)))
     orders = [ring_order(topology, place, turn) for place in places]
     turned = [order[order.index(root) :] + order[: order.index(root)] for order in orders]
@@ -199,7 +199,7 @@ def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedul
     >>> tree(boxes((4, 2)))
     Schedule(8 ranks, 4 blocks, 6 steps)
     """
-    places = _places(topology, channels, 4 * segments * topology.ranks, MOST_AT_ONCE)
+    places = _places(topology, channels, 4 * segments * topology.ranks)
     heads = -(-topology.ranks // topology.in_box)
     over_boxes = trees.complementary(heads)
     both = zip(over_boxes, trees.two_colors(*over_boxes), strict=True)
