@@ -32,7 +32,6 @@ from colllib.algorithms import (
     synthesis,
 )
 from colllib.closed_form import ClosedForm, CostFunction, no_closed_form
-from colllib.graphs.links import PORTS
 from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology, boxes, star, torus
 from colllib.topology.lattice import PER_NEIGHBOR
@@ -176,8 +175,8 @@ def on_a_full_mesh(topology: Topology) -> bool:
 
 
 def beyond_small_graphs(topology: Topology) -> bool:
-    """What other algorithms are made for, or takes long: anything but a graph of few ranks with so many links each."""
-    return topology.port_model != PORTS or topology.ranks * topology.num_links > MOST_AWAITED
+    """What takes long: more ranks and links than a ladder waits for."""
+    return topology.ranks * topology.num_links > MOST_AWAITED
 
 
 def on_any(_: Topology) -> bool:

@@ -272,10 +272,11 @@ def test_where_it_cannot_run_is_said_in_one_line(topology, words, primitive):
         BreadthFirst(topology)
 
 
-def test_ladders_have_it_on_tori_only_and_pieces_are_at_least_one():
+def test_ladders_have_it_on_links_of_any_kind_where_it_is_soon_found_and_pieces_are_at_least_one():
     chosen = find("all-gather", "breadth-first")
-    assert skipped(chosen, ring(6)) is None
-    assert chosen.refusal(mesh((3, 3))) is None
-    assert "a search that a ladder does not start" in skipped(chosen, mesh((3, 3)))
+    for soon in (ring(6), mesh((3, 3)), find_topology("torus:4x4,without=0-1")):
+        assert skipped(chosen, soon) is None
+    assert chosen.refusal(mesh((64, 64))) is None
+    assert "a search that a ladder does not start" in skipped(chosen, mesh((64, 64)))
     with pytest.raises(ValueError, match="pieces -1: must be at least 1"):
         breadth_first.all_gather(ring(5), pieces=-1)
