@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -25,7 +24,7 @@ class Wires(NamedTuple):
 
     tier: str  # its name
     level: int  # which alpha and BW it has
-    cables: int  # full-duplex ones, and one for each link that has none in the opposite direction
+    cables: int  # full-duplex ones: between two nodes as many as lead the way that more lead, in the tier of that way
     bandwidth: Fraction  # of one
     bisection: Fraction | None  # of half of them; None without switches, where no cut of the ranks need cross so many
 
@@ -79,16 +78,19 @@ def wires(topology: Topology) -> list[Wires]:
     >>> [tier.cables for on in ("biring:2x5", "uniring:2x5") for tier in wires(find(on))]
     [5, 10]
     """
-    tiers, cards = [], _shared_cards(topology)
-    slots = (cards[topology.link_dst] & (topology.link_src < topology.ranks)) | (
-        cards[topology.link_src] & (topology.link_dst < topology.ranks)
-    )
-    for number, tier in enumerate(topology.tiers):
+    src, dst = topology.link_src, topology.link_dst
+    cables = np.array([tier.cables for tier in topology.tiers])[topology.tier]
+    ends, pair = np.unique(src * topology.nodes + dst, return_inverse=True)
+    wide = np.append(np.bincount(pair, cables), 0)  # of all links from one node to another
+    back = np.searchsorted(ends, dst * topology.nodes + src)
+    back = np.where(np.append(ends, -1)[back] == dst * topology.nodes + src, back, -1)
+    cards, ranks = _shared_cards(topology), topology.ranks
+    slots = (cards[dst] & (src < ranks)) | (cards[src] & (dst < ranks))
+    laid = (wide[pair] > wide[back]) | ((wide[pair] == wide[back]) & (src <= dst))
+    links = np.bincount(topology.tier[laid & ~slots], minlength=len(topology.tiers)).tolist()
+    tiers = []
+    for tier, pairs in zip(topology.tiers, links, strict=True):
         bandwidth = Fraction(tier.bandwidth)
-        of_tier = (topology.tier == number) & ~slots
-        links = Counter(zip(topology.link_src[of_tier].tolist(), topology.link_dst[of_tier].tolist(), strict=True))
-        # those that lead back are of the same wires
-        pairs = sum(max(count, links[b, a]) for (a, b), count in links.items() if a <= b or (b, a) not in links)
         half = pairs * bandwidth / 2 if topology.switches else None
         tiers.append(Wires(tier.name, tier.level, pairs * tier.cables, bandwidth / tier.cables, half))
     return tiers

@@ -6,6 +6,9 @@ from fractions import Fraction
 import networkx as nx
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import expressions, find_multigraph
 
 from colllib import cli
 from colllib.graphs import describe
@@ -98,3 +101,22 @@ def test_bad_graphs_end_in_one_line_and_status_2(on, capsys):
 def test_a_graph_has_a_cable_for_two_opposite_links_or_for_one_and_no_bisection_of_cables(on, cables):
     [tier] = wires(find(on))
     assert (tier.cables, tier.bisection) == (cables, None)
+
+
+@given(
+    st.one_of(expressions, st.sampled_from(["directed-circulant:3x1x1x2", "directed-circulant:6x1x1x3x5", "star:5"]))
+)
+@settings(max_examples=60, deadline=None)
+def test_between_two_nodes_are_as_many_cables_as_links_the_way_that_has_more(on):
+    """A full-duplex cable carries one link each way, and a self-loop takes one of its own."""
+    graph = find_multigraph(on)
+    pairs = {frozenset(ends) for ends in graph.edges()}
+    ends = ((min(pair), max(pair)) for pair in pairs)
+    needed = sum(max(graph.number_of_edges(a, b), graph.number_of_edges(b, a)) for a, b in ends)
+    assert sum(tier.cables for tier in wires(find(on))) == needed
+
+
+def test_the_cables_of_a_graph_with_more_links_one_way_are_those_of_that_way():
+    """Three ranks, from each two links to the next and one to the one before: two cables for each of three pairs."""
+    tiers = described("directed-circulant:3x1x1x2")["tiers"]
+    assert [(tier["tier"], tier["cables"]) for tier in tiers] == [("link", 0), ("bond of 2", 6)]
