@@ -267,11 +267,11 @@ def test_a_machine_is_named_in_small_or_large_letters_and_by_its_whole_number():
 
 
 @pytest.mark.parametrize(
-    ("told", "bridge"), [("NVIDIA A10G", 0), ("RTX 3080", 0), ("A40", 56.25e9), ("RTX 3090", 56.25e9)]
+    ("name", "bridge"), [("NVIDIA A10G", 0), ("RTX 3080", 0), ("A40", 56.25e9), ("RTX 3090", 56.25e9)]
 )
-def test_only_cards_that_take_a_bridge_have_one(told, bridge):
-    assert by_gpu(told).bridge == bridge
-    assert by_gpu(told).reach() == 31.5e9
+def test_only_cards_that_take_a_bridge_have_one(name, bridge):
+    assert by_gpu(name).bridge == bridge
+    assert by_gpu(name).reach() == 31.5e9
 
 
 @pytest.mark.parametrize(
