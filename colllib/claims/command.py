@@ -30,7 +30,7 @@ def claims_command(name: str | None, source: str | None, verdict: str | None, ch
         if value is not None and value not in known:
             raise ValueError(f"unknown {what} {value!r}: known are {', '.join(known)}")
     if verdict is not None and not any(known.startswith(verdict) for known in verdicts):
-        raise ValueError(f"unknown verdict {verdict!r}: known are {', '.join(verdicts)}")
+        raise ValueError(f"unknown verdict {verdict!r}: known are {', '.join(map(repr, verdicts))}")
     entries = [e for e in claims.ledger() if source in (None, e.source) and chapter in (None, e.chapter)]
     rows = [e.row() for e in entries if verdict is None or e.verdict.startswith(verdict)]
     yield rows

@@ -191,6 +191,8 @@ def _built(what: str, name: str, size: str, options: list[str]) -> Topology:
         if size or options:
             raise ValueError(f"{what}: neither a size nor an option is taken, only {name}")
         return form.build()
+    if not size:
+        raise ValueError(f"{what}: its size is missing, as in {form.example}")
     sizes = form.words.get(size, size).split("x")
     if len(sizes) != (form.sizes or min(len(sizes), MOST_SIZES)):
         needed = f"{form.sizes} whole number{'s are' if form.sizes > 1 else ' is'} needed"
