@@ -91,7 +91,7 @@ def test_a_topology_is_found_by_the_name_it_prints(spec):
     ("build", "complaint"),
     [
         (lambda: find("start:8"), "known are star:N, ring:N, line:N, torus:8x8x8"),
-        (lambda: find("star"), "whole number"),
+        (lambda: find("star"), "its size is missing, as in star:N"),
         (lambda: find("star:eight"), "as in star:N"),
         (lambda: find("star:0"), "N = 0"),
         (lambda: star(3, ports=0), "ports 0: must be at least 1"),
