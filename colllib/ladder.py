@@ -23,6 +23,7 @@ from colllib.schedule import Orbit, Schedule
 from colllib.segmentation import Parts, Pricing, continued, in_every_way, lowest, overlapped, whole_steps
 from colllib.symmetry import by_symmetry, expected_by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
+from colllib.topology.cuts import check_connected
 from colllib.topology.expression import find as find_topology
 
 # the anchor where the numbers of all chapters meet
@@ -466,6 +467,9 @@ def field_of(primitive: str, topology: Topology, **price: Unpack[Terms]) -> tupl
     Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best base, a hierarchical one
     in the order and with the algorithms on its tiers that are fastest at their best P, and channels in the faster turn.
 
+    Raises:
+        NoRouteError: if none can run because ranks are cut off from the others.
+
     >>> from colllib.topology import boxes
     >>> apart = boxes((2, 4), rails=4, apart=True)
     >>> rungs, left_out = field_of("all-gather", apart, message=1e9, alpha=(1e-6, 5e-6), bandwidth=(450e9, 50e9))
@@ -474,15 +478,17 @@ def field_of(primitive: str, topology: Topology, **price: Unpack[Terms]) -> tupl
     """
     rungs, left_out = [], {}
     for algorithm in every(primitive):
-        if (why := skipped(algorithm, topology)) is not None:
-            left_out[algorithm.name] = why
-            continue
         try:
+            if (why := skipped(algorithm, topology)) is not None:
+                left_out[algorithm.name] = why
+                continue
             candidate = Entry(algorithm, topology)
             rung = _in_best_way(candidate, price)
             rungs.append(rung or run(candidate.in_best_base(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
+    if not rungs:
+        check_connected(topology)
     return sorted(rungs, key=_seconds), left_out
 
 

@@ -152,3 +152,29 @@ def test_boxes_that_take_detours_through_one_switch_leave_a_ladder_its_other_row
     assert {"hierarchical", "tree"} <= {rung.algorithm.name for rung in rungs}
     assert f"{on.split(',')[0]}," in left_out["nvls-tree"]
     assert left_out["nvls-tree"].endswith("some boxes would share one")
+
+
+@pytest.mark.parametrize(
+    ("expression", "lost"),
+    [
+        ("inc-star:4,without=2-s0", "rank 2 is"),
+        ("inc-star:4,without=0-s0,without=3-s0", "ranks 0, 3 are"),
+        ("star:4,without=1-s0", "rank 1 is"),
+        ("inc-switch-tree:12x5,without=s0-s3", "ranks 0, 1, 2, 3 are"),
+        ("line:5,without=1-2", "ranks 0, 1 are"),
+        ("boxes:2x2,inc=both,without=leaf 1", "ranks 2, 3 are"),
+    ],
+)
+def test_a_ladder_says_in_one_sentence_which_ranks_are_cut_off(expression, lost):
+    net = topology(expression)
+    price = {"message": 1e6, "alpha": [1e-6, 5e-6][: net.levels], "bandwidth": [1e11, 5e10][: net.levels]}
+    for primitive in ("all-reduce", "broadcast", "all-to-all"):
+        with pytest.raises(NoRouteError) as refusal:
+            ladder(primitive, net, **price)
+        assert str(refusal.value) == f"{expression}: {lost} cut off from the others"
+
+
+def test_two_ranks_that_are_still_joined_have_a_ladder_where_another_one_is_cut_off():
+    price = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e11}
+    [row] = ladder("point-to-point", topology("inc-star:4,without=1-s0"), **price)
+    assert row.seconds == pytest.approx(1e-6 + 1e6 / 1e11)

@@ -32,6 +32,7 @@ from colllib.primitives import (
 )
 from colllib.schedule import Schedule, Step, in_sequence, pipelined
 from colllib.topology import Topology
+from colllib.topology.cuts import check_connected
 from colllib.topology.star import one_switch
 
 Mask = NDArray[np.bool_]
@@ -50,7 +51,7 @@ class SwitchTree:
         below: whether rank r stands below node n, shape (nodes, N).
 
     Raises:
-        ValueError: if the topology is no tree with ranks as its leaves.
+        ValueError: if the topology is no tree with ranks as its leaves; `NoRouteError` where some are cut off.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -71,6 +72,7 @@ class SwitchTree:
         inner = any(len(near[rank]) != 1 for rank in range(topology.ranks))
         tree = len(order) == topology.nodes and sum(map(len, near)) == 2 * (topology.nodes - 1)
         if topology.switches == 0 or inner or not tree:
+            check_connected(topology)
             raise ValueError(f"{topology.name}: in-network collectives need ranks below a tree of switches")
         self.level = np.zeros(topology.nodes, dtype=np.intp)
         self.below = np.zeros((topology.nodes, topology.ranks), dtype=np.bool_)

@@ -14,10 +14,11 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.limits import MOST_ROUTES, check_size
-from colllib.topology.base import Lattice, Topology
+from colllib.topology.base import Lattice, NoRouteError, Topology
 from colllib.topology.graph import hops_from
 from colllib.topology.lattice import torus
 from colllib.topology.star import one_switch
+from colllib.units import shortened
 
 # Up to so many ranks every half is tried: 2^20 sets pass through numpy at once, and 35 maximum flows are quick.
 MOST_RANKS = 20
@@ -86,6 +87,28 @@ def distances(topology: Topology) -> IntArray:
     links = hops.astype(np.intp)
     links.setflags(write=False)
     return links
+
+
+def check_connected(topology: Topology) -> None:
+    """Refuse ranks without links to the others: those outside of the largest part, of equal parts the first.
+
+    Raises:
+        NoRouteError: if there are any.
+
+    >>> from colllib.topology.expression import find
+    >>> check_connected(find("ring:4,without=0-1,without=2-3"))
+    Traceback (most recent call last):
+    colllib.topology.base.NoRouteError: ring:4,without=0-1,without=2-3: ranks 1, 2 are cut off from the others
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    ends, size = (topology.link_src, topology.link_dst), (topology.nodes, topology.nodes)
+    part = connected_components(coo_array((np.ones(topology.num_links), ends), shape=size), directed=False)[1]
+    lost = np.flatnonzero(part[: topology.ranks] != np.bincount(part).argmax()).tolist()
+    if lost:
+        named = f"rank {lost[0]} is" if len(lost) == 1 else f"ranks {shortened(', '.join(map(str, lost)))} are"
+        raise NoRouteError(f"{topology.name}: {named} cut off from the others")
 
 
 def diameter(topology: Topology) -> int:
