@@ -332,6 +332,8 @@ def execute(schedule: Schedule, topology: Topology | None = None, *, proved: boo
 
 def check_fit(schedule: Schedule, topology: Topology) -> None:
     """Refuse a topology with another number of ranks, or too few switches."""
+    if isinstance(topology, str):
+        raise ValueError(f"topology {topology!r} is a name: pass colllib.topology.expression.find({topology!r})")
     if topology.ranks != schedule.ranks:
         raise ValueError(
             f"a schedule for {schedule.ranks} ranks does not fit {topology.name}, which has {topology.ranks}"

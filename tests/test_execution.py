@@ -157,6 +157,11 @@ def test_numbers_whose_products_may_overflow_are_refused(kind):
         replace(ring4.blocks, source=ring4.blocks.source.astype(kind))
 
 
+def test_a_name_in_place_of_a_topology_is_refused_with_what_makes_one():
+    with pytest.raises(ValueError, match=r"'star:4' is a name: pass colllib.topology.expression.find\('star:4'\)"):
+        execute(allreduce.ring(4), "star:4")
+
+
 def test_a_topology_of_another_size_is_refused():
     with pytest.raises(ValueError, match=r"4 ranks does not fit star:5"):
         execute(allreduce.ring(4), star(5))

@@ -252,9 +252,9 @@ def entry(name: str) -> Claim:
     Raises:
         ValueError: for an unknown id.
     """
-    if name not in _listed():
+    if name.upper() not in _listed():
         raise ValueError(f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41")
-    return _listed()[name]
+    return _listed()[name.upper()]
 
 
 # -- the verdict -----------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ def test_the_chapters_share_the_answered_claims_out():
 def test_unknown_chapters_and_ids_are_refused():
     with pytest.raises(ValueError, match="known are all-gather-and-reduce-scatter"):
         claims.for_chapter("99")
+    assert claims.entry("e-02-083") == claims.entry("E-02-083")
     with pytest.raises(ValueError, match="unknown claim 'E-9'"):
         claims.entry("E-9")
 
