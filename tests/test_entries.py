@@ -171,7 +171,8 @@ def test_on_a_full_mesh_the_ladder_finds_the_direct_algorithm(primitive, on, n):
     steps = 2 if primitive in ("broadcast", "reduce", "all-reduce") else 1
     assert rungs["direct"].seconds == pytest.approx(steps * 1e-3 / n)
     assert all(rung.seconds >= rungs["direct"].seconds * (1 - 1e-12) for rung in rungs.values())
-    assert n == 2 or "direct" not in {a.name for a in offered(primitive, star(n))}
+    # on one port a step to one partner is a step, and one to several looks better than it can be
+    assert ("direct" in {a.name for a in offered(primitive, star(n))}) == (n == 2)
 
 
 def ladder_without_segments(primitive, fabric, price):

@@ -244,6 +244,34 @@ def test_where_the_best_number_takes_too_long_to_run_the_row_says_what_is_known_
         assert str(limited.not_run) == f"P > {limited.not_run.segments - 1} not tried"
 
 
+def test_further_segments_that_can_be_no_faster_are_not_said_to_be_missing(monkeypatch):
+    """Five segments at most may run; the sixth adds a latency, and at 3 MB takes longer than the two that are best."""
+    tree, on, price = find("broadcast", "two-tree"), torus((4, 4)), ANCHOR | {"message": 3e6}
+    times = [run(tree, on, segments=pieces, **price).seconds for pieces in range(1, 7)]
+    monkeypatch.setattr(ladders, "MOST_SEGMENTS", 6)
+    monkeypatch.setattr(ladders, "LONGEST", expected_seconds("", Entry(tree, on).schedule(5), on))
+    limited = run(tree, on, **price)
+    assert (limited.seconds, limited.segments) == (min(times), 2)
+    assert times[5] > times[1]
+    assert limited.not_run is None
+
+
+def test_as_many_segments_are_run_as_there_is_time_for(monkeypatch):
+    chain, on, price = find("broadcast", "chain"), torus((4, 4)), ANCHOR | {"message": 1e9}
+    most = run(chain, on, **price).segments // 2  # so that each of them is faster than the one before
+    monkeypatch.setattr(ladders, "LONGEST", expected_seconds("", Entry(chain, on).schedule(most), on))
+    assert run(chain, on, **price).segments == most
+
+
+@pytest.mark.parametrize(("pieces", "label"), [(1, "chain"), (2, "chain, P = 2"), (3, "chain, P = 3")])
+def test_a_row_says_into_how_many_segments_the_vector_is_cut(pieces, label):
+    assert run(find("broadcast", "chain"), star(4), segments=pieces, **ANCHOR).label == label
+
+
+def test_without_a_topology_a_ladder_is_of_512_ranks_on_a_star():
+    assert invoked("ladder", "point-to-point").startswith("point-to-point on star:512 ")
+
+
 @pytest.mark.parametrize("name", ["two-tree", "chain"])
 def test_one_segment_is_run_however_long_it_takes(monkeypatch, name):
     monkeypatch.setattr(ladders, "LONGEST", 0.0)
@@ -374,3 +402,8 @@ def test_what_is_a_little_slower_is_no_winner():
     pairwise, bruck = (standing("all-to-all", name, 4, 5.0).seconds for name in ("pairwise", "bruck"))
     assert (pairwise, bruck) == (3 + 5 * 3 / 4, 2 + 5 * 1)  # in so many steps, and parts of M
     assert [algorithm.name for algorithm in winners("all-to-all", 4, 5.0)] == ["pairwise"]
+
+
+@pytest.mark.parametrize("primitive", ["all-reduce", "all-to-all", "broadcast"])
+def test_on_one_rank_where_nothing_takes_time_all_win(primitive):
+    assert winners(primitive, 1, 5.0) == tuple(algorithm for algorithm in of(primitive) if algorithm.fits(1))
