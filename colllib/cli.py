@@ -468,7 +468,9 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
     topology = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
     price = network.on(topology)
-    rungs, left_out = field_of(primitive, topology, **price)
+    candidates = algorithms.every(primitive)
+    with click.progressbar(candidates, item_show_func=lambda a: a and a.name, file=sys.stderr) as among:  # on a terminal
+        rungs, left_out = field_of(primitive, topology, among, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     yield {

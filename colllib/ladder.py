@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -461,8 +462,10 @@ def ladder(primitive: str, topology: Topology, **price: Unpack[Terms]) -> list[R
     return field_of(primitive, topology, **price)[0]
 
 
-def field_of(primitive: str, topology: Topology, **price: Unpack[Terms]) -> tuple[list[Rung], dict[str, str]]:
-    """Every algorithm that a topology offers, fastest first, and why the others are left out.
+def field_of(
+    primitive: str, topology: Topology, among: Iterable[Algorithm] | None = None, **price: Unpack[Terms]
+) -> tuple[list[Rung], dict[str, str]]:
+    """Every algorithm, or some, that a topology offers, fastest first, and why the others are left out.
 
     Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best base, a hierarchical one
     in the order and with the algorithms on its tiers that are fastest at their best P, and channels in the faster turn.
@@ -477,7 +480,7 @@ def field_of(primitive: str, topology: Topology, **price: Unpack[Terms]) -> tupl
     (['channels, alternate', 'recursive doubling'], 'no route from rank 3 to rank 4: t')
     """
     rungs, left_out = [], {}
-    for algorithm in every(primitive):
+    for algorithm in every(primitive) if among is None else among:
         try:
             if (why := skipped(algorithm, topology)) is not None:
                 left_out[algorithm.name] = why

@@ -169,7 +169,7 @@ class Lines:
             words += ["--message", self.one_of(SIZES, QUANTITIES)]
             if self.random.random() < 0.4:
                 words += ["--what-if", self.machine().partition(",")[2]]
-            return words + self.one_of([[], ["--sensitivity"]])
+            return words + self.one_of([[], ["--sensitivity"], ["--algorithms"]])
         for option in ("--boxes", "--gpus-per-box"):
             words += [option, self.number()] if self.random.random() < 0.4 else []
         words += ["--gpu", self.name(["h100", "A100-SXM4-80GB", "mi300x"])] if self.random.random() < 0.5 else []

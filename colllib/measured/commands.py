@@ -18,7 +18,7 @@ from colllib.measured import whatif
 from colllib.measured.diagnose import Diagnosis, diagnose
 from colllib.measured.infer import Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
-from colllib.measured.predict import Prediction, compared, predict
+from colllib.measured.predict import Prediction, compared, each_algorithm, predict
 from colllib.measured.read import read_file
 from colllib.measured.segments import Segment
 from colllib.measured.sweeps import of_others
@@ -131,20 +131,23 @@ def _segment(part: Segment) -> tuple[str, ...]:
 @click.option("--message", type=quantity("message size"), help="one size, such as 1GiB, instead of a sweep")
 @click.option("--what-if", multiple=True, help="the same with a change, such as cards=4 or boxes=8,oversubscription=2")
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
+@click.option("--algorithms", "each", is_flag=True, help="what each choice of NCCL_ALGO and NCCL_PROTO would take")
 @click.option("--best", is_flag=True, help="the best schedule of the ladder at the machine's speeds, executed")
 @answered
 def predict_command(
-    primitive: str, on: str, message: float | None, what_if: Sequence[str], sensitivity: bool, best: bool
+    primitive: str, on: str, message: float | None, what_if: Sequence[str], sensitivity: bool, each: bool, best: bool
 ) -> Answer:
     """What a collective should take on a machine.
 
     By NCCL's model, scaled to published measurements.
     """
     machine = machine_on(on)
-    if message is None and (what_if or sensitivity or best):
-        raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
+    if message is None and (what_if or sensitivity or each or best):
+        options = "--what-if, --sensitivity, --algorithms and --best"
+        raise ValueError(f"{options} compare one size: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [message]
     predictions = [predict(machine, primitive, size) for size in sizes]
+    choices = each_algorithm(machine, primitive, sizes[0]) if each else []
     helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
     changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if), "sensitivity": helps}
     rung = _best(machine, primitive, sizes[0]) if best else None
@@ -152,6 +155,8 @@ def predict_command(
     result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
     result["rows"] = [_row(p) for p in predictions]
     result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others]
+    if choices:
+        result["algorithms"] = [_row(p, "algorithm") for p in choices]
     for key, group in changes.items():
         if group:
             result[key] = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group]
@@ -160,12 +165,10 @@ def predict_command(
         result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
     yield result
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n"
-    rows = [
-        (units.message(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
-        for p in predictions
-    ]
-    yield table(("size", "time", "busbw", "picked", "binding", "latency", "wire", "efficiency"), rows)
+    yield _sweep_table("picked", predictions)
     yield "\nefficiency: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
+    if choices:
+        yield "\n" + _sweep_table("algorithm", choices)
     for group in filter(None, changes.values()):
         title = "with, what helps most first" if group is helps else "with"
         changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]
@@ -175,7 +178,9 @@ def predict_command(
     if rung:
         speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
         yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {speed}."
-    yield f"\nThe wires allow a busbw of {units.rate(predictions[0].bound)}. Source of the machine: {machine.source}"
+    adding = ", and what switches that add have given at most," if machine.nvls and primitive == "all-reduce" else ""
+    bound = units.rate(predictions[0].bound)
+    yield f"\nThe wires{adding} allow a busbw of {bound}. Source of the machine: {machine.source}"
     if others:
         rates = [rate for rate, _ in others]
         low, high, middle = map(units.rate, (rates[0], rates[-1], median(rates)))
@@ -185,13 +190,21 @@ def predict_command(
         yield "RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links."
 
 
-def _row(p: Prediction) -> dict[str, Any]:
+def _sweep_table(title: str, predictions: Sequence[Prediction]) -> str:
+    rows = [
+        (units.message(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
+        for p in predictions
+    ]
+    return table(("size", "time", "busbw", title, "binding", "latency", "wire", "efficiency"), rows)
+
+
+def _row(p: Prediction, title: str = "picked") -> dict[str, Any]:
     return {
         "bytes": p.message,
         "time_s": p.seconds,
         "algbw_GBps": p.message / p.seconds / 1e9,
         "busbw_GBps": p.busbw / 1e9,
-        "picked": p.picked,
+        title: p.picked,
         "binding": p.binding,
         "latency_s": p.latency,
         "wire_s": p.wire,

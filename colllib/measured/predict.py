@@ -9,7 +9,7 @@ from statistics import median
 from colllib.measured.expected import expected
 from colllib.measured.log import factor
 from colllib.measured.sweeps import Sweep, sweeps
-from colllib.measured.tuning import estimates, pick
+from colllib.measured.tuning import Estimate, estimates, pick
 from colllib.topology.machines import Machine
 
 LARGE, SMALL = 2**28, 2**16  # from here on the wire decides; up to here the latency
@@ -22,7 +22,7 @@ class Prediction:
     message: float  # bytes
     seconds: float  # the predicted time, `latency` + `wire`
     busbw: float  # bytes per second
-    picked: str  # algorithm and protocol that NCCL's model takes
+    picked: str  # algorithm and protocol, which NCCL's model takes unless others are asked for
     binding: str  # latency, or what the bytes wait for
     latency: float  # seconds of it
     wire: float  # seconds of it
@@ -50,10 +50,39 @@ def predict(
     >>> large.picked, large.binding, 450e9 < large.busbw < 490e9
     ('NVLS/Simple', 'NVLink', True)
     """
+    options = _options(machine, collective, message, latency)
+    return _scaled(machine, collective, message, pick(options, message), without)
+
+
+def each_algorithm(machine: Machine, collective: str, message: float) -> list[Prediction]:
+    """What every algorithm and protocol would take that NCCL could pick, fastest first.
+
+    NCCL picks by its own estimates, which are not scaled to measurements: what it picks need not come first.
+
+    Args:
+        machine, collective, message: as for `predict`.
+
+    Raises:
+        ValueError: as `predict`.
+
+    >>> from colllib.topology.machines import find
+    >>> [p.picked for p in each_algorithm(find("dgx-h100:1"), "all-reduce", 2**33)][:3]
+    ['NVLS/Simple', 'ring/Simple', 'tree/Simple']
+    """
+    options = _options(machine, collective, message)
+    return sorted((_scaled(machine, collective, message, option) for option in options), key=lambda p: p.seconds)
+
+
+def _options(machine: Machine, collective: str, message: float, latency: float = 1.0) -> list[Estimate]:
     if not message > 0:
         raise ValueError(f"message {message!r}: must be above 0")
-    options = [replace(option, latency=latency * option.latency) for option in estimates(machine, collective)]
-    chosen = pick(options, message)
+    return [replace(option, latency=latency * option.latency) for option in estimates(machine, collective)]
+
+
+def _scaled(
+    machine: Machine, collective: str, message: float, chosen: Estimate, without: Collection[tuple[str, str]] = ()
+) -> Prediction:
+    """What an algorithm takes, by its estimate and by how long healthy runs took over theirs."""
     rates, waits = _measured_over_modeled(frozenset(without))
     direct = chosen.algorithm == "direct"
     of_its_kind = [rate for (_, directly), rate in rates.items() if directly == direct]

@@ -17,9 +17,10 @@ from colllib.ladder import field_of
 from colllib.measured.causes import CAUSES
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
-from colllib.measured.predict import SMALL, compared, healthy, predict
+from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import figures, of_others, sweeps
+from colllib.measured.tuning import times
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.measured.write import write
 from colllib.topology.expression import find as find_topology
@@ -214,6 +215,27 @@ def test_the_command_answers_what_if_and_what_helps():
     text = CliRunner().invoke(cli.cli, asked).output
     assert "boxes=8,oversubscription=2" in text
     assert "half the latency" in text
+
+
+@pytest.mark.parametrize("on", ["dgx-h100:1", "dgx-h100:2", "dgx-h100:16,collnet=true", "dgx-a100:4,gpus=1", "nvl72:3"])
+@pytest.mark.parametrize("collective", ["all-reduce", "all-gather", "broadcast", "all-to-all"])
+def test_of_all_algorithms_the_one_that_is_picked_takes_what_is_predicted(on, collective):
+    machine = find(on)
+    for size in (2**12, 2**22, 2**33):
+        choices = each_algorithm(machine, collective, size)
+        assert predict(machine, collective, size) in choices
+        assert {p.picked for p in choices} == {"/".join(choice) for choice in times(machine, collective, size)}
+        assert [p.seconds for p in choices] == sorted(p.seconds for p in choices)
+        assert all(p.busbw <= p.bound * (1 + 1e-9) for p in choices)
+
+
+def test_a_ring_that_is_asked_for_is_predicted_at_the_rate_of_the_cards():
+    """NCCL_ALGO=Ring on two boxes: the cards of a box together, less what protocol and practice take."""
+    words = ["predict", "all-reduce", "--on", "dgx-a100:2", "--message", "16GiB", "--algorithms"]
+    rows = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)["algorithms"]
+    ring = next(row for row in rows if row["algorithm"] == "ring/Simple")
+    assert 0.85 * 8 * 25 < ring["busbw_GBps"] <= 8 * 25
+    assert "ring/Simple" in CliRunner().invoke(cli.cli, words).output
 
 
 def test_a_speed_that_changes_nothing_is_explained_and_a_size_keeps_its_unit():
