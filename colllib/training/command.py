@@ -1,8 +1,13 @@
 """The commands `colllib step` and `colllib experts`."""
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
+from itertools import product
 from math import fsum
+from operator import itemgetter
 from typing import Any
 
 import click
@@ -13,17 +18,21 @@ from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.metrics import crossings
-from colllib.parallelism import MODELS, Plan
+from colllib.parallelism import MODELS, Model, Plan
 from colllib.topology.presets import PRESETS
 from colllib.training import experts as routing
 from colllib.training.pipelines import compute
+from colllib.training.prices import tiers
 from colllib.training.step import Training, simulate
+from colllib.training.timeline import Step
 
 AXES = ("tp", "pp", "dp", "ep", "cp", "zero", "replicate")
 PLAN_HELP = (
     "axes whose product is the number of ranks, tp, pp, dp and cp; ep, of the ranks of dp and cp; zero, from 0 to 3 "
-    "(FSDP), 1 if not named; and replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16"
+    "(FSDP), 1 if not named; and replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16. "
+    "Or all: every tp in a box, pp, dp and ep in powers of two, with zero 1 and, where there are no stages, 3"
 )
+COLLECTIVES = ("fastest", "nccl")
 
 
 def read_plan(text: str) -> Plan:
@@ -50,6 +59,7 @@ def read_plan(text: str) -> Plan:
 @click.option("--model", default="Llama 3.1 70B", help="a published model")
 @click.option("--tokens", type=whole(), default="8192", help="of a microbatch")
 @click.option("--microbatches", type=whole(), default="16", help="of a replica's step")
+@click.option("--batch", type=whole(), help="tokens of a step over all ranks, which then says the microbatches")
 @click.option("--teraflops", type=whole(), default="400", help="that a rank sustains, in 10^12 operations a second")
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
 @click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
@@ -58,40 +68,141 @@ def read_plan(text: str) -> Plan:
     type=quantity("message size"),
     help="gradients sent at once, in whole layers, up to zero=1 (default: 25MB)",
 )
+@click.option("--collectives", default="fastest", help="the fastest known, or as nccl is predicted to take")
 @answered
-def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
+def step_command(
+    on: str,
+    plan: str,
+    model: str,
+    tokens: int,
+    microbatches: int,
+    batch: int | None,
+    teraflops: int,
+    collectives: str,
+    **others: Any,
+) -> Answer:
     """A training step as a timeline.
 
     How long it takes, and what each stage does meanwhile. Its collectives take the fastest schedules known in which no
-    switch adds; what NCCL runs may take longer (colllib predict).
+    switch adds, or what NCCL is predicted to take, which can turn the order of two plans.
     """
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
-    training = Training(MODELS[model], read_plan(plan), on, rate=1e12 * teraflops, **others)
-    step, stages = simulate(training), []
+    if collectives not in COLLECTIVES:
+        raise ValueError(f"collectives {units.shortened(collectives)!r}: must be {' or '.join(COLLECTIVES)}")
+    others |= {"tokens": tokens, "rate": 1e12 * teraflops, "nccl": collectives == "nccl"}
+    if plan == "all":
+        if batch is None:
+            raise ValueError("plan 'all': plans are compared with one --batch in tokens, such as --batch 1048576")
+        yield from _compared(MODELS[model], on, batch, others)
+        return
+    chosen = read_plan(plan)
+    microbatches = microbatches if batch is None else _microbatches(batch, chosen, tokens)
+    training = Training(MODELS[model], chosen, on, microbatches=microbatches, **others)
+    yield from _timeline(training, simulate(training))
+
+
+def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
+    """How many microbatches of a replica make a step."""
+    count, rest = divmod(batch, plan.dp * tokens)
+    if rest or not count:
+        raise ValueError(f"batch {batch}: must be a multiple of dp x tokens = {plan.dp} x {tokens}")
+    return count
+
+
+def _room_of(on: str) -> float | None:
+    preset = PRESETS.get(on.partition(":")[0])
+    return preset.memory if preset else None
+
+
+def _plans(model: Model, ranks: int, box: int) -> Iterator[Plan]:
+    """Those that `PLAN_HELP` names."""
+    powers = [2**k for k in range(ranks.bit_length()) if ranks % 2**k == 0]
+    for tp, pp, ep in product(powers, powers, powers if model.experts else [1]):
+        if box % tp == 0 and ranks % (tp * pp) == 0 and ranks // (tp * pp) % ep == 0:
+            for zero in (1, 3) if pp == 1 else (1,):
+                yield Plan(dp=ranks // (tp * pp), tp=tp, pp=pp, ep=ep, zero=zero)
+
+
+def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answer:
+    """All plans that a machine can run, the fastest first."""
+    machine, memory = topology(on), _room_of(on)
+    box, *_ = tiers(on)
+    fit, too_large = [], 0
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(list(_plans(model, machine.ranks, box)), hidden=hidden, file=sys.stderr) as plans_to_run:
+        for plan in plans_to_run:
+            with suppress(ValueError):  # a plan that cannot be
+                count = _microbatches(batch, plan, others["tokens"])
+                training = Training(model, plan, on, microbatches=count, **others)
+                if memory is None or training.state <= memory:
+                    fit.append((simulate(training).seconds, training))
+                else:
+                    too_large += 1
+    if not fit:
+        raise ValueError(
+            f"{model.name} on {on}, {batch} tokens a step: no plan divides them, or {too_large} do not fit"
+        )
+    fit.sort(key=itemgetter(0))
+    rates = [batch / seconds / machine.ranks for seconds, _ in fit]
+    plans: list[dict[str, Any]] = [
+        {"plan": _named(t.plan), "time_s": seconds, "tokens_per_s_per_gpu": rate, "state_bytes": t.state}
+        for (seconds, t), rate in zip(fit, rates, strict=True)
+    ]
+    yield {"machine": on, "model": model.name, "batch": batch, "too_large": too_large, "plans": plans}
+    yield f"{model.name} on {on}, {batch:,} tokens a step; activations, which take memory too, are not counted\n"
+    rows = [
+        (
+            p["plan"],
+            t.microbatches,
+            units.seconds(p["time_s"], 4),
+            f"{p['tokens_per_s_per_gpu']:,.0f}",
+            units.size(t.state),
+        )
+        for p, (_, t) in zip(plans, fit, strict=True)
+    ]
+    yield table(("plan", "microbatches", "time", "tokens/s a GPU", "state a GPU"), rows)
+    if too_large:
+        yield f"\nleft out: {too_large} plans whose state is larger than the {units.size(memory or 0)} of a GPU"
+
+
+def _named(plan: Plan) -> str:
+    """As it is written."""
+    axes = {name: getattr(plan, name) for name in AXES}
+    return ",".join(f"{name}={value}" for name, value in axes.items() if value != 1 or name == "dp")
+
+
+def _timeline(training: Training, step: Step) -> Answer:
+    """One plan: what each stage does."""
+    stages = []
     for stream in map(compute, range(training.plan.pp)):
         took = [(step.ops[i].kind in "FBW", step.end[i] - step.start[i]) for i in step.on(stream)]
         computing = fsum(seconds for computes, seconds in took if computes)
         collectives = fsum(seconds for computes, seconds in took if not computes)
         stages.append({"computing_s": computing, "collectives_in_layers_s": collectives, "idle_s": step.idle(stream)})
-    layers, preset = training.model.layers, PRESETS.get(on.partition(":")[0])
-    memory = preset.memory if preset else None
+    model, on, memory = training.model, training.machine, _room_of(training.machine)
+    batch = training.tokens * training.microbatches * training.plan.dp
+    rate = batch / step.seconds / training.plan.gpus
     yield {
         "machine": on,
-        "model": model,
-        "layers": layers,
+        "model": model.name,
+        "layers": model.layers,
         "ranks": training.plan.gpus,
         "operations": len(step.ops),
+        "batch": batch,
         "time_s": step.seconds,
+        "tokens_per_s_per_gpu": rate,
         "state_bytes": training.state,
         "memory_bytes": memory,
         "stages": stages,
     }
-    yield f"{model}, {layers} layers, on {on} at {teraflops} TFLOP/s: {units.seconds(step.seconds, 4)} a step"
+    speed = f"{batch:,} tokens in {units.seconds(step.seconds, 4)}, {rate:,.0f} tokens/s a GPU"
+    yield f"{model.name}, {model.layers} layers, on {on} at {training.rate / 1e12:g} TFLOP/s: a step of {speed}"
     yield _room(training.state, memory) + "\n"
     rows = [(stage, *map(units.seconds, times.values())) for stage, times in enumerate(stages)]
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
-    yield "\nCollectives take the fastest schedules known; what NCCL runs may take longer: see colllib predict."
+    if not training.nccl:
+        yield "\nCollectives take the fastest schedules known; with --collectives nccl, what NCCL is predicted to take."
 
 
 def _room(state: float, memory: float | None) -> str:

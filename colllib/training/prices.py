@@ -9,8 +9,10 @@ import numpy as np
 
 from colllib.algorithms import find
 from colllib.ladder import MOST_SEGMENTS, Entry, on_stars, topology
+from colllib.measured.predict import predict
 from colllib.primitives import check_counts
 from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
+from colllib.topology.cluster import machine_on
 
 
 class Choice(NamedTuple):
@@ -114,6 +116,25 @@ def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: fl
 
 
 @cache
+def by_nccl(primitive: str, machine: str, ranks: int, apart: int, message: float) -> float:
+    """Seconds that NCCL takes for a group of ranks, all groups of its kind at a time, as `predict` has them.
+
+    Args:
+        primitive, ranks, apart, message: as for `price`.
+        machine: one that `colllib predict` knows; each rank has its share of the cards.
+
+    >>> round(by_nccl("all-reduce", "dgx-h100:16", 16, 8, 1e9) * 1e3, 1)  # one rank in each box
+    42.6
+    """
+    box = machine_on(machine)
+    boxes, inside = group(ranks, apart, tiers(machine)[0])
+    if ranks == 1:
+        return 0.0
+    alone = replace(box, boxes=boxes, gpus=inside, cards=inside)
+    return predict(alone, "sendrecv" if primitive == "point-to-point" else primitive, message).seconds
+
+
+@cache
 def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
     """Ranks of a box, and latencies and bandwidths of a port in it and of a card.
 
@@ -127,10 +148,12 @@ def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
     leaving = fabric.link_src < fabric.ranks
     links = np.bincount(fabric.tier)
     cards, *further = [links[k] * tier.bandwidth for k, tier in enumerate(fabric.tiers) if tier.level > 0]
-    if (fabric.link_dst[leaving] < fabric.ranks).any() or cards > 2 * fabric.ranks:
-        share = "where ranks share cards, give each its part, as in dgx-a100:2,card=25Gb/s"
+    meshed = (fabric.link_dst[leaving] < fabric.ranks).any()
+    if meshed or cards > 2 * fabric.ranks:
+        shared = "where ranks share cards, give each its part, as in dgx-a100:2,card=25Gb/s"
+        why = "in these boxes links lead from rank to rank" if meshed else shared
         raise ValueError(
-            f"{machine}: a step is priced where each rank has a port of a switch in its box and a card; {share}"
+            f"{machine}: a step is priced where each rank has a port of a switch in its box and a card; {why}"
         )
     if any(uplinks < cards for uplinks in further):
         raise ValueError(f"{machine}: a step is priced on networks that are not oversubscribed")

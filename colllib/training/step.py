@@ -33,7 +33,7 @@ from colllib.parallelism import BF16, FP32, Model, Plan, check_fits, held_alike,
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
-from colllib.training.prices import on_tier, price, tiers
+from colllib.training.prices import by_nccl, on_tier, price, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
@@ -53,6 +53,8 @@ class Training:
         schedule, chunks: as for `colllib.training.pipelines.order`.
         bucket: bytes of gradients, in whole layers, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
             ZeRO each layer's leave alone.
+        nccl: whether the collectives are those of NCCL, as it is predicted (`colllib.measured.predict`), instead of the
+            fastest schedules known.
 
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
@@ -67,6 +69,7 @@ class Training:
     schedule: str = "1f1b"
     chunks: int = 1
     bucket: float | None = None
+    nccl: bool = False
 
     def __post_init__(self) -> None:
         plan, ranks = self.plan, topology(self.machine).ranks
@@ -133,9 +136,15 @@ class Training:
 
     def collective(self, stage: int, stream: str, primitive: str, groups: Sequence[Group], name: str = "") -> Op:
         """A collective of each of some groups of a stage's ranks."""
-        seconds = sum(price(primitive, self.machine, ranks, apart, message).seconds for message, ranks, apart in groups)
+        seconds = sum(self._takes(primitive, message, ranks, apart) for message, ranks, apart in groups)
         leaves = any(ranks * apart > tiers(self.machine)[0] for _, ranks, apart in groups)
         return Op(name or primitive, f"{stream} {stage}", seconds, (), _wires(leaves, stage, stage), primitive)
+
+    def _takes(self, primitive: str, message: float, ranks: int, apart: int) -> float:
+        """Seconds of a collective of one group."""
+        if self.nccl:
+            return by_nccl(primitive, self.machine, ranks, apart, message)
+        return price(primitive, self.machine, ranks, apart, message).seconds
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
@@ -144,9 +153,12 @@ class Training:
         first, last = min(src, dst) * ranks, (max(src, dst) + 1) * ranks - 1
         leaves = first // box != last // box  # those that do not leave the box wait
         activations = self.tokens // plan.cp * self.model.hidden * BF16
-        seconds = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp).seconds
+        if self.nccl:
+            seconds = by_nccl("point-to-point", self.machine, 2, box if leaves else 1, activations / plan.tp)
+        else:
+            seconds = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp).seconds
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
-            seconds += price("all-gather", self.machine, plan.tp, 1, activations).seconds
+            seconds += self._takes("all-gather", activations, plan.tp, 1)
         return seconds, _wires(leaves, src, dst)
 
 

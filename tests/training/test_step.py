@@ -16,11 +16,13 @@ from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
 from colllib.ladder import ladder
+from colllib.measured.predict import predict
 from colllib.metrics import crossings, joules
 from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes
+from colllib.topology.machines import find
 from colllib.training.data_parallel import Layer, sharded
-from colllib.training.prices import group, price
+from colllib.training.prices import by_nccl, group, price
 from colllib.training.step import Training, simulate
 
 LLAMA = MODELS["Llama 3.1 405B"]
@@ -440,8 +442,12 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan dp=8,pp=16 --schedule interleaved --chunks 8", "80 layers in 16 stages of 8 chunks"),
         ("--model GPT", "unknown model 'GPT'"),
         ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
-        ("--on mi300x:16", "each rank has a port of a switch in its box and a card"),
-        ("--on dgx-h100:16,cards=4", "each rank has a port of a switch in its box and a card"),
+        ("--on mi300x:16", "a port of a switch in its box and a card; in these boxes links lead from rank to rank"),
+        ("--on dgx-h100:16,cards=4", "a port of a switch in its box and a card; where ranks share cards, give each"),
+        ("--collectives rccl", "collectives 'rccl': must be fastest or nccl"),
+        ("--plan all", "plans are compared with one --batch in tokens"),
+        ("--plan all --batch 1000", "1000 tokens a step: no plan divides them"),
+        ("--plan dp=128 --batch 1000", "batch 1000: must be a multiple of dp x tokens = 128 x 8192"),
         ("--on dgx-h100:16,oversubscription=4", "networks that are not oversubscribed"),
         ("--schedule x", "unknown pipeline schedule 'x'"),
     ],
@@ -505,6 +511,60 @@ def test_a_copy_in_each_box_is_faster_at_the_command_than_shards_among_all(capsy
         assert left.value.code == 0
         times.append(json.loads(capsys.readouterr().out)["time_s"])
     assert times[1] < times[0]
+
+
+def answer(capsys, *words):
+    with pytest.raises(SystemExit) as left:
+        main(["step", *words, "--json"])
+    assert left.value.code == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_group_takes_what_is_predicted_for_a_machine_of_its_ranks():
+    """128 ranks in 16 boxes: eight in a box, one in each of 16, four in each of four (every second one), and a pair."""
+    for ranks, apart, alone in (
+        (8, 1, "dgx-h100:1"),
+        (16, 8, "dgx-h100:16,gpus=1"),
+        (16, 2, "dgx-h100:4,gpus=4"),
+        (128, 1, "dgx-h100:16"),
+    ):
+        for primitive in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
+            assert by_nccl(primitive, MACHINE, ranks, apart, 1e8) == predict(find(alone), primitive, 1e8).seconds
+    pair = predict(find("dgx-h100:2,gpus=1"), "sendrecv", 1e8).seconds
+    assert by_nccl("point-to-point", MACHINE, 2, 8, 1e8) == pair
+    assert by_nccl("all-reduce", MACHINE, 1, 1, 1e8) == 0
+
+
+def test_with_the_ring_of_nccl_shards_among_all_cost_more_than_a_copy_in_each_box(capsys):
+    """A ring sends 15/16 of the parameters over the one card of a box, the fastest schedule half of them."""
+    words = ["--on", "dgx-a100:2,card=12.5Gb/s", "--microbatches", "1", "--teraflops", "150", "--model"]
+    times = {
+        (plan, collectives): answer(
+            capsys, *words, "Llama 3.1 8B", "--plan", plan, "--collectives", collectives
+        )["time_s"]
+        for plan in ("dp=16,zero=3", "dp=16,zero=3,replicate=2")
+        for collectives in ("fastest", "nccl")
+    }  # fmt: skip
+    assert times["dp=16,zero=3", "fastest"] < times["dp=16,zero=3,replicate=2", "fastest"]
+    assert times["dp=16,zero=3", "nccl"] > times["dp=16,zero=3,replicate=2", "nccl"]
+
+
+def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):
+    words = ["--on", "dgx-h100:1", "--tokens", "1024", "--batch", "16384", "--model"]
+    result = answer(capsys, *words, "Llama 3.1 8B", "--plan", "all")
+    plans = [row["plan"] for row in result["plans"]]
+    assert [row["time_s"] for row in result["plans"]] == sorted(row["time_s"] for row in result["plans"])
+    for row in (result["plans"][0], result["plans"][-1]):
+        alone = answer(capsys, *words, "Llama 3.1 8B", "--plan", row["plan"])
+        assert (alone["time_s"], alone["state_bytes"]) == (row["time_s"], row["state_bytes"])
+        assert alone["batch"] == 16384
+        assert row["tokens_per_s_per_gpu"] == pytest.approx(16384 / row["time_s"] / 8)
+    # tp x pp x dp = 8 in powers of two are ten, and three without stages have ZeRO-3 too (of dp = 1 it shards nothing)
+    assert len(plans) + result["too_large"] == 10 + 4
+    assert "dp=8,zero=3" in plans
+    with pytest.raises(SystemExit):
+        main(["step", *words, "Llama 3.1 8B", "--plan", "all"])
+    assert "16,384 tokens a step" in capsys.readouterr().out
 
 
 def test_without_a_split_of_the_layers_no_collective_is_in_them(capsys):
