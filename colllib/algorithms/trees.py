@@ -108,7 +108,7 @@ def down_by_level(parent: Sequence[int] | IntArray, blocks: Blocks) -> Schedule:
 def down_one_child_a_step(
     parent: Sequence[int] | IntArray, order: Sequence[int] | IntArray, blocks: Blocks
 ) -> Schedule:
-    """Broadcast along a tree on one port: a parent serves one child a step.
+    """Broadcast along a tree: a parent serves the children whose step it is, on one port one a step.
 
     Args:
         parent: parent of each rank.
