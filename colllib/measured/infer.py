@@ -58,8 +58,8 @@ class Hints:
             case (count, int() | float() as rate) if is_whole(count) and count > 0 and 0 < rate < inf:
                 pass
             case _:
-                told = "must be a number and the bytes per second of one, as in (8, 50e9)"
-                raise ValueError(f"cards {shortened(repr(self.cards))}: {told}")
+                form = "must be a number and the bytes per second of one, as in (8, 50e9)"
+                raise ValueError(f"cards {shortened(repr(self.cards))}: {form}")
 
 
 def ranks_of(run: Run, hints: Hints) -> int | None:
