@@ -21,7 +21,7 @@ from tabulate import tabulate
 from colllib import algorithms, msccl, simgrid, units
 from colllib.bounds import bus_factor
 from colllib.claims.command import claims_command
-from colllib.cli_io import Answer, Network, answered, json_text, priced, speeds, table, whole
+from colllib.cli_io import PRIMITIVE, Answer, Network, answered, json_text, priced, speeds, table, whole
 from colllib.cost import Kind, TieredCost
 from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray
@@ -76,7 +76,7 @@ class Choice:
 def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
     """A command about one algorithm of a primitive, as a `Choice`."""
 
-    @click.argument("primitive")
+    @click.argument("primitive", type=PRIMITIVE)
     @click.argument("algorithm")
     @click.option(
         "--segments", default="1", help="a whole number; for run also best, by lock-step: each costs a latency"
@@ -453,7 +453,7 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
 
 
 @cli.command("ladder")
-@click.argument("primitive")
+@click.argument("primitive", type=PRIMITIVE)
 @click.option("--ranks", type=whole(), help=f"N, on a star (default: {ANCHOR_RANKS})")
 @_on()
 @priced
@@ -468,8 +468,10 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
     topology = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
     price = network.on(topology)
-    candidates = algorithms.every(primitive)
-    with click.progressbar(candidates, item_show_func=lambda a: a and a.name, file=sys.stderr) as among:  # on a terminal
+    shown: dict[str, Any] = {"file": sys.stderr, "hidden": not sys.stderr.isatty()}
+    with click.progressbar(
+        algorithms.every(primitive), item_show_func=lambda a: a.name if a else None, **shown
+    ) as among:
         rungs, left_out = field_of(primitive, topology, among, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
@@ -610,7 +612,8 @@ _ABOUT_FILES = """
 Or a file: a cluster's .toml, with a line for each of boxes = 24, gpus = 8,
 gpu = "h100" (or link = "450GB/s"), and if they differ cards = 4,
 card = "400Gb/s", oversubscription = 2; what nvidia-smi topo -m printed, .txt;
-or what NCCL wrote to NCCL_TOPO_DUMP_FILE, .xml."""
+or what NCCL wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and
+take options: topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
 _ABOUT_TOPOLOGIES = (
     "\b\nTopologies, their options and defaults; what these say, graphs and machines: colllib list\n"
     + "\n".join(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
@@ -15,6 +16,7 @@ from colllib import units
 from colllib.cost import Price
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH
 from colllib.limits import check_size
+from colllib.primitives import PRIMITIVES
 from colllib.topology import Topology
 
 #: What a command yields: first what --json prints, then the paragraphs that it prints otherwise.
@@ -31,9 +33,23 @@ class Read(click.ParamType):
         return self.read(str(param and param.name), value) if isinstance(value, str) else value
 
 
+def spelled(text: str, names: Iterable[str]) -> str:
+    """The one of some names that a text is but for hyphens, underscores and capitals; else the text.
+
+    >>> spelled("all_reduce", ["all-reduce"]), spelled("AllToAll", ["all-to-all"]), spelled("gossip", ["reduce"])
+    ('all-reduce', 'all-to-all', 'gossip')
+    """
+    bare = re.sub("[-_]", "", text.lower())
+    return next((name for name in names if name.replace("-", "") == bare), text)
+
+
 def quantity(kind: str) -> Read:
     """A value with a unit."""
     return Read(kind, lambda _, text: units.parse(kind, text))
+
+
+#: The book's name of a primitive, however it is spelled.
+PRIMITIVE = Read("primitive", lambda _, text: spelled(text, PRIMITIVES))
 
 
 def quantities(kind: str) -> Read:

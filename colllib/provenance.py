@@ -435,8 +435,9 @@ def check_named(schedule: Schedule, when: IntArray, messages: Step) -> None:
             raise ValueError(f"step {when[0]}: {name}s of type {values.dtype} instead of int64: make steps by Step.of")
         if values.min() < 0 or values.max() >= limit:
             i = int(np.flatnonzero((values < 0) | (values >= limit))[0])
+            of = f" ({schedule.ranks} ranks, switches={schedule.switches})" if name == "node" else ""
             raise ValueError(
-                f"step {when[i % len(when)]}: {name} {values[i]} does not exist; {name}s are 0..{limit - 1}"
+                f"step {when[i % len(when)]}: {name} {values[i]} does not exist; {name}s are 0..{limit - 1}{of}"
             )
 
 

@@ -22,6 +22,7 @@ from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks, Primitive, check_counts, check_rank, check_ranks, whole_numbers
 from colllib.topology.base import Lattice
 from colllib.topology.paths import Paths
+from colllib.units import shortened
 
 BoolArray = NDArray[np.bool_]
 Params = ParamSpec("Params")
@@ -71,7 +72,7 @@ class Step(NamedTuple):
 
     @classmethod
     def joined(cls, steps: Sequence[Step]) -> Step:
-        """The messages of several steps in one."""
+        """The messages of a list of steps in one."""
         if len(steps) == 1:
             return steps[0]
         if not steps:
@@ -86,8 +87,8 @@ class Schedule:
     Args:
         blocks: the blocks with their shares, sources and targets: what must become true.
         num_steps: the number of steps T.
-        step: step(t) for t = 0..T-1. It is called as often as needed and must be pure: the ledger makes
-            its arrays of ends read-only. Large schedules never exist as a whole.
+        step: step(t) for t = 0..T-1, an IndexError for others. It is called as often as needed and must be
+            pure: the ledger makes its arrays of ends read-only. Large schedules never exist as a whole.
         switches: number of switches that take part as nodes N..N+switches-1.
         flat: where they exist as a whole, the messages of all steps and the step of each, in order.
         paths: which messages take a path of their own instead of the topology's route.
@@ -104,6 +105,9 @@ class Schedule:
     switches: int = 0
     flat: tuple[IntArray, Step] | None = None
     paths: Paths | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", _within(self.num_steps, self.step))
 
     @classmethod
     def from_messages(cls, blocks: Blocks, num_steps: int, when: IntArray, messages: Step) -> Schedule:
@@ -129,8 +133,15 @@ class Schedule:
 
     @classmethod
     def from_steps(cls, blocks: Blocks, steps: Sequence[Step], switches: int = 0) -> Schedule:
-        """A schedule from a list of steps."""
+        """A schedule from a list of steps.
+
+        Raises:
+            ValueError: for anything else, such as a single step.
+        """
         steps = tuple(steps)
+        for step in steps:
+            if not isinstance(step, Step):
+                raise ValueError(f"a step is {shortened(repr(step))}: from_steps takes a list of Steps")
         return cls(blocks, len(steps), steps.__getitem__, switches)
 
     @property
@@ -200,6 +211,15 @@ class Schedule:
 
     def __repr__(self) -> str:
         return f"Schedule({self.ranks} ranks, {self.num_blocks} blocks, {self.num_steps} steps)"
+
+
+def _within(num_steps: int, make: Callable[[int], Step]) -> Callable[[int], Step]:
+    def step(t: int) -> Step:
+        if not 0 <= t < num_steps:
+            raise IndexError(f"step {t}: there are {num_steps}, counted from 0")
+        return make(t)
+
+    return step
 
 
 def _carried(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray, Fractions]:
@@ -272,7 +292,13 @@ class Orbit(Schedule):
             "stabilizer": LatticeGroup(lattice, tuple(fixed_axes)),
             "transversal": LatticeGroup(lattice, other_axes),
         }
-        inherited = {"num_steps": seed.num_steps, "step": self._step, "switches": 0, "flat": None, "paths": None}
+        inherited = {
+            "num_steps": seed.num_steps,
+            "step": _within(seed.num_steps, self._step),
+            "switches": 0,
+            "flat": None,
+            "paths": None,
+        }
         for name, value in (arguments | groups | inherited).items():
             object.__setattr__(self, name, value)
 

@@ -252,6 +252,31 @@ def test_a_file_that_is_not_there_is_refused():
             machine_on(name)
 
 
+def test_what_differs_stands_behind_a_file_as_behind_a_preset(tmp_path):
+    (tmp_path / "a100.toml").write_text('boxes = 3\ngpus = 8\ngpu = "h100"\n')  # a name that is no machine's
+    (tmp_path / "topo.txt").write_text("     GPU0 GPU1 NIC0\nGPU0  X   PHB PIX\nGPU1 PHB  X   SYS\nNIC0 PIX  SYS   X\n")
+    two = machine_on(f"{tmp_path}/a100.toml,boxes=2")
+    assert (two.name, two.ranks) == ("H100", 16)
+    assert find(f"{tmp_path}/a100.toml,boxes=2,cards=4").ranks == 16
+    assert "without card 3" in find(f"{tmp_path}/a100.toml,without=card 3").port_model
+    four = machine_on(f"{tmp_path}/topo.txt,gpu=rtx4090,boxes=2,card=200Gb/s")
+    assert (four.name, four.ranks, four.network) == ("RTX 4090", 4, 25e9)
+    for options, why in (
+        ("", "say it behind a comma, as in gpu=rtx4090"),
+        (",gpu=foo", "GPU 'foo': known are"),
+        (",gpu=rtx4090,boxes=2", "such boxes have no usual cards"),
+        (",gpu=rtx4090,color=red", "machine option 'color=red'"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            machine_on(f"{tmp_path}/topo.txt{options}")
+
+
+@pytest.mark.parametrize("name", ["a100.typo", "a100-node.xm", "/tmp/h100:2"])
+def test_a_file_s_name_is_no_machine(name):
+    with pytest.raises(ValueError, match=f"unknown machine '{name}'"):
+        machines.find(name)
+
+
 def test_a_gpu_that_a_file_does_not_name_has_as_many_links_as_the_one_with_most():
     gpus = "".join(f'<pci><gpu dev="{k}"><nvlink count="{count}"/></gpu></pci>' for k, count in enumerate((6, 18, 4)))
     with pytest.raises(ValueError, match=r"does not tell the GPU \(18 NVLinks\)"):

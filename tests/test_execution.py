@@ -137,8 +137,8 @@ def test_a_message_to_oneself_is_refused():
 @pytest.mark.parametrize(
     ("step", "complaint"),
     [
-        (Step.of(0, 2, 0), "step 0: node 2 does not exist; nodes are 0..1"),
-        (Step.of(-1, 1, 0), "step 0: node -1 does not exist; nodes are 0..1"),
+        (Step.of(0, 2, 0), "step 0: node 2 does not exist; nodes are 0..1 (2 ranks, switches=0)"),
+        (Step.of(-1, 1, 0), "step 0: node -1 does not exist; nodes are 0..1 (2 ranks, switches=0)"),
         (Step.of(0, 1, 3), "step 0: block 3 does not exist; blocks are 0..0"),
     ],
 )
@@ -497,8 +497,8 @@ def one_wrong_message(draw):
     name, wrong, cell = draw(
         st.sampled_from(
             [
-                (f"node {far} does not exist; nodes are 0..{n - 1}", (far, other, other), None),
-                (f"node {far} does not exist; nodes are 0..{n - 1}", (rank, far, rank), None),
+                (f"node {far} does not exist; nodes are 0..{n - 1} ({n} ranks, switches=0)", (far, other, other), None),
+                (f"node {far} does not exist; nodes are 0..{n - 1} ({n} ranks, switches=0)", (rank, far, rank), None),
                 (f"block {far} does not exist; blocks are 0..{n - 1}", (rank, other, far), None),
                 (f"rank {rank} sends block {rank} to itself", (rank, rank, rank), (rank, rank)),
                 (f"rank {rank} sends block {other} to rank {other} but", (rank, other, other), (rank, other)),

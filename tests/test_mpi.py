@@ -422,7 +422,10 @@ def test_a_length_that_does_not_fit_the_shares_is_refused_with_one_that_does():
     [
         (allreduce.ring(4), "a schedule for 4 ranks and 3 processes"),
         (Schedule.from_steps(all_reduce(3), [Step.of(0, 3, 0)], switches=1), "the schedule sends through switches"),
-        (Schedule.from_steps(all_reduce(3), [Step.of(0, 3, 0)]), "step 0: node 3 does not exist; nodes are 0..2"),
+        (
+            Schedule.from_steps(all_reduce(3), [Step.of(0, 3, 0)]),
+            "step 0: node 3 does not exist; nodes are 0..2 (3 ranks, switches=0)",
+        ),
         (Schedule.from_steps(all_reduce(3), [Step.of(0, 1, 1)]), "step 0: block 1 does not exist; blocks are 0..0"),
         (
             Schedule.from_steps(broadcast_blocks(3), [Step.of(1, 2, 0)]),

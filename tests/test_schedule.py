@@ -76,6 +76,22 @@ def test_a_step_keeps_the_arrays_that_it_is_given():
     assert step.add is add
 
 
+@pytest.mark.parametrize(
+    "build",
+    [allreduce.ring, allreduce.recursive_doubling, broadcast.chain, broadcast.binomial_tree],
+)
+def test_a_step_that_a_schedule_does_not_have_is_no_empty_step(build):
+    schedule = build(4)
+    for t in (-1, schedule.num_steps):
+        with pytest.raises(IndexError, match=f"^step {t}: there are {schedule.num_steps}, counted from 0$"):
+            schedule.step(t)
+
+
+def test_a_step_alone_is_no_list_of_steps():
+    with pytest.raises(ValueError, match=r"^a step is array\(\[0\]\): from_steps takes a list of Steps$"):
+        Schedule.from_steps(broadcast_blocks(2), Step.of(0, 1, 0))
+
+
 def test_who_sends_nothing_has_no_partners():
     assert Step.of([], [], []).partners() == (0, 0)
     assert execute(allreduce.ring(1)).partners() == (0, 0)

@@ -10,7 +10,7 @@ import click
 
 from colllib import forest as forests
 from colllib import units
-from colllib.cli_io import Answer, Network, answered, bandwidth_option, lines, whole
+from colllib.cli_io import PRIMITIVE, Answer, Network, answered, bandwidth_option, lines, whole
 from colllib.cost import Price
 from colllib.forest import Forest
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
@@ -19,7 +19,12 @@ from colllib.topology.expression import find as find_topology
 
 @click.command("forest")
 @click.argument("fabric", metavar="TOPOLOGY")
-@click.option("--primitive", default="all-gather", help="all-gather, reduce-scatter, all-reduce, broadcast or reduce")
+@click.option(
+    "--primitive",
+    type=PRIMITIVE,
+    default="all-gather",
+    help="all-gather, reduce-scatter, all-reduce, broadcast or reduce",
+)
 @click.option("--trees", type=whole(1), help="for each root (default: as many as reach the bound)")
 @click.option("--root", type=whole(), help="of a broadcast or reduce (default: 0)")
 @click.option("--way", default="best", help="moves, boxes, general, or best, the first of these that can")

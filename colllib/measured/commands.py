@@ -11,7 +11,7 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
-from colllib.cli_io import Answer, Read, answered, quantity, table
+from colllib.cli_io import Answer, Read, answered, quantity, spelled, table
 from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
 from colllib.measured import whatif
@@ -34,9 +34,10 @@ _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
 
 
 def _known_collective(_: str, name: str) -> str:
-    if name not in PROGRAMS:
+    known = spelled(name, PROGRAMS)
+    if known not in PROGRAMS:
         raise ValueError(f"unknown collective {units.shortened(name)!r}: known are {', '.join(PROGRAMS)}")
-    return name
+    return known
 
 
 def _known_gpu(_: str, name: str) -> str:
@@ -152,9 +153,10 @@ def predict_command(
     changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if), "sensitivity": helps}
     rung = _best(machine, primitive, sizes[0]) if best else None
     others = of_others(machine, primitive)
+    doubtful = [] if others else of_others(machine, primitive, "undecided")
     result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
     result["rows"] = [_row(p) for p in predictions]
-    result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others]
+    result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others or doubtful]
     if choices:
         result["algorithms"] = [_row(p, "algorithm") for p in choices]
     for key, group in changes.items():
@@ -181,11 +183,14 @@ def predict_command(
     adding = ", and what switches that add have given at most," if machine.nvls and primitive == "all-reduce" else ""
     bound = units.rate(predictions[0].bound)
     yield f"\nThe wires{adding} allow a busbw of {bound}. Source of the machine: {machine.source}"
-    if others:
-        rates = [rate for rate, _ in others]
+    if others or doubtful:
+        rates = [rate for rate, _ in others or doubtful]
         low, high, middle = map(units.rate, (rates[0], rates[-1], median(rates)))
         span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
-        yield f"Others measured {span}, at their largest message; --json says where."
+        unsure = " Nobody says whether that is healthy." if doubtful else ""
+        yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
+    if machine.bridge and machine.gpus == 2 and machine.boxes == 1 and not machine.linked:
+        yield f"Without the NVLink bridge that is sold for such pairs; with it: link={machine.bridge / 1e9:g}GB/s."
     if machine.vendor == "amd":
         yield "RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links."
 

@@ -226,7 +226,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     healthy = state == "healthy"
     marks = [mark for mark in log_evidence if not healthy or mark.weight >= CERTAIN] + list(causes.noted(form))
     if healthy:
-        marks += _normal(form, machine, collective, model)
+        marks += _normal(form, machine, collective, model, bound)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
         marks += causes.of_the_numbers(machine, form, collective, run.facts)
     ranked = weighed(marks)
@@ -273,7 +273,9 @@ def _state(form: Shape, bound: Expected, machine: Machine, collective: str, cert
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
     halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= UNKNOWN.pcie)
-    share = UNSURE / 2 if halved or (machine.boxes > 1 and form.unsettled) else UNSURE
+    # and of several racks nobody published a run that is known to be healthy
+    several = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
+    share = UNSURE / 2 if halved or several else UNSURE
     border = bound.low if certain else share * bound.low
     if (
         speed > FASTER_THAN_THE_WIRE * bound.high
@@ -289,7 +291,7 @@ def _state(form: Shape, bound: Expected, machine: Machine, collective: str, cert
     return "below-expectation", log(border / speed, 2)
 
 
-def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -> Iterator[Evidence]:
+def _normal(form: Shape, machine: Machine, collective: str, model: Prediction, bound: Expected) -> Iterator[Evidence]:
     """What makes a healthy run as fast as it is, and over several boxes what a faster one would have."""
     adds = machine.nvls and machine.gpus > 1 and collective == "all-reduce"
     if machine.boxes == 1:
@@ -299,7 +301,7 @@ def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -
             yield Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe")
         return
     by_cards = form.measured <= machine.network or model.binding == "network card"
-    text = "the cards bind, as they should" if by_cards else ""
+    text = "the cards bind, as they should" if by_cards and bound.binding == "network card" else ""
     yield Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, text)
     if adds and form.measured > machine.network:
         yield Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree")
@@ -336,6 +338,8 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
         why = "faster than its wires, so the machine is another one"
     elif form.largest < LARGE or cause == "latency-bound":
         why = "measured at small messages only" if form.largest < LARGE else "measured at too little for its ranks"
+    elif machine.boxes > 1 and machine.gpus > UNKNOWN.gpus and form.measured < bound.low:
+        why = f"below {span}, and no run over several such racks that is known to be healthy was published"
     elif bound.gap[0] < form.measured < bound.gap[1]:
         why = "between what the usual sets of cards give; say --cards"
     else:

@@ -58,7 +58,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     if not machine.cards_known:
         fewer = min(1.0, machine.common_network / machine.network)
         gap = (fewer * most, share * usual)
-        most = max(most, most * machine.most_network / machine.network)
+        most = max(most, most * min(machine.most_network, machine.gpus * machine.slot) / machine.network)
         if fewer < 1:
             usual *= fewer
             why += f", or {machine.common_network / 1e9:g} GB/s together, as many boxes have"

@@ -67,7 +67,7 @@ def each_algorithm(machine: Machine, collective: str, message: float) -> list[Pr
 
     >>> from colllib.topology.machines import find
     >>> [p.picked for p in each_algorithm(find("dgx-h100:1"), "all-reduce", 2**33)][:3]
-    ['NVLS/Simple', 'ring/Simple', 'tree/Simple']
+    ['NVLS/Simple', 'ring/Simple', 'ring/LL128']
     """
     options = _options(machine, collective, message)
     return sorted((_scaled(machine, collective, message, option) for option in options), key=lambda p: p.seconds)

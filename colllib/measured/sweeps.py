@@ -113,10 +113,14 @@ def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
     return Figure(boxes=int(boxes), gpus=int(gpus), busbw=float(busbw_GBps) * 1e9, **texts)
 
 
-def of_others(machine: Machine, collective: str) -> list[tuple[float, str]]:
+def of_others(machine: Machine, collective: str, state: str = "healthy") -> list[tuple[float, str]]:
     """What others measured of the largest message on such machines, in bytes per second, and where it stands.
 
     A figure that tells the end of a sweep once more is left out.
+
+    Args:
+        machine, collective: as for `colllib.measured.predict.predict`.
+        state: what was said of the runs.
 
     >>> from colllib.topology.machines import find
     >>> [round(rate / 1e9) for rate, _ in of_others(find("dgx-h100:4"), "all-reduce")]
@@ -128,7 +132,7 @@ def of_others(machine: Machine, collective: str) -> list[tuple[float, str]]:
 
     def of_interest(one: Sweep | Figure, what: str | None) -> bool:
         alike = one.machine is not None and kind(one.machine) == kind(machine)
-        return alike and one.state == "healthy" and what == collective
+        return alike and one.state == state and what == collective
 
     sweep_ends = [(s.run.rows[-1].busbw or 0.0, s) for s in sweeps() if of_interest(s, s.run.collective)]
     others = [(rate, sweep.source) for rate, sweep in sweep_ends]

@@ -41,21 +41,41 @@ def machine_on(text: str, gpu: str = "") -> Machine:
     """The machine that --on names: a preset such as dgx-h100:2, a cluster file (.toml), NCCL's topology file (.xml),
     or what `nvidia-smi topo -m` printed (.txt); the last two are one box.
 
+    Behind a file, too, stands what differs, as in topo.txt,boxes=2; and the GPU, where the file does not tell it.
+
     Raises:
         ValueError: if it names none, or a file that cannot be read or is over 1 MiB.
     """
-    if not text.endswith((".toml", ".xml", ".txt")):
+    name, *options = text.split(",")
+    if not is_file(text):
         return machines.find(text)
-    path = Path(text)
+    if not name.endswith(".toml"):
+        gpu = next((option[4:] for option in options if option.startswith("gpu=")), gpu)
+        options = [option for option in options if not option.startswith("gpu=")]
+    path = Path(name)
     try:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"file {shortened(text)!r}: not there, or over 1 MiB")
+            raise ValueError(f"file {shortened(name)!r}: not there, or over 1 MiB")
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"file {shortened(text)!r}: {error}") from None
-    if text.endswith(".toml"):
-        return read_cluster(content)
-    return read_nccl_xml(content, gpu) if text.endswith(".xml") else read_smi(content, gpu)
+        raise ValueError(f"file {shortened(name)!r}: {error}") from None
+    if name.endswith(".toml"):
+        machine = read_cluster(content)
+    else:
+        machine = read_nccl_xml(content, gpu) if name.endswith(".xml") else read_smi(content, gpu)
+    machine = machines.changed(machine, ",".join(options)) if options else machine
+    if not (machine.cards_known or machine.linked):
+        machines.check_cards(machine, text)
+    return machine
+
+
+def is_file(expression: str) -> bool:
+    """Whether it names a file and no topology or preset: by the end of its name.
+
+    >>> is_file("topo.txt,boxes=2"), is_file("dgx-h100:2")
+    (True, False)
+    """
+    return expression.split(",")[0].endswith((".toml", ".xml", ".txt"))
 
 
 def read_cluster(text: str) -> Machine:
@@ -167,8 +187,8 @@ def _kind(gpu: Element, gpus: int) -> str:
 def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: int) -> Machine:
     machine = by_gpu(kind)
     if machine is None:
-        raise ValueError(
-            f"the file does not tell the GPU ({links} NVLinks): give diagnose its --gpu, or take a cluster file"
-        )
+        if kind:
+            raise ValueError(f"GPU {shortened(kind)!r}: known are {', '.join(machines.GPUS)}")
+        raise ValueError(f"the file does not tell the GPU ({links} NVLinks): say it behind a comma, as in gpu=rtx4090")
     machine = replace(machine, gpus=gpus, cards=cards or max(1, machine.cards * gpus // machine.gpus), far=far)
     return replace(machine, card=card, cards_known=True) if card else machine

@@ -13,7 +13,7 @@ from colllib.graphs import distance_regular, families, operations
 from colllib.topology.base import Topology
 from colllib.topology.boxes import boxes
 from colllib.topology.clos import fat_tree, leaf_spine
-from colllib.topology.cluster import machine_on, topology_of
+from colllib.topology.cluster import is_file, machine_on, topology_of
 from colllib.topology.failures import without
 from colllib.topology.graph import full_mesh
 from colllib.topology.latency import HALVES, Latency
@@ -162,8 +162,6 @@ def find(expression: str) -> Topology:
     >>> find("ring:8"), find("boxes:4x8,cards=2,oversubscription=2").tiers[2].bandwidth
     (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
     """
-    if expression.endswith((".toml", ".xml", ".txt")):
-        return topology_of(machine_on(expression))
     if expression.count("(") > MOST_NESTED:
         raise ValueError(f"topology {shortened(expression)!r}: at most {MOST_NESTED} operations are taken")
     head, *rest = _outside(ALIASES.get(expression.strip(), expression.strip()))
@@ -171,6 +169,8 @@ def find(expression: str) -> Topology:
     if failed:
         intact = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
         return without(intact, *failed)
+    if is_file(expression):
+        return topology_of(machine_on(expression))
     if "(" in head:
         return _operation(head, rest)
     name, _, size = head.partition(":")

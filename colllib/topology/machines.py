@@ -134,7 +134,7 @@ def find(expression: str) -> Machine:
     """
     head, comma, options = expression.strip().partition(",")
     name, colon, count = head.partition(":")
-    kind = PRESETS.get(name.lower()) or by_gpu(name)
+    kind = PRESETS.get(name.lower()) or (by_gpu(name) if re.fullmatch(r"[\w -]*", name) else None)
     if kind is None:
         raise ValueError(
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
@@ -143,9 +143,19 @@ def find(expression: str) -> Machine:
     machine = replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True)
     if comma:
         machine = changed(machine, options)
-    if machine.boxes > 1 and kind.gpus > 1 and not kind.linked and "card=" not in options:
-        raise ValueError(f"machine {shortened(expression)!r}: such boxes have no usual cards: say cards=2,card=100Gb/s")
+    if kind.gpus > 1 and not kind.linked:
+        check_cards(machine, expression)
     return machine
+
+
+def check_cards(machine: Machine, expression: str) -> None:
+    """Refuse several boxes without usual cards whose cards the expression does not say.
+
+    Raises:
+        ValueError: naming the options that say them.
+    """
+    if machine.boxes > 1 and "card=" not in expression:
+        raise ValueError(f"machine {shortened(expression)!r}: such boxes have no usual cards: say cards=2,card=100Gb/s")
 
 
 def changed(machine: Machine, options: str) -> Machine:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from colllib.measured.expected import LINK_SHARE, PAIR_SHARE, expected
@@ -16,6 +18,12 @@ def test_on_a_board_of_four_without_a_switch_a_third_of_the_links_leads_to_each_
     board = find(f"dgx-a100:1,gpus={gpus}")
     share = PAIR_SHARE if collective in ("sendrecv", "all-to-all") else LINK_SHARE
     assert expected(board, collective).low == pytest.approx(share * board.link * links / 3)
+
+
+@pytest.mark.parametrize(("gpu", "most"), [("h100", 63), ("gb10", 25)])
+def test_cards_that_nobody_told_carry_no_more_than_the_slot_of_the_one_gpu_and_than_are_sold_with_it(gpu, most):
+    untold = replace(find(f"{gpu}:2"), gpus=1, cards=1, cards_known=False)
+    assert expected(untold, "all-reduce").high == most * 1e9
 
 
 def test_in_an_all_to_all_each_gpu_sends_to_those_of_other_boxes_over_its_share_of_the_cards():

@@ -155,7 +155,7 @@ def test_published_figures_have_a_place_that_can_be_looked_up_and_a_known_collec
         assert re.fullmatch(r"[\w.-]+/[\w.-]+(/(issues|pull)/\d+)?", one.place)
         assert one.busbw > 0
         assert factor(one.collective, one.boxes * one.gpus) > 0
-        assert one.state in ("healthy", "below-expectation")
+        assert one.state in ("healthy", "below-expectation", "undecided")
         assert one.cause in ("", *CAUSES)
 
 
@@ -277,6 +277,32 @@ def test_nobody_measured_a_machine_whose_links_were_changed():
     assert of_others(find("dgx-h100:1,link=200GB/s"), "all-reduce") == []
     assert of_others(find("rtx5090:1"), "all-reduce")
     assert of_others(find("rtx5090:1,pcie=8GB/s"), "all-reduce") == []
+
+
+def test_over_racks_of_which_nobody_knows_what_is_healthy_what_was_measured_is_told_as_such():
+    words = ["predict", "all-reduce", "--on", "nvl72:20", "--message", "8GiB"]
+    assert "Others measured 381 GB/s" in (text := CliRunner().invoke(cli.cli, words).output)
+    assert "Nobody says whether that is healthy" in text
+    (other,) = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)["others"]
+    assert other["busbw_GBps"] == 381
+
+
+def test_two_cards_on_pcie_are_predicted_without_the_bridge_that_joins_some():
+    text = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", "h100-pcie:1,gpus=2"]).output
+    assert "Without the NVLink bridge that is sold for such pairs; with it: link=300GB/s." in text
+    text = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", "h100-pcie:1,gpus=2,link=300GB/s"]).output
+    assert "bridge" not in text
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "allreduce", "AllReduce", "ALL-REDUCE"])
+def test_a_collective_is_known_however_it_is_spelled(name):
+    usual = (
+        CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", "h100:1", "--message", "1GB", "--json"]).output
+    )
+    words = [name, "--on", "h100:1", "--message", "1GB", "--json"]
+    assert CliRunner().invoke(cli.cli, ["predict", *words]).output == usual
+    words = ["ladder", name, "--on", "star:4", "--message", "1GB", "--json"]
+    assert '"primitive": "all-reduce"' in CliRunner().invoke(cli.cli, words).output
 
 
 def test_a_machine_is_named_in_small_or_large_letters_and_by_its_whole_number():
