@@ -1,12 +1,13 @@
 """Which machine a log is of: by the options, then by what the log says, then by what its numbers leave possible."""
 
 from dataclasses import dataclass, replace
-from math import isinf
+from math import inf, isinf
 
 from colllib.measured.causes import waits
 from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, UNSURE, expected, filled
 from colllib.measured.log import Run, factor
 from colllib.measured.shape import LARGE, Shape
+from colllib.primitives import is_whole
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
 from colllib.units import shortened
 
@@ -35,9 +36,12 @@ class Hints:
         gpus_per_box: ranks on a host.
         boxes: hosts.
         gpu: its name.
-        cards: of a host, and the rate of one in bytes per second.
+        cards: how many a host has, and the rate of one in bytes per second.
         collective: the book's name.
         machine: all of the hardware at once.
+
+    Raises:
+        ValueError: for cards that are not so told.
     """
 
     gpus_per_box: int | None = None
@@ -46,6 +50,16 @@ class Hints:
     cards: tuple[int, float] | None = None
     collective: str | None = None
     machine: Machine | None = None
+
+    def __post_init__(self) -> None:
+        match self.cards:
+            case None:
+                pass
+            case (count, int() | float() as rate) if is_whole(count) and count > 0 and 0 < rate < inf:
+                pass
+            case _:
+                form = "must be a number and the bytes per second of one, as in (8, 50e9)"
+                raise ValueError(f"cards {shortened(repr(self.cards))}: {form}")
 
 
 def ranks_of(run: Run, hints: Hints) -> int | None:

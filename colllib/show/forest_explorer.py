@@ -21,7 +21,9 @@ from colllib.show.theme import listed
 
 @cache
 def splits(how: str) -> tuple[tuple[int, int, int, int], ...]:
-    """The links that become links past a switch, in order: verified ones, or a ring for each switch."""
+    """The links that become links past a switch, in order: "verified" ones, or "rings", one for each switch."""
+    if how not in ("verified", "rings"):
+        raise ValueError(f"splits {how!r}: must be verified or rings")
     network = fabric(two_boxes())
     if how == "verified":
         return tuple(without_switches(network.capacity, network.weight, network.ranks, "two boxes").splits)

@@ -150,7 +150,12 @@ def first_difference(right: Schedule, other: Schedule) -> str:
         if due != sent:
             rank = min(due ^ sent)[0]
             should = f"rank {rank} should send {_listed(due, rank)}"
-            return f"step {t + 1} of {right.num_steps}: {should}, and sends {_listed(sent, rank)}"
+            does = f"step {t + 1} of {right.num_steps}: {should}, and sends {_listed(sent, rank)}"
+            if t + 1 < right.num_steps:
+                next_due, next_sent = (_messages(schedule.step(t + 1)) for schedule in (right, other))
+                if (_of(rank, next_due), _of(rank, next_sent)) == (_of(rank, sent), _of(rank, due)):
+                    does += f": it swaps steps {t + 1} and {t + 2}"
+            return does
     return ""
 
 
@@ -159,9 +164,14 @@ def _messages(step: Step) -> set[tuple[int, int, int]]:
     return set(zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True))
 
 
+def _of(rank: int, messages: set[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """What a rank sends, in order."""
+    return sorted(message for message in messages if message[0] == rank)
+
+
 def _listed(messages: set[tuple[int, int, int]], rank: int) -> str:
     """What a rank sends, in words."""
-    return ", ".join(f"block {block} to {dst}" for src, dst, block in sorted(messages) if src == rank) or "nothing"
+    return ", ".join(f"block {block} to {dst}" for _, dst, block in _of(rank, messages)) or "nothing"
 
 
 # -- programs that do not match ------------------------------------------------------------------

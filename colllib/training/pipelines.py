@@ -99,7 +99,7 @@ def pipeline(
         schedule, chunks: as for `order`.
         forward: seconds that a stage, all its chunks together, takes forward with a microbatch.
         backward: likewise backward, with the gradients of the weights.
-        weights: how much of `backward` those gradients take (default: half), which ZB-H1 can delay.
+        weights: how much of `backward` those gradients take (default: half); only of ZB-H1, which can delay them.
         send: seconds between two stages, which can hide.
 
     Raises:
@@ -110,10 +110,12 @@ def pipeline(
     (45.0, 0.2)
     """
     check_counts(stages=stages, microbatches=microbatches, chunks=chunks)
+    split = schedule == "zb-h1"
+    if weights is not None and not split and schedule in SCHEDULES:
+        raise ValueError(f"weights {weights} s: {schedule} does not part them from the backward, only zb-h1 does")
     weights = backward / 2 if weights is None else weights
     if not (isfinite(weights) and 0 <= weights <= backward):
         raise ValueError(f"weights {weights} s: must be from 0 to the {backward} s of the whole backward")
-    split = schedule == "zb-h1"
     seconds = {"F": forward / chunks, "B": (backward - weights if split else backward) / chunks, "W": weights / chunks}
     ops: list[Op] = []
     spans: Spans = {}

@@ -793,6 +793,17 @@ def test_what_is_told_does_not_overrule_the_ranks_of_the_log():
     assert diagnose(run, Hints(boxes=8, gpus_per_box=1)).state == "undecided"  # no NVLink joins boxes of one GPU
 
 
+@pytest.mark.parametrize(
+    "cards",
+    [1, (1,), (0, 50e9), (1.5, 50e9), (True, 50e9), (1, "50GB/s"), (1, 0.0), (1, -1), (1, float("nan")), "1x50"],
+)
+def test_cards_that_are_no_number_and_rate_are_refused_where_they_are_told(cards):
+    with pytest.raises(
+        ValueError, match=r"cards .*: must be a number and the bytes per second of one, as in \(8, 50e9\)"
+    ):
+        Hints(cards=cards)
+
+
 def test_cards_are_told_of_several_boxes_where_the_ranks_are_more_than_one_of_eight_holds():
     """2 x 50 GB/s a box: 20 are a fifth of it, 90 are nine tenths; 10 may be of one box on PCIe."""
     for ranks, busbw, state in ((24, 20e9, "below-expectation"), (16, 90e9, "healthy"), (8, 10e9, "undecided")):

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+import pytest
+
 from colllib.execution import execute
 from colllib.forest import bound, busiest, fabric, forest
 from colllib.forest.fabric import two_boxes
@@ -18,6 +20,13 @@ def test_verified_splits_keep_the_bound_at_every_step_and_rings_end_at_four_time
     last = shown.all_parts[-1].render(how="rings", k=len(splits("rings")))
     assert "takes 4 times as long" in last
     assert not after("verified", len(splits("verified")))[8:].any()
+
+
+def test_splits_are_verified_ones_or_rings():
+    for how in ("nonsense", two_boxes().name):
+        with pytest.raises(ValueError, match=f"splits '{how}': must be verified or rings"):
+            splits(how)
+    assert len(splits("verified")) != len(splits("rings"))
 
 
 def test_the_trees_that_grow_are_executed_ones():

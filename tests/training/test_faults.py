@@ -29,7 +29,9 @@ def test_a_ring_in_which_one_rank_does_one_thing_wrong_ends_wrong_and_the_first_
     *_, end = trace(wrong)
     assert any(end[r, block] != dict.fromkeys(range(n), 1) for r in range(n) for block in range(n))
     assert execute(wrong, proved=False).how == "not proved"
-    assert faults.first_difference(ring, wrong).startswith(f"step {step + 1} of {ring.num_steps}: rank {rank} should")
+    line = faults.first_difference(ring, wrong)
+    assert line.startswith(f"step {step + 1} of {ring.num_steps}: rank {rank} should")
+    assert line.endswith(f": it swaps steps {step + 1} and {step + 2}") == (fault == faults.FAULTS[2])
     assert faults.first_difference(ring, ring) == ""
 
 

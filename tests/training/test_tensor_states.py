@@ -394,6 +394,7 @@ def test_an_input_that_is_partial_is_the_sum_of_what_its_ranks_hold():
             lambda: Graph((Node("x", "a"), Node("y", "a", ("x",), "tan")), {"a": 1}),
             "y is a 'tan': must be one of input, einsum",
         ),
+        (lambda: Node("y", "a", ("x", "x"), "mul"), r"a product of entries is an einsum of equal letters"),
         (lambda: Graph((Node("x", "a"), Node("y", "b", ("x",), "einsum")), {"a": 1, "b": 1}), "dimension 'b'"),
     ],
 )

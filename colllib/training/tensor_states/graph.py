@@ -45,7 +45,8 @@ class Node:
 
     def __post_init__(self) -> None:
         if self.kind not in (known := ("input", "einsum", "add", "rename", *FUNCTIONS)):
-            raise ValueError(f"{self.name} is a {self.kind!r}: must be one of {', '.join(known)}")
+            hint = "a product of entries is an einsum of equal letters"
+            raise ValueError(f"{self.name} is a {self.kind!r}: must be one of {', '.join(known)}; {hint}")
         along = tuple(self.letters) if self.kind.removesuffix(" back") in ("softmax", "norm") else ("",)
         if self.along not in along:
             offered = ", ".join(map(repr, along))
