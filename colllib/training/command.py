@@ -18,9 +18,10 @@ from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.metrics import crossings
-from colllib.parallelism import MODELS, Model, Plan
+from colllib.parallelism import Model, Plan
 from colllib.topology.presets import PRESETS
 from colllib.training import experts as routing
+from colllib.training.model_file import model_of
 from colllib.training.pipelines import compute
 from colllib.training.prices import tiers
 from colllib.training.step import Training, simulate
@@ -56,7 +57,7 @@ def read_plan(text: str) -> Plan:
 @click.command("step")
 @click.option("--on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16,card=100Gb/s")
 @click.option("--plan", default="tp=8,pp=2,dp=8", help=PLAN_HELP)
-@click.option("--model", default="Llama 3.1 70B", help="a published model")
+@click.option("--model", default="Llama 3.1 70B", help="a published model, or the path of its config.json")
 @click.option("--tokens", type=whole(), default="8192", help="of a microbatch")
 @click.option("--microbatches", type=whole(), default="16", help="of a replica's step")
 @click.option("--batch", type=whole(), help="tokens of a step over all ranks, which then says the microbatches")
@@ -86,19 +87,18 @@ def step_command(
     How long it takes, and what each stage does meanwhile. Its collectives take the fastest schedules known in which no
     switch adds, or what NCCL is predicted to take, which can turn the order of two plans.
     """
-    if model not in MODELS:
-        raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
+    sizes = model_of(model)
     if collectives not in COLLECTIVES:
         raise ValueError(f"collectives {units.shortened(collectives)!r}: must be {' or '.join(COLLECTIVES)}")
     others |= {"tokens": tokens, "rate": 1e12 * teraflops, "nccl": collectives == "nccl"}
     if plan == "all":
         if batch is None:
             raise ValueError("plan 'all': plans are compared with one --batch in tokens, such as --batch 1048576")
-        yield from _compared(MODELS[model], on, batch, others)
+        yield from _compared(sizes, on, batch, others)
         return
     chosen = read_plan(plan)
     microbatches = microbatches if batch is None else _microbatches(batch, chosen, tokens)
-    training = Training(MODELS[model], chosen, on, microbatches=microbatches, **others)
+    training = Training(sizes, chosen, on, microbatches=microbatches, **others)
     yield from _timeline(training, simulate(training))
 
 

@@ -1,0 +1,93 @@
+"""A model of one's own: the config.json that is published with a model's weights."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from colllib.parallelism import MODELS, Latent, Model
+from colllib.primitives import is_whole
+from colllib.units import shortened
+
+MOST_BYTES = 2**20
+_LATENT = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+
+
+def model_of(text: str) -> Model:
+    """A published model by its name, or one from the path of a config.json.
+
+    Raises:
+        ValueError: for an unknown name, or a file that cannot be read or is none.
+    """
+    if not text.endswith(".json"):
+        if text not in MODELS:
+            own = "or the config.json of one"
+            raise ValueError(f"unknown model {shortened(text)!r}: known are {', '.join(MODELS)}, {own}")
+        return MODELS[text]
+    path = Path(text)
+    try:
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            raise ValueError("not there, or over 1 MiB")
+        config = json.loads(path.read_text(encoding="utf-8"))
+        return from_config(path.parent.name or path.stem, config)
+    except (OSError, ValueError, RecursionError) as error:  # of JSON, of UTF-8 or of a value
+        raise ValueError(f"model {shortened(text)!r}: {error}") from None
+
+
+def from_config(name: str, config: Mapping[str, Any]) -> Model:
+    """A model from the keys of a config.json, as Hugging Face's transformers library writes it.
+
+    Args:
+        name: what to call it.
+        config: of a decoder with gated MLPs, dense or with experts in all layers but perhaps the first.
+
+    Raises:
+        ValueError: for a key that is missing or no whole number, or layers that differ in another way.
+
+    >>> llama = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+    ...          "intermediate_size": 14336, "vocab_size": 128256}
+    >>> from_config("mine", llama).parameters == MODELS["Llama 3.1 8B"].parameters
+    True
+    """
+    if not isinstance(config, Mapping):
+        raise ValueError("must be an object with keys such as num_hidden_layers")
+    config = config.get("text_config", config)  # of a model that also sees
+
+    def size(*keys: str, default: int | None = None) -> int:
+        value = next((config[key] for key in keys if config.get(key) is not None), default)
+        if value is None or not is_whole(value) or not 0 <= value < 2**31:
+            found = "missing" if value is None else f"{shortened(repr(value))}, must be a whole number"
+            raise ValueError(f"{keys[0]} is {found}")
+        return int(value)
+
+    for key, plain in (("decoder_sparse_step", 1), ("moe_layer_freq", 1), ("shared_expert_intermediate_size", 0)):
+        if config.get(key, plain) not in (plain, None):
+            raise ValueError(f"{key} {shortened(repr(config[key]))}: such layers are not counted here")
+    hidden, heads = size("hidden_size"), size("num_attention_heads")
+    experts = size("n_routed_experts", "num_local_experts", "num_experts", default=0)
+    dense, inner = size("first_k_dense_replace", default=0), size("intermediate_size")
+    model = Model(
+        name,
+        "config.json",
+        layers=size("num_hidden_layers"),
+        hidden=hidden,
+        heads=heads,
+        kv_heads=size("num_key_value_heads", default=heads),
+        head_width=size("head_dim", "v_head_dim", default=hidden // max(1, heads)),
+        ffn=inner,
+        vocabulary=size("vocab_size"),
+        latent=Latent(*map(size, _LATENT)) if "kv_lora_rank" in config else None,
+    )
+    if not experts:
+        return model
+    return replace(
+        model,
+        ffn=inner if dense else 0,
+        experts=experts,
+        top_k=size("num_experts_per_tok"),
+        expert_ffn=size("moe_intermediate_size", "intermediate_size"),
+        shared_experts=size("n_shared_experts", default=0),
+        dense_layers=dense,
+        router_bias=config.get("topk_method") == "noaux_tc",
+    )

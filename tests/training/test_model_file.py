@@ -1,0 +1,117 @@
+"""Models from the files that are published with their weights: the same as the table's, which is from papers."""
+
+import json
+
+import pytest
+
+from colllib.cli import main
+from colllib.parallelism import MODELS
+from colllib.training.model_file import from_config, model_of
+
+#: What stands in the files at huggingface.co, of each the keys that say a size.
+LLAMA = {
+    "hidden_size": 8192,
+    "intermediate_size": 28672,
+    "num_attention_heads": 64,
+    "num_hidden_layers": 80,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+}
+MIXTRAL = {
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_attention_heads": 32,
+    "num_experts_per_tok": 2,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "num_local_experts": 8,
+    "vocab_size": 32000,
+}
+DEEPSEEK = {
+    "first_k_dense_replace": 3,
+    "hidden_size": 7168,
+    "intermediate_size": 18432,
+    "kv_lora_rank": 512,
+    "moe_intermediate_size": 2048,
+    "moe_layer_freq": 1,
+    "n_routed_experts": 256,
+    "n_shared_experts": 1,
+    "num_attention_heads": 128,
+    "num_experts_per_tok": 8,
+    "num_hidden_layers": 61,
+    "num_key_value_heads": 128,
+    "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "topk_method": "noaux_tc",
+    "v_head_dim": 128,
+    "vocab_size": 129280,
+}
+QWEN = {  # Qwen3-235B-A22B: 235B parameters, 22B of which a token meets
+    "decoder_sparse_step": 1,
+    "head_dim": 128,
+    "hidden_size": 4096,
+    "intermediate_size": 12288,
+    "moe_intermediate_size": 1536,
+    "num_attention_heads": 64,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "num_hidden_layers": 94,
+    "num_key_value_heads": 4,
+    "vocab_size": 151936,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "config"), [("Llama 3.1 70B", LLAMA), ("Mixtral 8x7B", MIXTRAL), ("DeepSeek-V3", DEEPSEEK)]
+)
+def test_a_published_file_is_the_model_of_its_paper(name, config):
+    known = MODELS[name]
+    for read in (from_config(name, config), from_config(name, {"text_config": config})):
+        assert (read.parameters, read.active, read.kv_width) == (known.parameters, known.active, known.kv_width)
+        assert (read.ffn, read.dense_layers, read.latent) == (known.ffn, known.dense_layers, known.latent)
+
+
+def test_experts_of_another_family_are_counted():
+    read = from_config("Qwen3", QWEN)
+    assert (round(read.parameters / 1e9), round(read.active / 1e9)) == (235, 22)
+
+
+def test_a_step_takes_a_model_from_its_file(tmp_path, capsys):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    outputs = []
+    for model in ("Llama 3.1 70B", str(tmp_path / "config.json")):
+        with pytest.raises(SystemExit) as left:
+            main(["step", "--model", model, "--json"])
+        assert left.value.code == 0
+        outputs.append(json.loads(capsys.readouterr().out))
+    assert outputs[0]["time_s"] == outputs[1]["time_s"]
+    assert outputs[1]["model"] == tmp_path.name
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[]", "must be an object with keys such as num_hidden_layers"),
+        ("{", "Expecting property name"),
+        ("{}", "hidden_size is missing"),
+        (json.dumps(LLAMA | {"num_hidden_layers": "80"}), "num_hidden_layers is '80', must be a whole number"),
+        (json.dumps(LLAMA | {"num_hidden_layers": True}), "num_hidden_layers is True, must be a whole number"),
+        (json.dumps(LLAMA | {"num_attention_heads": 0}), "heads"),
+        (json.dumps(QWEN | {"decoder_sparse_step": 2}), "decoder_sparse_step 2: such layers are not counted here"),
+        (json.dumps(LLAMA | {"num_hidden_layers": -1}), "num_hidden_layers is -1"),
+        ("[" * 100_000, "model"),
+    ],
+)
+def test_a_file_that_is_no_model_s_is_refused_in_one_line(text, why, tmp_path):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=why) as error:
+        model_of(str(tmp_path / "config.json"))
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there_and_a_name_that_is_unknown_are_refused():
+    with pytest.raises(ValueError, match="not there, or over 1 MiB"):
+        model_of("nowhere.json")
+    with pytest.raises(ValueError, match=r"unknown model 'GPT': known are .* or the config.json of one"):
+        model_of("GPT")
