@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colllib import ladder
 from colllib.algorithms import allreduce, alltoall
@@ -60,15 +62,15 @@ class Scene:
     unit: float
 
     @property
-    def loads(self) -> IntArray:
-        """What each link carries in all, in units of what one rank sends, rounded up, shape (L,)."""
+    def loads(self) -> NDArray[np.float64]:
+        """What each link carries in all, in units of what one rank sends, shape (L,)."""
         share = self.runs.joint.ledger.link / self.runs.joint.schedule.blocks.share.denominator
-        return np.ceil(share / self.unit - 1e-9).astype(np.intp)
+        return np.asarray(share / self.unit)
 
     @property
     def levels(self) -> IntArray:
-        """Which of the loads in the legend each link has, shape (L,)."""
-        return np.minimum(self.loads, len(_LEVELS) - 1)
+        """Which of the loads in the legend each link has, rounded up, shape (L,)."""
+        return np.minimum(np.ceil(self.loads - 1e-9), len(_LEVELS) - 1).astype(np.intp)
 
 
 def places_of(size: int, layout: str, groups: int, draw: int) -> IntArray:
@@ -123,8 +125,8 @@ def contention_explorer() -> Explorer:
         note="Torus: one full-duplex link of BW per neighbor, routed along X, then Y, each direction drawn as a line "
         "of its own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine, "
         "at 2 α; a square is the link of a leaf up to a spine, or down from it. "
-        "Lock-step clock, all jobs in the same steps. A load of k is k times what one rank sends in all. Layout: "
-        "alone against an aligned job alone; sharing: in company against alone.",
+        "Lock-step clock, all jobs in the same steps. A load of k is k times what one rank sends in all; colors round "
+        "up. Layout: alone against an aligned job alone; sharing: in company against alone.",
         note_title="What is drawn here",
     )
 
@@ -146,9 +148,9 @@ def _picture(fabric: str, work: str, size: int, groups: int, layout: str, draw: 
     counts = np.bincount(jobs.levels, minlength=len(_LEVELS))
     described = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
     alt = f"Jobs on {FABRICS[fabric][0]}: {len(jobs.places)}. Directed links by load: {described}."
-    busiest = int(jobs.loads.max())
-    links = several(int((jobs.loads == busiest).sum()), "directed link")
-    title = f"Busiest: {links} with a load of {busiest}"
+    busiest = jobs.loads.max()
+    links = several(int(np.isclose(jobs.loads, busiest).sum()), "directed link")
+    title = f"Busiest: {links} with a load of {busiest:.3g}"
     line = '<svg width="26" height="10"><path d="M0 5H26" style="stroke:{}" stroke-width="{}"/></svg>'
     legend = legend_row((line.format(_HUES[k], _WIDTHS[k]), name) for k, name in enumerate(_LEVELS) if counts[k])
     return Chart(legend + body, alt, title)
@@ -227,8 +229,8 @@ def _spine_picture(jobs: Scene) -> str:
             x, y = left + 11 * spine, 34 + row * leaf
             number = first + panel * SIDE * spines + link
             out.append(f'<path d="M{x} {px(y - 8)}h10v16h-10z" style="fill:{_HUES[levels[number]]}"/>')
-            if loads[number] > 1:
-                out.append(text(x + 5, y + 3.5, "middle", str(loads[number]), ' style="fill:var(--cl-bg,#fff)"'))
+            if (load := ceil(loads[number] - 1e-9)) > 1:
+                out.append(text(x + 5, y + 3.5, "middle", str(load), ' style="fill:var(--cl-bg,#fff)"'))
     width = 205 + 2 * (spines * 11 + 18)
     return (
         f'<svg viewBox="0 0 {width} 215" fill="currentColor" font-size="11.5" aria-hidden="true">{"".join(out)}'

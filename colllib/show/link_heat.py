@@ -15,7 +15,6 @@ from typing import Any
 
 from colllib.algorithms import relay
 from colllib.bounds import floor
-from colllib.cost import Cost
 from colllib.execution import Execution, execute
 from colllib.show.control import Control, Part, counted
 from colllib.show.cost_explorer import prices
@@ -338,7 +337,7 @@ def _whose(sender: int | None) -> str:
 
 def _priced(shape: str, rule: str, name: str, label: str = "") -> Row:
     run = heat(shape, rule).run
-    return Row(name, {label: Form((run.cost,))}, floor=Form((Cost(0, floor("all-to-all", run.topology).n_beta),)))
+    return Row(name, {label: Form((run.cost,))}, floor=Form((floor("all-to-all", run.topology),)))
 
 
 def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:

@@ -42,7 +42,8 @@ def test_a_scene_is_jobs_executed_together(fabric, layout, draw, work, size):
                 for link in topology.router(np.array([src]), np.array([dst]))[1].tolist():
                     carried[link] += job.blocks.share[block]
     one = carried_by_an_aligned_rank(schedule)
-    assert drawn.loads.tolist() == [int(-(-load // one)) for load in carried]
+    assert drawn.loads == pytest.approx([float(load / one) for load in carried])
+    assert drawn.levels.tolist() == [min(4, int(-(-load // one))) for load in carried]
 
 
 def carried_by_an_aligned_rank(schedule):

@@ -95,8 +95,9 @@ def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():
     assert max(shown.loads) > floor("all-to-all", shown.run.topology).n_beta
     summary = explorer.render(3, start)
     assert "a→b and 31 more, each with 12 of M/N" in summary
-    seconds = shown.run.cost.seconds(message=start["m"], alpha=start["alpha"], bandwidth=start["bw"])
-    least = float(floor("all-to-all", shown.run.topology).n_beta) * start["m"] / start["bw"]
+    prices = {"message": start["m"], "alpha": start["alpha"], "bandwidth": start["bw"]}
+    seconds = shown.run.cost.seconds(**prices)
+    least = floor("all-to-all", shown.run.topology).seconds(**prices)  # four latencies across 4 x 4, too
     assert f"take {units.seconds(seconds)} in lock-step, {seconds / least:.2f} times" in summary
 
 

@@ -2,29 +2,32 @@
   const root = document.currentScript.parentElement;
   const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output");
   const ranges = JSON.parse(root.dataset.ranges), gpus = JSON.parse(root.dataset.gpus);
-  const TYPES = "float half double int8 uint8 int32 uint32 int64 uint64 bfloat16 int char fp8_e4m3 fp8_e5m2 f8e4m3 f8e5m2".split(" ");
+  const TYPES = "float half double int8 uint8 int16 uint16 int32 uint32 int64 uint64 bfloat16 fp16 bf16 fp32 int char fp8_e4m3 fp8_e5m2 f8e4m3 f8e5m2".split(" ");
   const WRONG = /^([1-9]\d*|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*)$/; // as Row.failed has it
   const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
   // size and bus bandwidth of the half out of place, as colllib.measured.read takes them
   const rowOf = (line) => {
-    const words = line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "").trim().split(/\s+/);
+    const bare = line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "");
+    const words = bare.trim().split(/\s+/).map((word) => /^\d{1,3}([,_]\d{3})+$/.test(word) ? word.replace(/[,_]/g, "") : word);
     const place = words.findIndex((word) => TYPES.includes(word));
     if (place < 2 || !words.slice(place - 2, place).every((word) => NUMBER.test(word))) return null;
     const rest = words.slice(place + 1), redop = /^[a-z]{3,6}$/.test(rest[0] || "") ? rest.shift() : "";
     const first = { 4: 0, 8: 0, 5: 1, 9: 1 }[rest.length];
     const numbers = first === undefined ? [] : rest.slice(first, first + 3);
     return numbers.length === 3 && numbers.every((word) => NUMBER.test(word))
-      ? { size: Number(words[place - 2]), bus: Number(numbers[2]), redop, wrong: WRONG.test(rest[first + 3]) } : { unread: true };
+      && numbers[2] >= 0 ? { size: Number(words[place - 2]), bus: Number(numbers[2]), redop, wrong: [3, 7].some((k) => WRONG.test(rest[first + k])) }
+      : { unread: true };
   };
   const read = (text) => {
-    const parsed = text.split("\n").map(rowOf).filter(Boolean);
-    const rows = parsed.filter((row) => !row.unread && row.size > 0);
+    const tables = text.split(/^.*#?\s*size\s+count.*$/m).map((part) => part.split("\n").map(rowOf).filter(Boolean)).filter((part) => part.some((row) => row.unread || row.size > 0));
+    const parsed = tables.flat(), rows = parsed.filter((row) => !row.unread && row.size > 0);
     const repeated = rows.filter((row, k) => k && row.size === rows[k - 1].size).length;
     const several = new Set(rows.map((row) => row.size)).size > 1; // one size alone is repeated by one job
     const mixed = several && repeated >= 2 && repeated >= rows.length / 5;
-    const ranks = new Set([...text.matchAll(/#\s+Rank\s+(\d+)\s/g)].map(([, rank]) => rank)).size;
-    return { rows, unread: parsed.filter((row) => row.unread).length, mixed, ranks };
+    const ranks = Math.max(0, ...[...text.matchAll(/#\s+Rank\s+(\d+)\s|last rank (\d+),/g)].map(([, rank, last]) => 1 + Number(rank || last)));
+    const wrong = rows.some((row) => row.wrong) || /Out of bounds values\s*:\s*[1-9]\d* FAILED/.test(text);
+    return { rows, unread: parsed.filter((row) => row.unread).length, mixed, ranks, wrong, tables: tables.length };
   };
   const size = (bytes) => {
     const power = Math.min(4, Math.max(0, Math.floor(Math.log2(bytes) / 10)));
@@ -53,14 +56,15 @@
   const show = () => {
     const { collective, machine, boxes } = Object.fromEntries(new FormData(form));
     const named = (many) => machine.replace(/,|$/, (comma) => `:${many}${comma}`), on = named(boxes);
-    const { rows, unread, mixed, ranks } = read(form.elements.log.value);
+    const { rows, unread, mixed, ranks, wrong, tables } = read(form.elements.log.value);
     const range = ranges[collective][machine][boxes - 1], most = ranges[collective][machine].length;
     plot.innerHTML = "";
     if (!range) return tell(`Boxes: a whole number, here from 1 to ${most}; of more, colllib diagnose LOG --on ${named("N")} knows the range.`);
-    if (!rows.length) return tell("No row of an nccl-tests table in this text.");
+    if (!rows.length) return tell("No row of an nccl-tests table in this text. Other tables are for colllib diagnose LOG.");
+    if (tables > 1) return tell(`${tables} tables stand in this text: leave one of them.`);
     if (mixed) return tell("The same size stands in row after row: several jobs wrote into one file, so this is no measurement.");
     if (!rows.some((row) => row.bus)) return tell("Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
-    if (rows.some((row) => row.wrong)) return tell("Values are wrong: the column #wrong is not 0, so no speed of this run counts.");
+    if (wrong) return tell("Values are wrong by the check of the program, so no speed of this run counts.");
     rows.sort((p, q) => p.size - q.size);
     draw(rows, range);
     const end = rows.at(-1), small = end.bus < range[0] && end.size < root.dataset.large;
