@@ -28,6 +28,7 @@ from colllib.topology import machines
 from colllib.topology.cluster import machine_on, topology_of
 from colllib.topology.machines import Machine
 
+OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
@@ -189,6 +190,8 @@ def predict_command(
         span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
         unsure = " Nobody says whether that is healthy." if doubtful else ""
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
+    if machine.boxes > 1 and any(p.binding == "latency" for p in predictions):
+        yield f"Up to 16 KiB EFA, TCPXO and RoCE were measured at {OTHER_NETWORKS} times these latencies."
     if machine.bridge and machine.gpus == 2 and machine.boxes == 1 and not machine.linked:
         yield f"Without the NVLink bridge that is sold for such pairs; with it: link={machine.bridge / 1e9:g}GB/s."
     if machine.vendor == "amd":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from dataclasses import replace
 from statistics import median
 
@@ -15,6 +16,7 @@ from measured import logs
 from colllib import cli
 from colllib.ladder import field_of
 from colllib.measured.causes import CAUSES
+from colllib.measured.commands import OTHER_NETWORKS
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
@@ -285,6 +287,21 @@ def test_over_racks_of_which_nobody_knows_what_is_healthy_what_was_measured_is_t
     assert "Nobody says whether that is healthy" in text
     (other,) = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)["others"]
     assert other["busbw_GBps"] == 381
+
+
+def test_what_is_said_of_other_networks_holds_for_the_published_sweeps():
+    waits = defaultdict(list)
+    for one in compared():
+        small = [time / predicted.seconds for size, time, predicted in one.rows if size <= 2**14]
+        if small and one.sweep.machine.boxes > 1:
+            waits[one.sweep.network].append(median(small))
+    typical = {network: median(values) for network, values in waits.items()}
+    others = [typical[network] for network in ("EFA", "TCPXO", "RoCE")]
+    assert f"{round(min(others))} to {round(max(others))}" == OTHER_NETWORKS
+    assert 0.5 < typical["InfiniBand"] < 1.1
+    for size, said in (("16KiB", True), ("1GiB", False)):
+        words = ["predict", "all-reduce", "--on", "dgx-h100:2", "--message", size]
+        assert ("EFA, TCPXO and RoCE" in CliRunner().invoke(cli.cli, words).output) is said
 
 
 def test_two_cards_on_pcie_are_predicted_without_the_bridge_that_joins_some():
