@@ -152,19 +152,23 @@ const race = (function () {
   }
   function turns(field, state, sizes) {
     const first = (message) => fastest(standings(field, { ...state, [field.m]: message }));
-    const leaders = [[sizes[0], first(sizes[0])[0]]];
-    const leads = (message) => first(message).some((one) => one.row === leaders[leaders.length - 1][1].row); // alone or not
+    const leaders = [[sizes[0], first(sizes[0])]], last = () => leaders[leaders.length - 1];
+    const still = (message) => { // those of the last leaders that still lead
+      const rows = first(message).map((one) => one.row);
+      return last()[1].filter((one) => rows.includes(one.row));
+    };
     for (let k = 1; k < sizes.length; k += 1) {
       let low = sizes[k - 1];
-      while (!leads(sizes[k])) {
+      while (!still(sizes[k]).length) {
         let [below, above] = [low, sizes[k]];
         while (above > below * 1.0001) {
           const middle = Math.sqrt(below * above);
-          if (leads(middle)) below = middle; else above = middle;
+          if (still(middle).length) below = middle; else above = middle;
         }
-        leaders.push([above, first(above)[0]]);
+        leaders.push([above, first(above)]);
         low = above;
       }
+      last()[1] = still(sizes[k]);
     }
     return leaders;
   }
@@ -190,7 +194,8 @@ const race = (function () {
       const rest = f.all.filter((one) => !one.row.b && !f.tied.includes(one));
       if (!rest.length) return "";
       const one = rest.reduce((best, other) => (other.seconds < best.seconds ? other : best));
-      return `; next is ${one.title} with ${seconds(one.seconds)}`;
+      const time = seconds(one.seconds);
+      return time === seconds(f.tied[0].seconds) ? `; ${one.title} is as good` : `; next is ${one.title} with ${time}`;
     },
     time: (f) => seconds(f.one.seconds),
     times: (f) => ratio(f.one.seconds / f.other.seconds),
@@ -242,5 +247,5 @@ const race = (function () {
     return filled.slice(0, 1).toUpperCase() + filled.slice(1);
   }
 
-  return { POINTS, format, show, read, fixed, ratio, size, seconds, rate, number, counts, prices, overSegments, standings, ideal, fastest, turns, measured, busy, totals, summary };
+  return { POINTS, format, show, read, fixed, ratio, size, seconds, rate, number, counts, prices, overSegments, standings, ideal, fastest, turns, measured, busy, totals, listed, summary };
 }());
