@@ -173,7 +173,13 @@ def boxes_player(
 
 
 def _boxes(sizes: Iterable[tuple[int, ...]]) -> Control:
-    return Control("boxes", "Boxes", {size: " × ".join(map(str, size)) for size in sizes}, kind="select")
+    texts = {size: " × ".join(map(str, size[-2:])) for size in sizes}
+    return Control(
+        "boxes",
+        "Boxes",
+        {size: f"{size[0]} groups of " * (len(size) > 2) + texts[size] for size in sizes},
+        kind="select",
+    )
 
 
 ADDING_IN_BOXES = ("nvls", "nvls-tree", "collnet", "hierarchical")

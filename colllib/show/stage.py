@@ -449,7 +449,7 @@ def pair_of(message: Message) -> Pair:
 
 
 def node_name(film: Film, node: int) -> str:
-    """A rank's number; a switch by its name, numbered if there are several."""
+    """A rank's number; a switch by its name, those of several that take part numbered without a gap."""
     if node < film.schedule.ranks:
         return str(node)
-    return "switch" if film.schedule.switches == 1 else f"S{node - film.schedule.ranks}"
+    return "switch" if film.schedule.switches == 1 else f"S{film.switches.index(node)}"

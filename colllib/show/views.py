@@ -331,7 +331,7 @@ def _map_row(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float)
 
 
 MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))  # in the middle of the columns of a map
-LEFT, ROW = 40, 17  # of a map
+LEFT, ROW = 42, 17  # of a map
 UNPRICED = "?"  # the code of what a map has no price for
 SHADED = "Letters: what it takes; grayer where it is over 10% slower than the fastest, or twice."
 SHADES = ("0", ".16", ".42", ".1")  # within 10% of the fastest, up to twice its time, more, not priced

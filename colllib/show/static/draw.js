@@ -214,7 +214,7 @@ const draw = (function () {
   }
 
   const MESSAGES = Array.from({ length: 25 }, (_, k) => 10 ** (2 + k / 3)), UNPRICED = "?";
-  const LEFT = 40, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
+  const LEFT = 42, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
   const SHADED = "Letters: what it takes; grayer where it is over 10% slower than the fastest, or twice.";
   function runs(values) {
     const stretches = [];
