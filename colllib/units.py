@@ -48,7 +48,8 @@ def parse(kind: str, text: str) -> float:
     known, example = _KINDS[kind]
     match = _QUANTITY.fullmatch(text.strip(" "))
     if match is None or match[4] not in known:
-        raise ValueError(f"{kind} {shortened(text)!r}: not readable; write a number with its unit, such as {example}")
+        fault = f"{shortened(match[4])!r} is no unit of it" if match else "not readable"
+        raise ValueError(f"{kind} {shortened(text)!r}: {fault}; write a number with its unit, such as {example}")
     sign, number, power, unit = match.groups()
     value = Fraction(number) * Fraction(10) ** int(power or 0) * known[unit]
     if sign or (value == 0 and kind == "bandwidth"):

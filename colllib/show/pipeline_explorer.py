@@ -74,10 +74,10 @@ def pipeline_explorer() -> Explorer:
         "P = {segments}, with {time}.",
         note=f"Star, one full-duplex port per rank. The diagram is drawn for M/BW = {RATIO} alpha. Each row is a "
         "rank's sending port; the number is the segment, a thin line is the time until it has arrived (on the "
-        "lock-step clock: until the step ends). Hollow bars belong to the second tree, and P is of each half. The pipeline is full from the "
-        "first to the last of the steps in which the most ports send. Times are those of the lock-step clock at your "
-        "M, alpha and BW; their counts are those of the closed forms, and tests hold each of them against an "
-        "execution.",
+        "lock-step clock: until the step ends). Hollow bars belong to the second tree, and P is of each half. The "
+        "pipeline is full from the first to the last of the steps in which the most ports send. Times are those of "
+        "the lock-step clock at your M, alpha and BW; their counts are those of the closed forms, and tests hold each "
+        "of them against an execution.",
         note_title="What is drawn and priced here",
         play="p",
         name="pipeline",

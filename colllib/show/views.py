@@ -419,7 +419,7 @@ def _cell(cell: str, one: Priced, message: float, least: float) -> str:
 _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "name": lambda one, m, least: one.row.name,
     "title": lambda one, m, least: one.title,
-    "variant": lambda one, m, least: one.label,
+    "variant": lambda one, m, least: "" if one.label == one.row.name else one.label.replace("P = ", "P\u00a0=\u00a0"),
     "time": lambda one, m, least: units.seconds(one.seconds, 4),
     "of fastest": lambda one, m, least: "" if one.row.bound else units.ratio(one.seconds / least),
     "over floor": lambda one, m, least: units.ratio(one.seconds / one.floor) if one.floor else "",

@@ -63,6 +63,12 @@ def test_an_all_to_all_says_from_where_to_where_its_blocks_go_however_they_are_n
     assert "0→1: M/16; 1→2: M/16;" in told(player_of("boxes"), **pieces)  # where no cell has a number
 
 
+def test_what_runs_between_two_ranks_alone_is_not_on_offer_where_more_are():
+    offered = trace_player("all-reduce").choices(1, {"offer": "all"})
+    assert {"ring", "rabenseifner"} <= set(offered)
+    assert not {"direct", "one-shot"} & set(offered)
+
+
 def test_tiers_and_switches_have_names_that_say_what_they_are():
     assert "uplinks of a box 3M/4 , uplinks of a group M/2" in told(player_of("boxes"), boxes=(2, 2, 2), step=3)
     assert "from node to node: 0→S2: 0" in told(player_of("boxes-switch"), algorithm="nvls", boxes=(2, 4), step=3)

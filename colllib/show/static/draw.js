@@ -34,7 +34,7 @@ const draw = (function () {
       for (let k = first - 1; k <= last; k += 1) [1, 2, 5].forEach((m) => values.push(Number(`${m}e${k}`)));
       values = values.filter((v) => low * (1 - 1e-9) <= v && v <= high * (1 + 1e-9));
     }
-    return values.length > 1 ? values : [low, high];
+    return values.length > 1 ? values : linear(low, high, most);
   }
   function linear(low, high, most) {
     const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw));
@@ -47,7 +47,7 @@ const draw = (function () {
     let [low, high] = [Math.min(...values), Math.max(...values)];
     if (base) return high > low ? [low, high] : [low / base, high * base];
     if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    return high > low ? [low, high] : [low - 1, high + 1];
+    return high > low ? [low, high] : [low - 1 + zero, high + 1];
   }
 
   // -- line charts -------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ const draw = (function () {
   const CELLS = {
     name: (one) => one.row.n,
     title: (one) => one.title,
-    variant: (one) => one.label,
+    variant: (one) => (one.label === one.row.n ? "" : one.label.replaceAll("P = ", "P\u00a0=\u00a0")),
     time: (one) => seconds(one.seconds, 4),
     "of fastest": (one, m, least) => (one.row.b ? "" : ratio(one.seconds / least)),
     "over floor": (one) => (one.floor ? ratio(one.seconds / one.floor) : ""),

@@ -51,13 +51,17 @@ const race = (function () {
   const EXAMPLES = { "message size": "16MB", time: "0.5us", bandwidth: "900GB/s or 400Gb/s" };
   function read(kind, text, low, high) {
     if (kind === "number") {
-      const value = /^ *\d*\.?\d+ *$/.test(text) ? Number(text) : 0;
+      const value = /^ *(\d+\.?\d*|\.\d+)(e-?\d{1,3})? *$/.test(text) ? Number(text) : 0;
       if (!(value >= low && value <= high)) throw new Error(`must be a number from ${general(low, 6)} to ${general(high, 6)}`);
       return value;
     }
     const unit = kind === "time" ? "([mnuµμ]?)s" : "((?:[KMGTP]i)|[kKMGTP]?)" + (kind === "bandwidth" ? "(B|bit|b)(?:/s|ps)" : "(B|bit)");
-    const match = new RegExp(`^ *(\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE]([+-]?\\d+))? ?${unit} *$`).exec(text);
-    if (!match) throw new Error(`write a number with its unit, such as ${EXAMPLES[kind]}`);
+    const plain = text.replace(/,(?=\d{3}(?!\d))/g, ""), number = "^ *(\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE]([+-]?\\d+))? ?";
+    const match = new RegExp(`${number}${unit} *$`).exec(plain);
+    if (!match) {
+      const other = new RegExp(`${number}([^\\s\\d]\\S*) *$`).exec(plain);
+      throw new Error(`${other ? `“${other[3]}” is no unit of it; ` : ""}write a number with its unit, such as ${EXAMPLES[kind]}`);
+    }
     const [, digits, exponent, prefix, what] = match;
     const power = POWERS[prefix] + Number(exponent || 0); // in the decimal text, so that it is rounded once
     const factor = (prefix.endsWith("i") ? 1024 ** ("KMGTP".indexOf(prefix[0]) + 1) : 1) / (/^b/.test(what) ? 8 : 1);
