@@ -50,7 +50,7 @@ def _costs(algorithm: Algorithm, segments: int, ranks: int) -> dict[str, tuple[C
     schedule = algorithm.build(ranks, **({"segments": segments} if algorithm.segmented else {}))
     most = max(port_messages(schedule))
     pairs = (np.unique(np.stack((step.src, step.dst)), axis=1) for step in schedule.steps)
-    both_ways = max(int(np.bincount(ends.ravel()).max()) for ends in pairs)
+    both_ways = max(int(np.bincount(ends.ravel()).max(initial=0)) for ends in pairs)
     return {
         "one": (execute(schedule).cost, most),
         "one way": (one_way_cost(schedule), both_ways),

@@ -65,6 +65,10 @@ def test_the_table_of_the_bounds_explorer_is_executed():
     assert four["ring"].n_beta == find("all-reduce", "ring").cost(6).n_beta / 4
 
 
+def test_every_state_of_the_bounds_explorer_can_be_shown():
+    assert len(bounds_explorer().payload) < 1_500_000
+
+
 def test_pipelined_algorithms_stand_there_with_every_p():
     assert [p for name, p, _, _ in entries("broadcast", 4, "one") if name == "chain"] == list(SEGMENTS)
 
