@@ -90,7 +90,7 @@ def test_what_is_read_out_says_who_attains_what():
 def test_who_has_several_messages_at_a_port_at_once_attains_no_bound_on_steps():
     explorer = bounds_explorer()
     crowded = "In as few steps, but with several messages through a port at once: "
-    said = {
+    summaries = {
         (primitive, n, ports): explorer.render(3, {"primitive": primitive, "n": n, "ports": ports})
         for primitive, n, ports in (
             ("all-reduce", 3, "one"),
@@ -100,13 +100,16 @@ def test_who_has_several_messages_at_a_port_at_once_attains_no_bound_on_steps():
             ("broadcast", 8, "one way"),
         )
     }
-    assert f"{crowded}double binary tree and shortest way ring." in said["all-reduce", 3, "one"]
-    assert "nothing here attains both" in said["all-reduce", 3, "one"]
-    assert f"pairwise and Bruck attain both bounds of all-to-all. {crowded}ring relay." in said["all-to-all", 3, "one"]
-    assert "that of latencies: Bruck; that of bytes: pairwise" in said["all-to-all", 6, "one"]
-    assert "that of latencies: nothing" in said["all-gather", 8, "one way"]
-    assert f"{crowded}recursive doubling, Bruck and PAT." in said["all-gather", 8, "one way"]
-    assert "that of latencies: binomial tree and circulant" in said["broadcast", 8, "one way"]
+    assert f"{crowded}double binary tree and shortest way ring." in summaries["all-reduce", 3, "one"]
+    assert "nothing here attains both" in summaries["all-reduce", 3, "one"]
+    assert (
+        f"pairwise and Bruck attain both bounds of all-to-all. {crowded}ring relay."
+        in summaries["all-to-all", 3, "one"]
+    )
+    assert "that of latencies: Bruck; that of bytes: pairwise" in summaries["all-to-all", 6, "one"]
+    assert "that of latencies: nothing" in summaries["all-gather", 8, "one way"]
+    assert f"{crowded}recursive doubling, Bruck and PAT." in summaries["all-gather", 8, "one way"]
+    assert "that of latencies: binomial tree and circulant" in summaries["broadcast", 8, "one way"]
     for primitive in PRIMITIVES:
         for name, p, _, at_once in entries(primitive, 8, "one") if primitive != "point-to-point" else ():
             [algorithm] = [a for a in of(primitive) if a.label == name]
