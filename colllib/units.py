@@ -27,7 +27,7 @@ _KINDS = {
     "time": (_SECONDS, "0.5us"),
     "bandwidth": (_RATES, "900GB/s or 400Gb/s"),
 }
-_QUANTITY = re.compile(r"(-?)(\d{1,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE]([+-]?\d{1,3}))? ?(\S+)", re.ASCII)
+_QUANTITY = re.compile(r"(-?)(\d{1,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE]([+-]?\d{1,3}))? ?([^\s\d.]\S*)", re.ASCII)
 _MOST_POWER = 30  # of ten, up or down: products of a few quantities are still numbers
 _MOST_DIGITS = 18  # of a whole number, so that sums of a few fit a machine integer
 

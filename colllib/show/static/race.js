@@ -59,7 +59,7 @@ const race = (function () {
     const plain = text.replace(/,(?=\d{3}(?!\d))/g, ""), number = "^ *(\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE]([+-]?\\d+))? ?";
     const match = new RegExp(`${number}${unit} *$`).exec(plain);
     if (!match) {
-      const other = new RegExp(`${number}([^\\s\\d]\\S*) *$`).exec(plain);
+      const other = new RegExp(`${number}([^\\s\\d.]\\S*) *$`).exec(plain);
       throw new Error(`${other ? `“${other[3]}” is no unit of it; ` : ""}write a number with its unit, such as ${EXAMPLES[kind]}`);
     }
     const [, digits, exponent, prefix, what] = match;
