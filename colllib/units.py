@@ -27,7 +27,7 @@ _KINDS = {
     "time": (_SECONDS, "0.5us"),
     "bandwidth": (_RATES, "900GB/s or 400Gb/s"),
 }
-_QUANTITY = re.compile(r"(-?)(\d{1,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE]([+-]?\d{1,3}))? ?(\S+)", re.ASCII)
+_QUANTITY = re.compile(r"(-?)(\d{1,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE]([+-]?\d{1,3}))? ?([^\s\d.]\S*)", re.ASCII)
 _MOST_POWER = 30  # of ten, up or down: products of a few quantities are still numbers
 _MOST_DIGITS = 18  # of a whole number, so that sums of a few fit a machine integer
 
@@ -48,7 +48,8 @@ def parse(kind: str, text: str) -> float:
     known, example = _KINDS[kind]
     match = _QUANTITY.fullmatch(text.strip(" "))
     if match is None or match[4] not in known:
-        raise ValueError(f"{kind} {shortened(text)!r}: not readable; write a number with its unit, such as {example}")
+        fault = f"{shortened(match[4])!r} is no unit of it" if match else "not readable"
+        raise ValueError(f"{kind} {shortened(text)!r}: {fault}; write a number with its unit, such as {example}")
     sign, number, power, unit = match.groups()
     value = Fraction(number) * Fraction(10) ** int(power or 0) * known[unit]
     if sign or (value == 0 and kind == "bandwidth"):

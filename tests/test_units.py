@@ -98,6 +98,12 @@ def test_what_cannot_be_read_is_refused_in_one_line_with_an_example(kind, text):
     assert "such as" in str(refusal.value) or "write it as" in str(refusal.value)
 
 
+@pytest.mark.parametrize(("text", "fault"), [("2 mb", "'mb' is no unit"), ("200", "not readable"), ("1.5.2MB", "not")])
+def test_a_refusal_names_the_unit_that_is_none(text, fault):
+    with pytest.raises(ValueError, match=fault):
+        units.parse("message size", text)
+
+
 def test_a_long_text_is_cut_where_it_is_quoted():
     for read in (lambda text: units.parse("time", text), lambda text: units.whole("root", text, "root=3")):
         with pytest.raises(ValueError, match=r"^.{,200}$"):

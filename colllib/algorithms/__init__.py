@@ -47,6 +47,7 @@ _NAMES = {
     "reduce-broadcast": "reduce + broadcast",
     "two-tree": "two trees",
     "scatter-allgather": "scatter and all-gather",
+    "reduce scatter-allgather": "reduce-scatter and gather",
     "dim-ring": "dim-ring",
     "dim-chain": "dim-chain",
     "dim-shortest-way": "dim-shortest-way",
@@ -352,7 +353,8 @@ class Algorithm:
         >>> find("all-reduce", "double-binary-tree").label
         'double binary tree'
         """
-        return _NAMES.get(self.name, self.name.replace("-", " "))
+        own = _NAMES.get(f"{self.primitive} {self.name}")  # in this primitive
+        return own or _NAMES.get(self.name, self.name.replace("-", " "))
 
 
 #: An algorithm's row: name, builder, closed form, reference, kind.

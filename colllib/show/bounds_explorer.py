@@ -2,13 +2,16 @@
 
 from fractions import Fraction
 from functools import cache
+from typing import NamedTuple
+
+import numpy as np
 
 from colllib.algorithms import Algorithm, of
 from colllib.bounds import bytes_in_fewest_steps, port_bound
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.ladder import PRIMITIVES
-from colllib.metrics import one_way_cost
+from colllib.metrics import one_way_cost, port_messages
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
@@ -28,20 +31,37 @@ PORTS = {
 }
 
 
+class Entered(NamedTuple):
+    """An algorithm in so many segments: its cost, and how many messages one port has at once, at most."""
+
+    name: str
+    segments: int
+    cost: Cost
+    at_once: int
+
+    @property
+    def label(self) -> str:
+        """The algorithm with its number of segments, if it is cut."""
+        return self.name + (f" in {self.segments} segments" if self.segments > 1 else "")
+
+
 @cache
-def _costs(algorithm: Algorithm, segments: int, ranks: int) -> dict[str, Cost]:
+def _costs(algorithm: Algorithm, segments: int, ranks: int) -> dict[str, tuple[Cost, int]]:
     schedule = algorithm.build(ranks, **({"segments": segments} if algorithm.segmented else {}))
+    most = max(port_messages(schedule))
+    pairs = (np.unique(np.stack((step.src, step.dst)), axis=1) for step in schedule.steps)
+    both_ways = max(int(np.bincount(ends.ravel()).max(initial=0)) for ends in pairs)
     return {
-        "one": execute(schedule).cost,
-        "one way": one_way_cost(schedule),
-        "four": execute(schedule, star(ranks, ports=4)).cost,
+        "one": (execute(schedule).cost, most),
+        "one way": (one_way_cost(schedule), both_ways),
+        "four": (execute(schedule, star(ranks, ports=4)).cost, -(-most // 4)),
     }
 
 
-def entries(primitive: str, ranks: int, ports: str) -> list[tuple[str, int, Cost]]:
-    """Every algorithm that serves N ranks, executed, with its number of segments: the pipelined ones at several."""
+def entries(primitive: str, ranks: int, ports: str) -> list[Entered]:
+    """Every algorithm that serves N ranks, executed: the pipelined ones in several numbers of segments."""
     return [
-        (algorithm.label, segments, _costs(algorithm, segments, ranks)[ports])
+        Entered(algorithm.label, segments, *_costs(algorithm, segments, ranks)[ports])
         for algorithm in of(primitive)
         if algorithm.fits(ranks)
         for segments in (SEGMENTS if algorithm.segmented else (1,))
@@ -67,8 +87,9 @@ def bounds_explorer() -> Explorer:
         ],
         summary=_summary,
         note="Both axes are logarithmic. A dot is an algorithm, executed on a star in lock-step; a pipelined one has "
-        f"a dot for each of {', '.join(map(str, SEGMENTS))} segments. The bounds hold for one message per port and "
-        "step, without help from the switch.",
+        f"a dot for each of {', '.join(map(str, SEGMENTS))} segments. The bounds hold without help from the switch, "
+        "that of latencies for one message per port and step: with several at once a dot may be left of it. Through "
+        "four ports every message goes in four parts, or four messages at once.",
         note_title="What is drawn here",
         name="bounds",
     )
@@ -82,8 +103,8 @@ def _bound(primitive: str, n: int, ports: str) -> Cost:
 def _table(primitive: str, n: int, ports: str) -> Table:
     bound = _bound(primitive, n, ports)
     rows: list[tuple[object, ...]] = [("lower bounds", "", bound.n_alpha, "", str(bound.n_beta), "")]
-    for name, segments, cost in entries(primitive, n, ports):
-        over_alpha = _ratio(cost.n_alpha, bound.n_alpha)
+    for name, segments, cost, at_once in entries(primitive, n, ports):
+        over_alpha = _ratio(cost.n_alpha, bound.n_alpha) if at_once == 1 else f"{at_once} at once"
         over_beta = _ratio(cost.n_beta, bound.n_beta)
         rows.append((name, segments if segments > 1 else "", cost.n_alpha, over_alpha, str(cost.n_beta), over_beta))
     headers = ["algorithm", "P", "n_alpha", "over bound", "n_beta", "over bound"]
@@ -98,7 +119,7 @@ def _plane(primitive: str, n: int, ports: str) -> Chart:
     """Every algorithm as dots that its number of segments joins, named by its letters; the bounds as a corner."""
     bound = _bound(primitive, n, ports)
     points: dict[str, list[tuple[float, float]]] = {}
-    for name, _, cost in entries(primitive, n, ports):
+    for name, _, cost, _ in entries(primitive, n, ports):
         points.setdefault(name, []).append((float(cost.n_alpha), float(cost.n_beta)))
     curves = [
         Curve(name, letters(name, look), [x for x, _ in dots], [y for _, y in dots], look)
@@ -119,12 +140,11 @@ def _plane(primitive: str, n: int, ports: str) -> Chart:
 
 def _summary(primitive: str, n: int, ports: str) -> str:
     bound = _bound(primitive, n, ports)
-    costs = {
-        label + (f" in {segments} segments" if segments > 1 else ""): cost
-        for label, segments, cost in entries(primitive, n, ports)
-    }
-    steps = [label for label, cost in costs.items() if cost.n_alpha == bound.n_alpha]
-    load = [label for label, cost in costs.items() if cost.n_beta == bound.n_beta]
+    every = entries(primitive, n, ports)
+    fewest = [one for one in every if one.cost.n_alpha <= bound.n_alpha]
+    steps = [one.label for one in fewest if one.at_once == 1]
+    crowded = [one.label for one in fewest if one.at_once > 1]
+    load = [one.label for one in every if one.cost.n_beta == bound.n_beta]
     both = [label for label in steps if label in load]
     described = f"On {PORTS[ports]}, at N = {n}: "
     if both:
@@ -136,4 +156,6 @@ def _summary(primitive: str, n: int, ports: str) -> str:
         price = bytes_in_fewest_steps(primitive, n)
         if price > bound.n_beta:
             described += f". No schedule can: {bound.n_alpha} steps cost n_beta = {price} at least"
+    if crowded:
+        described += f". In as few steps, but with several messages through a port at once: {listed(crowded)}"
     return described + "."

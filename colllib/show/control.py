@@ -138,11 +138,11 @@ class Quantity:
             ValueError: if it cannot be read, is not above 0, or is a number outside the slider.
         """
         if self.kind != "number":
-            value = units.parse(self.kind, text)
+            value = units.parse(self.kind, re.sub(r",(?=[0-9]{3}(?![0-9]))", "", text))  # "1,000 B"
             if value == 0:
                 raise ValueError(f"{self.kind} {text!r}: must be above 0")
             return value
-        value = float(text) if re.fullmatch(r" *\d*\.?\d+ *", text, re.ASCII) else 0.0
+        value = float(text) if re.fullmatch(r" *(\d+\.?\d*|\.\d+)(e-?\d{1,3})? *", text, re.ASCII) else 0.0
         if not self.low <= value <= self.high:
             raise ValueError(f"{text!r}: must be a number from {self.low:g} to {self.high:g}")
         return value

@@ -70,7 +70,8 @@ class Film:
         self.name, self.run, self.schedule = name, run, run.schedule
         self.blocks, self.steps = run.schedule.blocks, run.schedule.num_steps
         sources, targets = self.blocks.source.tolist(), self.blocks.target.tolist()
-        self._ends = list(zip(sources, targets, strict=True))
+        #: For each block its source and its target.
+        self.ends = list(zip(sources, targets, strict=True))
         #: For each block the ranks that have it, or contribute to it, before the first step, in order.
         self.sources = [sorted(self.blocks.holders(who).tolist()) for who in sources]
         #: For each block the ranks that must have it in the end.
@@ -79,11 +80,16 @@ class Film:
     @cached_property
     def kind(self) -> Literal["blocks", "contributions", "destinations", "groups"]:
         """What the cells of a rank stand for."""
-        if self._ends == list(product(range(self.schedule.ranks), repeat=2)):
-            return "destinations"  # a block for each pair of ranks, in order
+        if len(self.ends) == self.schedule.ranks**2 and self.between_pairs:
+            return "destinations"
         if len(self.blocks) == 1 and 1 < self.need(0) <= FEW:
             return "contributions"
         return "blocks" if len(self.blocks) <= MOST_CELLS else "groups"
+
+    @cached_property
+    def between_pairs(self) -> bool:
+        """Whether each rank has something for each rank, as in an all-to-all."""
+        return set(self.ends) == set(product(range(self.schedule.ranks), repeat=2))
 
     @cached_property
     def _required(self) -> list[tuple[int, int]]:
@@ -101,9 +107,10 @@ class Film:
         if self.kind == "contributions":
             return (Cell((0,), 1),) * ranks
         if self.kind == "destinations":
-            return tuple(Cell(tuple(range(target, ranks * ranks, ranks)), ranks) for target in range(ranks))
+            by_source = sorted(range(len(self.ends)), key=self.ends.__getitem__)
+            return tuple(Cell(tuple(by_source[target::ranks]), ranks) for target in range(ranks))
         groups: dict[tuple[int, int, int], list[int]] = {}
-        for block, ends in enumerate(self._ends):
+        for block, ends in enumerate(self.ends):
             groups.setdefault((*ends, block if self.kind == "blocks" else 0), []).append(block)
         return tuple(Cell(tuple(blocks), self.need(blocks[0])) for blocks in groups.values())
 
@@ -114,7 +121,7 @@ class Film:
         """Before the first step and after every one, whose contributions each (node, block) holds."""
         if self.kind != "destinations":
             return tuple(trace(self.schedule))
-        sources = [source for source, _ in self._ends]
+        sources = [source for source, _ in self.ends]
         holders = list(sources)  # of each block: the rank that received it last
         states: list[State] = []
         for sent in self._sent:
@@ -183,6 +190,12 @@ class Film:
         """Places that have their final value after t steps, and places that need one."""
         return sum(self.complete(t, *place) for place in self._required), len(self._required)
 
+    @cached_property
+    def switches(self) -> list[int]:
+        """The switches that send or receive, and then the others."""
+        ends = {node for messages in self.messages for message in messages for node in (message.src, message.dst)}
+        return sorted(range(self.schedule.ranks, self.schedule.nodes), key=lambda node: (node not in ends, node))
+
     # -- messages ---------------------------------------------------------------------------------
 
     @cached_property
@@ -209,7 +222,7 @@ class Film:
         if self.kind == "groups" or max(len(blocks), self.schedule.ranks) > FEW:
             return amount(self.share(blocks))
         if self.kind == "destinations":
-            return tuple(block % self.schedule.ranks for block in blocks)
+            return tuple(self.ends[block][1] for block in blocks)
         return tuple(blocks)
 
     def share(self, blocks: Sequence[int]) -> Fraction:

@@ -114,7 +114,7 @@ class Axis:
         if self.base == 10 and last - first < 2:
             fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
             ticks = [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
-        return ticks if len(ticks) > 1 else [self.low, self.high]
+        return ticks if len(ticks) > 1 else linear_ticks(self.low, self.high, most)
 
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:
@@ -162,7 +162,7 @@ def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, f
         return (low, high) if high > low else (low / base, high * base)
     if from_zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    return (low, high) if high > low else (low - 1, high + 1)
+    return (low, high) if high > low else (low - 1 + from_zero, high + 1)
 
 
 FEW = 4  # curves whose values the alt text names one by one

@@ -36,7 +36,7 @@ LOOKS = {
     "double-binary-tree": Look(3, 3, "DB"),
     "recursive-doubling": Look(1, 1, "RD"),
     "rabenseifner": Look(5, 4, "Ra"),
-    "bidirectional-ring": Look(4, 5, "BR"),
+    "bidirectional-ring": Look(4, 5, "Bi"),
     "shortest-way-ring": Look(6, 6, "SR"),
     "reduce-broadcast": Look(7, 7, "RB"),
     "chain": Look(0, 1, "Ch"),

@@ -16,6 +16,7 @@ from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Rows, Variants
+from colllib.units import several
 
 RANKS = (*range(2, 65), 72, 128, 256, 512)
 
@@ -96,5 +97,5 @@ def _parked(n: int, cap: int) -> Chart:
         series,
         x_label="steps done",
         y_label="shards parked on the fullest rank",
-        title=f"N = {n}, A = {cap}: at most {most[0]} parked shards depth first, {most[1]} round by round",
+        title=f"N = {n}, A = {cap}: at most {several(most[0], 'parked shard')} depth first, {most[1]} round by round",
     )

@@ -17,7 +17,8 @@ from colllib.show.timelines import space_time, step_edges
 from colllib.show.views import Variants
 
 DRAWN = 8  # ranks that a diagram has at most
-SEGMENTS = (1, 2, 3, 4, 6, 8)
+SEGMENTS = (1, 2, 3, 4, 7, 8)  # in diagrams; 7 is the best at the start
+UNDRAWN = tuple(4**k for k in range(7))  # segments where there is none
 RATIO = 8  # M / (alpha BW) of the diagrams
 CLOCKS = ("lock-step clock", "event clock")
 
@@ -60,9 +61,9 @@ def pipeline_explorer() -> Explorer:
         [
             Control("schedule", "Schedule", list(pipelines()), kind="select"),
             ranks(DRAWN),
-            Control("p", "Segments P", SEGMENTS, 4),
+            Control("p", "Segments P", lambda n: SEGMENTS if n <= DRAWN else UNDRAWN, 4),
             *prices(4e6),
-            Control("clock", "Diagram", CLOCKS),
+            Control("clock", "Diagram", lambda n: CLOCKS if n <= DRAWN else CLOCKS[:1]),
         ],
         [
             Variants(Race(chosen), "Time over P", x_label="segments P", at="p"),
@@ -73,10 +74,10 @@ def pipeline_explorer() -> Explorer:
         "P = {segments}, with {time}.",
         note=f"Star, one full-duplex port per rank. The diagram is drawn for M/BW = {RATIO} alpha. Each row is a "
         "rank's sending port; the number is the segment, a thin line is the time until it has arrived (on the "
-        "lock-step clock: until the step ends). Hollow bars belong to the second tree. The pipeline is full from the "
-        "first to the last of the steps in which the most ports send. Times are those of the lock-step clock at your "
-        "M, alpha and BW; their counts are those of the closed forms, and tests hold each of them against an "
-        "execution.",
+        "lock-step clock: until the step ends). Hollow bars belong to the second tree, and P is of each half. The "
+        "pipeline is full from the first to the last of the steps in which the most ports send. Times are those of "
+        "the lock-step clock at your M, alpha and BW; their counts are those of the closed forms, and tests hold each "
+        "of them against an execution.",
         note_title="What is drawn and priced here",
         play="p",
         name="pipeline",

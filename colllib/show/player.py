@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from colllib.cost import Tier
 from colllib.execution import execute
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, counted
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 24  # messages of a step that are listed in words
 FABRICS = {"inc-star": "a star whose switch takes part", "inc-switch-tree": "a tree of switches that take part"}
+
+
+def tier_name(tier: Tier) -> str:
+    """What carries the bytes of a tier of boxes, or of groups of them; cables that share their load are one."""
+    return {"uplink": "uplinks of a box", "uplink 2": "uplinks of a group"}.get(tier.name, tier.name)
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Show:
     def _counts(self, t: int) -> str:
         run = self.film.run
         paid, total = run.cost_of(range(t)), run.cost
-        what = "link" if run.topology.lattice else "port"
+        what = "link" if run.topology.lattice or run.topology.switches > 1 else "port"
         return (
             f"<b>{t} of {self.film.steps} steps</b>; the busiest {what} of each step, added up, has carried "
             f"<b>{amount(Fraction(paid.n_beta))}</b> of {amount(Fraction(total.n_beta))}. "
@@ -99,10 +105,10 @@ class Show:
         for kind in run.kinds(range(t)):
             steps[max(k for k, hops in enumerate(kind.hops) if hops)] += kind.steps
             load = [so_far + kind.steps * more for so_far, more in zip(load, kind.loads, strict=True)]
-        over = [f"{count} by {tier.name}" for tier, count in zip(tiers, steps, strict=True) if count]
+        over = [f"{count} by {tier_name(tier)}" for tier, count in zip(tiers, steps, strict=True) if count]
         if steps[0]:
             over[0] = f"{steps[0]} inside"
-        busiest = ", ".join(f"{tier.name} <b>{amount(most)}</b>" for tier, most in zip(tiers, load, strict=True))
+        busiest = ", ".join(f"{tier_name(tier)} <b>{amount(most)}</b>" for tier, most in zip(tiers, load, strict=True))
         rest = f": {', '.join(over)}. The busiest of each step, added up, have carried: {busiest}." if t else "."
         return f"<b>{t} of {self.film.steps} steps</b>{rest}"
 
@@ -121,11 +127,15 @@ class Show:
 
     def _listed(self, t: int) -> str:
         """The messages of a step in words; where there are many, those that are alike counted together."""
-        film, messages, n = self.film, self.film.messages[t], self.film.schedule.ranks
+        film, messages = self.film, self.film.messages[t]
 
         def in_words(message: Message) -> str:
-            blocks = (f"{b // n}→{b % n}" if film.kind == "destinations" else str(b) for b in message.blocks)
-            return f"{node_name(film, message.src)}→{node_name(film, message.dst)}: {' '.join(blocks)}"
+            what = [str(b) for b in message.blocks]
+            if film.between_pairs:  # from where to where
+                what = [f"{source}→{target}" for source, target in dict.fromkeys(film.ends[b] for b in message.blocks)]
+            elif film.kind == "groups":
+                what = [str(message.content)]
+            return f"{node_name(film, message.src)}→{node_name(film, message.dst)}: {' '.join(what)}"
 
         sentences = []
         for add, verb in ((True, "Added"), (False, "Copied")):
@@ -136,7 +146,8 @@ class Show:
             if len(messages) > MOST_LISTED:
                 counts = Counter(message.content for message in chosen)
                 listed = [f"{count} times {size}" for size, count in counts.items()]
-            sentences.append(f"{verb}, from rank to rank: {'; '.join(listed)}.")
+            between = "node to node" if film.schedule.switches else "rank to rank"
+            sentences.append(f"{verb}, from {between}: {'; '.join(listed)}.")
         text = " ".join(sentences) or "Nothing has moved yet."
         return f'<details class="cl-moves"><summary>Messages of step {t}</summary><p>{text}</p></details>'
 
@@ -155,6 +166,8 @@ class Show:
             else "A tile is a rank; the filling is as wide as the part of the vector that the rank still works "
             "on, and as high as the contributions that are in it.",
         }[film.kind]
+        if film.schedule.switches:
+            words = words.replace("A tile is a rank", "A tile is a rank, or a switch (S)")
         kind = film.run.topology.name.partition(":")[0]
         topology = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, lock-step clock"
         return f'{legend_of(self._swatches())}<p class="cl-hint">{words} Costs: {escape(topology)}.</p>'
@@ -174,7 +187,7 @@ class Show:
         sent = {message.add for messages in film.messages for message in messages}
         items += [(name, word) for add, name, word in _ARROWS if add in sent]
         tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}
-        names = {f"t{tier.level}": tier.name for tier in film.run.topology.tiers[::-1]}
+        names = {f"t{tier.level}": tier_name(tier) for tier in film.run.topology.tiers[::-1]}
         items += [(f"arrow {tint}", f"by {names[tint]}") for tint in sorted(tiers)]
         if film.run.topology.lattice is not None and not film.run.topology.switches:
             axes = zip("XYZ", AXES, film.run.topology.lattice.dims, strict=False)

@@ -102,6 +102,9 @@ def trace_player(
         offered = {name: _scheduled(text, build) for name, (text, build) in offer.items()}
         few = tuple(offer)
     places = {n: topology(n) for n in ranks}
+    several = [fabric for n, fabric in places.items() if n > 2]
+    # what runs between two ranks alone, as all that takes a wire per pair, shows nothing of its own
+    offered = {name: entry for name, entry in offered.items() if any(map(entry.fits, several))} or offered
     for name in few if start is None else ():
         fit = [n for n, fabric in places.items() if offered[name].fits(fabric)]
         if fit:
@@ -173,7 +176,13 @@ def boxes_player(
 
 
 def _boxes(sizes: Iterable[tuple[int, ...]]) -> Control:
-    return Control("boxes", "Boxes", {size: " × ".join(map(str, size)) for size in sizes}, kind="select")
+    texts = {size: " × ".join(map(str, size[-2:])) for size in sizes}
+    return Control(
+        "boxes",
+        "Boxes",
+        {size: f"{size[0]} groups of " * (len(size) > 2) + texts[size] for size in sizes},
+        kind="select",
+    )
 
 
 ADDING_IN_BOXES = ("nvls", "nvls-tree", "collnet", "hierarchical")

@@ -350,8 +350,9 @@ def fastest(standings: Sequence[Priced]) -> list[Priced]:
     return [one for one in running if one.seconds <= least * (1 + TIE)]
 
 
-def turns(race: Race, state: State, sizes: Sequence[float]) -> list[tuple[float, Priced]]:
-    """From which message on which row is fastest, until another is and it is not, bisected between the sizes.
+def turns(race: Race, state: State, sizes: Sequence[float]) -> list[tuple[float, list[Priced]]]:
+    """From which message on which rows are fastest, together until others are and none of them is, bisected between
+    the sizes.
 
     The first begins at the first size.
     """
@@ -359,16 +360,19 @@ def turns(race: Race, state: State, sizes: Sequence[float]) -> list[tuple[float,
     def first(message: float) -> list[Priced]:
         return fastest(race.standings({**state, race.message: message}))
 
-    def leads(message: float) -> bool:
-        return any(one.row is leaders[-1][1].row for one in first(message))
+    def still(message: float) -> list[Priced]:
+        """Those of the last leaders that still lead."""
+        names = {one.row.name for one in first(message)}
+        return [one for one in leaders[-1][1] if one.row.name in names]
 
-    leaders = [(sizes[0], first(sizes[0])[0])]
+    leaders = [(sizes[0], first(sizes[0]))]
     for low, high in pairwise(sizes):
-        while not leads(high):
+        while not still(high):
             below, above = low, high
             while above > below * 1.0001:
                 middle = sqrt(below * above)
-                below, above = (middle, above) if leads(middle) else (below, middle)
-            leaders.append((above, first(above)[0]))
+                below, above = (middle, above) if still(middle) else (below, middle)
+            leaders.append((above, first(above)))
             low = above
+        leaders[-1] = leaders[-1][0], still(high)
     return leaders

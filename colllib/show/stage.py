@@ -12,7 +12,7 @@ from colllib.algorithms.trees import depths
 from colllib.show import layouts
 from colllib.show.film import Film, Message, amount
 from colllib.show.geometry import Box, Point, Track, between, bow, ends, jump, lane, num
-from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrows, cell, token
+from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrows, cell, extent, token
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology
 
@@ -322,6 +322,12 @@ class Stage:
         spare = (self.room - (right - left)) / 2
         return left - spare, right + spare
 
+    @cached_property
+    def _titles(self) -> list[str]:
+        """What stands in the upper left corners of the frames."""
+        tiers = [tier for _, tier in self.frames]
+        return [f"{('box', 'group of boxes', 'row')[tier]} {tiers[:k].count(tier)}" for k, tier in enumerate(tiers)]
+
     def tokens(self, messages: Sequence[Message]) -> list[tuple[int, tuple[int, ...] | str]]:
         """Where on its track each message stands when nothing moves, in percent, and what it says."""
         return [(rest, content) for rest, content, _ in self._stops(messages, self.says)]
@@ -338,6 +344,9 @@ class Stage:
         """For each message a place near its sender or in the middle, what it says, and whether cards and others have
         left it free."""
         taken = [card.box for card in self.cards]
+        for (frame, _), title in zip(self.frames, self._titles, strict=True):
+            wide = extent(title)
+            taken.append(Box(frame.x - (frame.width - wide) / 2 + 8, frame.y - frame.height / 2 + 11, wide, 12))
         stops = []
         for message in messages:
             track = self.tracks[pair_of(message)]
@@ -360,9 +369,8 @@ class Stage:
     def svg(self, t: int) -> str:
         """The picture after t steps."""
         pen, messages = Pen(self.width), self.film.messages[t]
-        for k, (frame, tier) in enumerate(self.frames):
-            number = sum(other == tier for _, other in self.frames[:k])
-            pen.group(frame, f"{('box', 'group of boxes', 'row')[tier]} {number}")
+        for (frame, _), title in zip(self.frames, self._titles, strict=True):
+            pen.group(frame, title)
         pen.lines(self.tracks.values(), "e" if self.shows_idle else "e off")
         marks, tokens = [], []
         for message, (rest, content) in zip(messages, self.tokens(messages), strict=True):
@@ -449,7 +457,7 @@ def pair_of(message: Message) -> Pair:
 
 
 def node_name(film: Film, node: int) -> str:
-    """A rank's number; a switch by its name, numbered if there are several."""
+    """A rank's number; a switch by its name, those of several that take part numbered without a gap."""
     if node < film.schedule.ranks:
         return str(node)
-    return "switch" if film.schedule.switches == 1 else f"S{node - film.schedule.ranks}"
+    return "switch" if film.schedule.switches == 1 else f"S{film.switches.index(node)}"

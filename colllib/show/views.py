@@ -123,11 +123,11 @@ class Curves(View):
             value = units.seconds(one.seconds) if self.what == "slowdown" else show(at_rule)
             curves.append(Curve(one.row.name, f"{value} {name}", sizes, ys, one.look, at_rule))
         first = turns(race, state, sizes) if self.strip else []
-        strip = [(size, one.row.name, one.look) for size, one in first]
+        strip = [(size, one.row.name, one.look) for size, (one, *_) in first]
         frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
         values = "; ".join(f"{curve.name} {show(curve.at_rule or 0)}" for curve in curves)
         body = plot(curves, frame, ends=True, rule=Rule(message, typed, strip))
-        turning = "; ".join(f"from {units.size(size)} {one.row.name}" for size, one in first)
+        turning = "; ".join(f"from {units.size(size)} {_names(tied)}" for size, tied in first)
         return figure(
             f"{self.y_label} against M. At {typed}: {values}." + (f" Fastest {turning}." if turning else ""),
             body + ("" if width >= NARROW else keys([(one.row.name, one.look) for one in now])),
@@ -265,7 +265,7 @@ def totals(standings: Sequence[Priced]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Map(View):
-    """Who is fastest over ranks and message sizes; and if somebody chose, what that is, darker where it is slower.
+    """Who is fastest over ranks and message sizes; and if somebody chose, what that is, grayer where it is slower.
 
     Args:
         over: some of the values of the control `ranks`, a row each.
@@ -331,9 +331,9 @@ def _map_row(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float)
 
 
 MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))  # in the middle of the columns of a map
-LEFT, ROW = 40, 17  # of a map
+LEFT, ROW = 42, 17  # of a map
 UNPRICED = "?"  # the code of what a map has no price for
-SHADED = "Letters: what it takes; darker where it is over 10% slower than the fastest, or twice."
+SHADED = "Letters: what it takes; grayer where it is over 10% slower than the fastest, or twice."
 SHADES = ("0", ".16", ".42", ".1")  # within 10% of the fastest, up to twice its time, more, not priced
 
 
@@ -419,7 +419,7 @@ def _cell(cell: str, one: Priced, message: float, least: float) -> str:
 _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "name": lambda one, m, least: one.row.name,
     "title": lambda one, m, least: one.title,
-    "variant": lambda one, m, least: one.label,
+    "variant": lambda one, m, least: "" if one.label == one.row.name else one.label.replace("P = ", "P\u00a0=\u00a0"),
     "time": lambda one, m, least: units.seconds(one.seconds, 4),
     "of fastest": lambda one, m, least: "" if one.row.bound else units.ratio(one.seconds / least),
     "over floor": lambda one, m, least: units.ratio(one.seconds / one.floor) if one.floor else "",
@@ -465,14 +465,18 @@ class Heat(View):
 
 @dataclass(frozen=True)
 class Turns(View):
-    """From which size on which row is fastest, as text."""
+    """From which size on which rows are fastest, as text."""
 
     kind = "turns"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         leads = turns(self.race, state, _sizes())
-        described = "; ".join(f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in leads)
+        described = "; ".join(f"from <b>{units.size(size)}</b> {escape(_names(tied))}" for size, tied in leads)
         return f"<p>Fastest {described}.</p>"
+
+
+def _names(tied: Sequence[Priced]) -> str:
+    return listed([one.row.name for one in tied])
 
 
 @dataclass(frozen=True)
@@ -514,8 +518,13 @@ class Field:
 def _next(field: Field) -> str:
     tied = fastest(field.all)
     rest = [one for one in field.all if not one.row.bound and one not in tied]
-    following = min(rest, key=lambda one: one.seconds, default=None)
-    return f"; next is {following.title} with {units.seconds(following.seconds)}" if following else ""
+    if not rest:
+        return ""
+    following = min(rest, key=lambda one: one.seconds)
+    time = units.seconds(following.seconds)
+    if time == units.seconds(tied[0].seconds):
+        return f"; {following.title} is as good"
+    return f"; next is {following.title} with {time}"
 
 
 def _fastest(field: Field) -> str:

@@ -195,6 +195,8 @@ def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_pa
         summary = tab.locator(".cl-summary").inner_text()
         for label, typed, says in (
             ("Message M, typed", "64 parsecs", "write a number with its unit, such as 16MB"),
+            ("Message M, typed", "2 mb", "“mb” is no unit of it; write a number with its unit"),
+            ("Message M, typed", "a lot", "a lot: write a number with its unit"),
             ("Latency α, typed", "0us", "must be above 0"),
             ("Ranks N, typed", "100", "near are 72 and 128; shown is 512"),
             ("Ranks N, typed", "1", "near is 2; shown is 512"),
@@ -212,7 +214,7 @@ def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_pa
             field.fill(before)
             field.press("Tab")
             assert tab.locator(".cl-error:visible").count() == 0
-        for typed, shown in (("64 MB", "64 MB"), ("1GiB", "1.074 GB"), ("2 kB", "2 kB")):
+        for typed, shown in (("64 MB", "64 MB"), ("1GiB", "1.074 GB"), ("2,000 B", "2 kB")):
             tab.get_by_label("Message M, typed").fill(typed)
             assert f"M = {shown}" in tab.locator(".cl-summary").inner_text()
         assert troubles == []

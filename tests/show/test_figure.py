@@ -7,7 +7,7 @@ import re
 import pytest
 
 from colllib.show import Chart, Mark, axes, bars, lines, number, svg_figure
-from colllib.show.lines import linear_ticks
+from colllib.show.lines import Axis, linear_ticks
 from colllib.show.theme import SERIES, asset
 
 CURVES = {"ring": ([2, 4, 8], [2, 6, 14]), "tree": ([2, 4, 8], [2, 4, 6])}
@@ -209,3 +209,8 @@ def test_every_color_reads_on_its_background_in_both_themes():
 )
 def test_round_values_at_the_ends_of_an_axis_have_ticks(low, high, ticks):
     assert linear_ticks(low, high, 3 if high < 2 else 5) == ticks
+
+
+def test_a_narrow_logarithmic_axis_has_round_ticks_too():
+    assert Axis(0.953, 2.2, 10, 0, 100).ticks(5) == [1, 2]
+    assert Axis(0.953, 1.9, 10, 0, 100).ticks(5) == [1, 1.2, 1.4, 1.6, 1.8]

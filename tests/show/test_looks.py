@@ -18,7 +18,7 @@ def test_every_algorithm_of_the_catalogue_has_a_look_and_its_own_letters():
     taken = {(look.hue, look.dash) for look in (*LOOKS.values(), BOUND)}
     free = sorted(set(product(range(len(SERIES)), range(len(DASHES)))) - taken)
     assert not without, f"give {without} a look in colllib/show/looks.py; no other has these pairs of hue, dash: {free}"
-    codes = [look.code for look in LOOKS.values()]
+    codes = [look.code.lower() for look in LOOKS.values()]
     assert len(set(codes)) == len(codes)
 
 

@@ -43,3 +43,10 @@ def test_the_words_price_the_chosen_cap():
     seconds = n_alpha * state["alpha"] + float(n_beta) * state["m"] / state["bw"]
     words = f"16 MB gathered on 64 ranks at 2 µs and 50 GB/s: PAT with A = 4 takes {units.seconds(seconds)} against"
     assert words in EXPLORER.render(len(EXPLORER.parts), state)
+
+
+def test_where_nothing_is_parked_the_axis_has_no_negative_shards():
+    chart = EXPLORER.render(1, {**EXPLORER.start, "n": 2, "cap": 1})
+    assert "at most 0 parked shards" in chart
+    assert ">-" not in chart
+    assert "at most 1 parked shard depth" in EXPLORER.render(1, {**EXPLORER.start, "n": 6, "cap": 1})

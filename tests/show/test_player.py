@@ -45,6 +45,38 @@ def costs(player, state):
     return re.search(r"<sub>α</sub> = (\S+) of .*?<sub>β</sub> = (\S+) of ", player.render(1, state)).groups()
 
 
+def told(player, **changed):
+    """What the part with the costs says, and what the legend says, without markup."""
+    state = player.start | changed
+    parts = [re.sub(r"<[^>]*>", " ", unescape(player.render(part, state))) for part in (1, 2)]
+    return " ".join(" ".join(parts).split())
+
+
+def test_an_all_to_all_says_from_where_to_where_its_blocks_go_however_they_are_numbered():
+    player = boxes_player("all-to-all", sizes=((2, 2), (2, 4)))
+    hierarchical = {"offer": "all", "algorithm": "hierarchical"}
+    assert "0→1: 0→1 0→3; 1→0: 1→0 1→2;" in told(player, **hierarchical, boxes=(2, 2), step=1)
+    assert "0→2: 0→2 1→2;" in told(player, **hierarchical, boxes=(2, 2), step=2)
+    assert "0→1: 0→1 0→5; 1→2: 1→2 1→6;" in told(player, **hierarchical, boxes=(2, 4), step=1)
+    pieces = {"offer": "all", "algorithm": "hierarchical, P = 4", "boxes": (2, 4), "step": 1}
+    assert "0→1: 0→1 0→5;" in told(player, **pieces)
+    assert "0→1: M/16; 1→2: M/16;" in told(player_of("boxes"), **pieces)  # where no cell has a number
+
+
+def test_what_runs_between_two_ranks_alone_is_not_on_offer_where_more_are():
+    offered = trace_player("all-reduce").choices(1, {"offer": "all"})
+    assert {"ring", "rabenseifner"} <= set(offered)
+    assert not {"direct", "one-shot"} & set(offered)
+
+
+def test_tiers_and_switches_have_names_that_say_what_they_are():
+    assert "uplinks of a box 3M/4 , uplinks of a group M/2" in told(player_of("boxes"), boxes=(2, 2, 2), step=3)
+    assert "from node to node: 0→S2: 0" in told(player_of("boxes-switch"), algorithm="nvls", boxes=(2, 4), step=3)
+    assert "A tile is a rank, or a switch (S)" in told(player_of("switch"))
+    climbing = {"offer": "all", "algorithm": "all-reduce binomial-tree", "network": "inc-switch-tree:8x4", "step": 1}
+    assert "the busiest link of each step, added up, has carried 3M" in told(player_of("switch"), **climbing)
+
+
 def frame(player, state):
     """What the script is given for a state."""
     return json.loads(unescape(re.search(r'data-frame="([^"]*)"', player.render(1, state))[1]))

@@ -7,6 +7,7 @@ from shown import rows
 
 from colllib.algorithms import find, identities, of
 from colllib.bounds import bytes_in_fewest_steps, lower_bound
+from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.show import bounds_explorer, primitive_explorer
 from colllib.show.bounds_explorer import SEGMENTS, entries
@@ -54,19 +55,22 @@ def test_the_table_of_the_bounds_explorer_is_executed():
     assert table["lower bounds"][0] == str(bound.n_alpha)
     for algorithm in of("all-reduce"):
         if not algorithm.segmented:
-            steps, load = reference.star_cost(algorithm.build(6))
-            assert table[algorithm.label] == [
-                str(steps),
-                f"{steps / bound.n_alpha:.2f}",
-                str(load),
-                f"{float(load / bound.n_beta):.2f}",
-            ]
-    four = {name: cost for name, _, cost in entries("all-reduce", 6, "four")}
+            schedule = algorithm.build(6)
+            steps, load = reference.star_cost(schedule)
+            at_once = max(execute(schedule).partners())
+            over = f"{steps / bound.n_alpha:.2f}" if at_once == 1 else f"{at_once} at once"
+            assert table[algorithm.label] == [str(steps), over, str(load), f"{float(load / bound.n_beta):.2f}"]
+    assert table["shortest way ring"][1] == "2 at once"
+    four = {name: cost for name, _, cost, _ in entries("all-reduce", 6, "four")}
     assert four["ring"].n_beta == find("all-reduce", "ring").cost(6).n_beta / 4
 
 
+def test_every_state_of_the_bounds_explorer_can_be_shown():
+    assert len(bounds_explorer().payload) < 1_500_000
+
+
 def test_pipelined_algorithms_stand_there_with_every_p():
-    assert [p for name, p, _ in entries("broadcast", 4, "one") if name == "chain"] == list(SEGMENTS)
+    assert [p for name, p, _, _ in entries("broadcast", 4, "one") if name == "chain"] == list(SEGMENTS)
 
 
 def test_what_is_read_out_says_who_attains_what():
@@ -81,3 +85,33 @@ def test_what_is_read_out_says_who_attains_what():
     assert "attain both bounds of all-gather" in summary
     summary = explorer.render(3, {"primitive": "all-reduce", "n": 12, "ports": "one"})
     assert "No schedule can" not in summary
+
+
+def test_who_has_several_messages_at_a_port_at_once_attains_no_bound_on_steps():
+    explorer = bounds_explorer()
+    crowded = "In as few steps, but with several messages through a port at once: "
+    summaries = {
+        (primitive, n, ports): explorer.render(3, {"primitive": primitive, "n": n, "ports": ports})
+        for primitive, n, ports in (
+            ("all-reduce", 3, "one"),
+            ("all-to-all", 3, "one"),
+            ("all-to-all", 6, "one"),
+            ("all-gather", 8, "one way"),
+            ("broadcast", 8, "one way"),
+        )
+    }
+    assert f"{crowded}double binary tree and shortest way ring." in summaries["all-reduce", 3, "one"]
+    assert "nothing here attains both" in summaries["all-reduce", 3, "one"]
+    assert (
+        f"pairwise and Bruck attain both bounds of all-to-all. {crowded}ring relay."
+        in summaries["all-to-all", 3, "one"]
+    )
+    assert "that of latencies: Bruck; that of bytes: pairwise" in summaries["all-to-all", 6, "one"]
+    assert "that of latencies: nothing" in summaries["all-gather", 8, "one way"]
+    assert f"{crowded}recursive doubling, Bruck and PAT." in summaries["all-gather", 8, "one way"]
+    assert "that of latencies: binomial tree and circulant" in summaries["broadcast", 8, "one way"]
+    for primitive in PRIMITIVES:
+        for name, p, _, at_once in entries(primitive, 8, "one") if primitive != "point-to-point" else ():
+            [algorithm] = [a for a in of(primitive) if a.label == name]
+            schedule = algorithm.build(8, **({"segments": p} if algorithm.segmented else {}))
+            assert at_once == max(execute(schedule).partners())

@@ -16,10 +16,10 @@ NARROW = Quantity("narrow", "Oversubscription", "number", 1, 16, 1)  # whose hun
 ALL = (message(), alpha(), bandwidth(), SHARE, NARROW)
 TYPED = {
     "message size": ["64 MB", "64MB", "1GiB", "8Kibit", "3 kbit", ".5 MB", "1e3kB", " 2 GB ", "64", "64 mB", "MB", "0B",
-                     "1e99 B", "-1 B", "1  MB", "1,000 B", "16 MB/s"],
+                     "1e99 B", "-1 B", "1  MB", "1,000 B", "1,00 B", "2 mb", "16 MB/s"],
     "time": ["2 us", "2µs", "2μs", "500ns", "1e-6 s", "0.5ms", "1 h", "0 s", "1e-99 s", "us", "2 Us"],
     "bandwidth": ["450 GB/s", "400Gbit/s", "400 Gb/s", "25Gbps", "1 TiB/s", "450 GB", "0 B/s", "GB/s", "1e3 MB/s"],
-    "number": ["0.8", ".8", "1", "1.5", "0", "x", "0.005", " 0.5 ", "1e-1", "0,5"],
+    "number": ["0.8", ".8", "1", "1.5", "0", "x", "0.005", " 0.5 ", "1e-1", "1.", "1e", "0,5"],
 }  # fmt: skip
 
 

@@ -149,11 +149,16 @@ def test_the_best_number_of_segments_of_the_chain_is_marked_and_told(explorer, m
     )
 
 
+def test_what_is_best_at_the_start_can_be_chosen(explorer):
+    best = re.search(r"The best is P = (\d+)", explorer.render(len(explorer.parts), explorer.start))[1]
+    assert int(best) in explorer.choices(2, explorer.start)
+
+
 def test_beyond_eight_ranks_the_explorer_prices_and_says_that_it_draws_no_diagram(explorer):
-    state = {**explorer.start, "schedule": "Broadcast, chain", "n": 4608, "p": 3}
-    n_alpha = 4607 + 3 - 1
-    seconds = n_alpha * (state["alpha"] + state["m"] / 3 / state["bw"])
-    assert f"take {units.seconds(seconds)} with P = 3" in explorer.render(len(explorer.parts), state)
+    state = {**explorer.start, "schedule": "Broadcast, chain", "n": 4608, "p": 64}
+    n_alpha = 4607 + 64 - 1
+    seconds = n_alpha * (state["alpha"] + state["m"] / 64 / state["bw"])
+    assert f"take {units.seconds(seconds)} with P = 64" in explorer.render(len(explorer.parts), state)
     assert "<svg" not in explorer.render(1, state)
     assert f">{n_alpha}<" in explorer.render(2, state)
 

@@ -54,7 +54,7 @@ def test_the_map_draws_every_row_from_edge_to_edge(explorer):
         drawn.setdefault(float(top), []).append((float(left), float(right)))
     assert sorted(drawn) == [17 * k for k in range(len(RANKS))]
     for row in drawn.values():
-        assert row[0][0] == 40
+        assert row[0][0] == 42
         assert row[-1][1] == pytest.approx(634, abs=0.1)
         assert all(before[1] == after[0] for before, after in pairwise(row))
 
@@ -119,8 +119,8 @@ def frame(explorer, **changed):
 
 def test_the_ranks_on_offer_are_those_of_the_cost_explorer_and_stand_between_the_rows_of_the_map(explorer):
     assert set(explorer.choices(2, explorer.start)) == set(cost_explorer().choices(0, {})) > set(RANKS)
-    assert frame(explorer, n=72).startswith("M40 170H634V187H40z")  # the eleventh row of 17
-    assert frame(explorer, n=576).startswith("M40 238H634M")  # a line below the fourteenth
+    assert frame(explorer, n=72).startswith("M42 170H634V187H42z")  # the eleventh row of 17
+    assert frame(explorer, n=576).startswith("M42 238H634M")  # a line below the fourteenth
 
 
 @pytest.mark.usefixtures("with_chromium")
@@ -132,6 +132,10 @@ def test_a_press_on_the_map_takes_the_ranks_of_its_row(tmp_path, explorer):
         assert tab.get_by_label("Ranks N, typed").input_value() == "65536"
         tab.mouse.click(box["x"] + 300, box["y"] + 8)
         assert tab.get_by_label("Ranks N, typed").input_value() == "2"
+        knob = "parseFloat(getComputedStyle(document.querySelector('.cl-handle'), '::after').top) + 9"
+        for n, row in (("2", 0.5), ("64", 9.5), ("576", 14)):  # in the middle of its row, or between two
+            tab.get_by_label("Ranks N, typed").fill(n)
+            assert tab.evaluate(knob) == 17 * row
         assert troubles == []
 
 

@@ -34,7 +34,7 @@ const draw = (function () {
       for (let k = first - 1; k <= last; k += 1) [1, 2, 5].forEach((m) => values.push(Number(`${m}e${k}`)));
       values = values.filter((v) => low * (1 - 1e-9) <= v && v <= high * (1 + 1e-9));
     }
-    return values.length > 1 ? values : [low, high];
+    return values.length > 1 ? values : linear(low, high, most);
   }
   function linear(low, high, most) {
     const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw));
@@ -47,7 +47,7 @@ const draw = (function () {
     let [low, high] = [Math.min(...values), Math.max(...values)];
     if (base) return high > low ? [low, high] : [low / base, high * base];
     if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    return high > low ? [low, high] : [low - 1, high + 1];
+    return high > low ? [low, high] : [low - 1 + zero, high + 1];
   }
 
   // -- line charts -------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ const draw = (function () {
     const at = x.at(rule.x);
     const label = text(Math.min(Math.max(at, x.start + 24), x.stop - 24), y.stop - 6, "middle", rule.label, ' font-weight="600"');
     const out = [`<path d="M${px(at)} ${px(y.start)}V${px(y.stop)}" stroke="currentColor" stroke-width="1.5"/>${label}`];
-    rule.strip.forEach(([from, one], k) => {
+    rule.strip.forEach(([from, [one]], k) => {
       const left = x.at(from), right = k + 1 < rule.strip.length ? x.at(rule.strip[k + 1][0]) : x.stop;
       const box = `M${px(left)} ${px(y.start + 2)}H${px(right)}v9H${px(left)}z`;
       out.push(`<path d="${box}" data-row="${escape(one.row.n)}" style="fill:${color(one.look[0])}"/>`);
@@ -131,10 +131,12 @@ const draw = (function () {
     return { svg, x, y };
   }
 
-  // -- views: (options, field, state, texts, width) to { html, and the axes if there are any } ------
+  // -- views: (options, field, state, texts, width) to { html, and where a handle stands if there is one } ------
   const LOW = 1e2, HIGH = 1e11; // as in views.py
   const range = (low, high) => Array.from({ length: race.POINTS + 1 }, (_, k) => low * (high / low) ** (k / race.POINTS));
   const letters = (one) => one.look[2] || one.row.n.split(" (")[0].split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
+
+  const names = (tied) => race.listed(tied.map((one) => one.row.n));
 
   function curves(view, field, state, texts, width) {
     const message = state[field.m], typed = texts[field.m];
@@ -153,7 +155,7 @@ const draw = (function () {
                     yFormat: show, width, height: 300 };
     const { svg, x } = plot(drawn, frame, { ends: true, rule: { x: message, label: typed, strip } });
     const values = drawn.map((one) => `${one.name} ${show(one.atRule)}`).join("; ");
-    const turning = strip.length ? ` Fastest ${strip.map(([size, one]) => `from ${race.size(size)} ${one.row.n}`).join("; ")}.` : "";
+    const turning = strip.length ? ` Fastest ${strip.map(([size, tied]) => `from ${race.size(size)} ${names(tied)}`).join("; ")}.` : "";
     return { html: figure(`${view.y_label} against M. At ${typed}: ${values}.${turning}`, svg + (width >= NARROW ? "" : keys(now))), x };
   }
   function keys(all, more = []) {
@@ -212,8 +214,8 @@ const draw = (function () {
   }
 
   const MESSAGES = Array.from({ length: 25 }, (_, k) => 10 ** (2 + k / 3)), UNPRICED = "?";
-  const LEFT = 40, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
-  const SHADED = "Letters: what it takes; darker where it is over 10% slower than the fastest, or twice.";
+  const LEFT = 42, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
+  const SHADED = "Letters: what it takes; grayer where it is over 10% slower than the fastest, or twice.";
   function runs(values) {
     const stretches = [];
     values.forEach((value, k) => {
@@ -263,9 +265,9 @@ const draw = (function () {
     });
     body.push(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"), text(2, bottom + 32, "start", "ranks N"));
     const message = Math.min(Math.max(x.at(state[field.m]), LEFT), width - 6);
-    const above = view.over.filter((n) => n < state[view.ranks]).length;
+    const above = view.over.filter((n) => n < state[view.ranks]).length, known = view.over.includes(state[view.ranks]);
     const between = `M${px(LEFT)} ${px(ROW * above)}H${px(width - 6)}`;
-    const rank = view.over.includes(state[view.ranks]) ? box(LEFT, above, width - 6 - LEFT) : between;
+    const rank = known ? box(LEFT, above, width - 6 - LEFT) : between;
     body.push(`<path d="${rank}M${px(message)} 0V${px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>`);
     const svg = `<svg viewBox="0 0 ${px(width)} ${px(bottom + 36)}" font-size="11.5" aria-hidden="true">${body.join("")}</svg>`;
     const leads = new Map();
@@ -277,13 +279,13 @@ const draw = (function () {
     const legend = keys(often.map(({ one }) => one), variants.map((variant) => [code(variant, field.looks), field.looks[variant] ? variant : "not priced"]));
     const alt = `Map of the fastest over N and M; share of the cells: ${described}.`, assessment = verdict(choices);
     const hint = assessment && `<p class="cl-hint">${SHADED} ${assessment}</p>`;
-    return { html: figure(`${alt} ${assessment}`.trimEnd(), svg + legend + hint), x, row: ROW };
+    return { html: figure(`${alt} ${assessment}`.trimEnd(), svg + legend + hint), x, row: ROW, y: ROW * (above + known / 2) };
   }
 
   const CELLS = {
     name: (one) => one.row.n,
     title: (one) => one.title,
-    variant: (one) => one.label,
+    variant: (one) => (one.label === one.row.n ? "" : one.label.replaceAll("P = ", "P\u00a0=\u00a0")),
     time: (one) => seconds(one.seconds, 4),
     "of fastest": (one, m, least) => (one.row.b ? "" : ratio(one.seconds / least)),
     "over floor": (one) => (one.floor ? ratio(one.seconds / one.floor) : ""),
@@ -324,7 +326,7 @@ const draw = (function () {
   }
 
   function turns(view, field, state) {
-    const described = race.turns(field, state, range(LOW, HIGH)).map(([size, one]) => `from <b>${race.size(size)}</b> ${escape(one.row.n)}`);
+    const described = race.turns(field, state, range(LOW, HIGH)).map(([size, tied]) => `from <b>${race.size(size)}</b> ${escape(names(tied))}`);
     return { html: `<p>Fastest ${described.join("; ")}.</p>` };
   }
 

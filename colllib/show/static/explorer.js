@@ -191,9 +191,9 @@ function run(root, data) {
       const width = part.canvas.clientWidth;
       const fold = part.node.closest("details");
       if (fold && !fold.open) return 0; // drawn when it is opened
-      const { html, x, row } = shown(data, part, at, width);
+      const { html, x, row, y } = shown(data, part, at, width);
       if (part.node === live) say(html); else part.canvas.innerHTML = html;
-      if (part.handle) part.place(x, row);
+      if (part.handle) part.place(x, row, y);
       if (lit) light(lit);
       return 1;
     }
@@ -270,8 +270,9 @@ function run(root, data) {
                      "aria-valuemin": "0", "aria-valuemax": String(marks.length - 1) }).forEach(([name, value]) => handle.setAttribute(name, value));
     part.node.append(handle);
     part.handle = handle;
-    part.place = (x, height) => {
+    part.place = (x, height, y) => {
       [axis, row] = [x, height];
+      if (row) handle.style.setProperty("--cl-at", `${y}px`);
       handle.style.left = `${x.at(at[i])}px`;
       put(handle, "aria-valuenow", String(nearest(marks, at[i])));
       put(handle, "aria-valuetext", text(i));

@@ -51,13 +51,17 @@ const race = (function () {
   const EXAMPLES = { "message size": "16MB", time: "0.5us", bandwidth: "900GB/s or 400Gb/s" };
   function read(kind, text, low, high) {
     if (kind === "number") {
-      const value = /^ *\d*\.?\d+ *$/.test(text) ? Number(text) : 0;
+      const value = /^ *(\d+\.?\d*|\.\d+)(e-?\d{1,3})? *$/.test(text) ? Number(text) : 0;
       if (!(value >= low && value <= high)) throw new Error(`must be a number from ${general(low, 6)} to ${general(high, 6)}`);
       return value;
     }
     const unit = kind === "time" ? "([mnuµμ]?)s" : "((?:[KMGTP]i)|[kKMGTP]?)" + (kind === "bandwidth" ? "(B|bit|b)(?:/s|ps)" : "(B|bit)");
-    const match = new RegExp(`^ *(\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE]([+-]?\\d+))? ?${unit} *$`).exec(text);
-    if (!match) throw new Error(`write a number with its unit, such as ${EXAMPLES[kind]}`);
+    const plain = text.replace(/,(?=\d{3}(?!\d))/g, ""), number = "^ *(\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE]([+-]?\\d+))? ?";
+    const match = new RegExp(`${number}${unit} *$`).exec(plain);
+    if (!match) {
+      const other = new RegExp(`${number}([^\\s\\d.]\\S*) *$`).exec(plain);
+      throw new Error(`${other ? `“${other[3]}” is no unit of it; ` : ""}write a number with its unit, such as ${EXAMPLES[kind]}`);
+    }
     const [, digits, exponent, prefix, what] = match;
     const power = POWERS[prefix] + Number(exponent || 0); // in the decimal text, so that it is rounded once
     const factor = (prefix.endsWith("i") ? 1024 ** ("KMGTP".indexOf(prefix[0]) + 1) : 1) / (/^b/.test(what) ? 8 : 1);
@@ -152,19 +156,23 @@ const race = (function () {
   }
   function turns(field, state, sizes) {
     const first = (message) => fastest(standings(field, { ...state, [field.m]: message }));
-    const leaders = [[sizes[0], first(sizes[0])[0]]];
-    const leads = (message) => first(message).some((one) => one.row === leaders[leaders.length - 1][1].row); // alone or not
+    const leaders = [[sizes[0], first(sizes[0])]], last = () => leaders[leaders.length - 1];
+    const still = (message) => { // those of the last leaders that still lead
+      const rows = first(message).map((one) => one.row);
+      return last()[1].filter((one) => rows.includes(one.row));
+    };
     for (let k = 1; k < sizes.length; k += 1) {
       let low = sizes[k - 1];
-      while (!leads(sizes[k])) {
+      while (!still(sizes[k]).length) {
         let [below, above] = [low, sizes[k]];
         while (above > below * 1.0001) {
           const middle = Math.sqrt(below * above);
-          if (leads(middle)) below = middle; else above = middle;
+          if (still(middle).length) below = middle; else above = middle;
         }
-        leaders.push([above, first(above)[0]]);
+        leaders.push([above, first(above)]);
         low = above;
       }
+      last()[1] = still(sizes[k]);
     }
     return leaders;
   }
@@ -190,7 +198,8 @@ const race = (function () {
       const rest = f.all.filter((one) => !one.row.b && !f.tied.includes(one));
       if (!rest.length) return "";
       const one = rest.reduce((best, other) => (other.seconds < best.seconds ? other : best));
-      return `; next is ${one.title} with ${seconds(one.seconds)}`;
+      const time = seconds(one.seconds);
+      return time === seconds(f.tied[0].seconds) ? `; ${one.title} is as good` : `; next is ${one.title} with ${time}`;
     },
     time: (f) => seconds(f.one.seconds),
     times: (f) => ratio(f.one.seconds / f.other.seconds),
@@ -242,5 +251,5 @@ const race = (function () {
     return filled.slice(0, 1).toUpperCase() + filled.slice(1);
   }
 
-  return { POINTS, format, show, read, fixed, ratio, size, seconds, rate, number, counts, prices, overSegments, standings, ideal, fastest, turns, measured, busy, totals, summary };
+  return { POINTS, format, show, read, fixed, ratio, size, seconds, rate, number, counts, prices, overSegments, standings, ideal, fastest, turns, measured, busy, totals, listed, summary };
 }());
