@@ -67,7 +67,7 @@ LOOKS = {
     "direct": Look(7, 0, "Di"),
     "one-shot": Look(7, 4, "OS"),
     "hierarchical": Look(4, 0, "Hi"),
-    "forest": Look(2, 4, "Fo"),
+    "forest": Look(7, 1, "Fo"),
     "channels": Look(2, 5, "Cs"),
     "tree": Look(3, 2, "Tb"),
     "nvls-tree": Look(1, 2, "NT"),
