@@ -25,7 +25,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-CELL_METADATA = {"tags", "mystnb", "slideshow", "jupyter", "editable", "deletable"}
+CELL_METADATA = {"tags", "mystnb", "slideshow", "editable", "deletable"}
+#: Tags of the book behind which a reader unfolds code or never sees it: JupyterLab folds it, too.
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 
 
@@ -96,7 +98,11 @@ def normalize(notebook: Any) -> Any:
         source = cell.source.rstrip()
         if not source:
             continue
-        metadata = {key: value for key, value in sorted(cell.metadata.items()) if key in CELL_METADATA and value}
+        metadata = {key: value for key, value in cell.metadata.items() if key in CELL_METADATA and value}
+        if cell.cell_type == "code" and (folded := FOLDED.intersection(metadata.get("tags", []))):
+            outputs = {"outputs_hidden": True} if "hide-cell" in folded else {}
+            metadata["jupyter"] = outputs | {"source_hidden": True}
+        metadata = dict(sorted(metadata.items()))
         name = cell.get("id") or ""
         if not name or name in ids:
             name = hashlib.sha256(f"{place} {source}".encode()).hexdigest()[:8]

@@ -58,9 +58,23 @@ def test_what_differs_from_run_to_run_goes(script):
     result = script.normalize(notebook)
     assert result.metadata.language_info == {"name": "python"}
     assert "widgets" not in result.metadata
-    assert result.cells[0].metadata == {"tags": ["hide-input"]}
+    assert result.cells[0].metadata == {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
     assert result.cells[0].outputs[0].metadata == {}
     assert result.cells[0].outputs[0].execution_count == 1
+
+
+@pytest.mark.parametrize(
+    ("tags", "folded"),
+    [
+        (["hide-cell"], {"outputs_hidden": True, "source_hidden": True}),
+        (["remove-cell"], {"source_hidden": True}),
+        (["nbval-skip"], None),
+    ],
+)
+def test_what_the_book_folds_jupyterlab_folds_too(script, tags, folded):
+    notebook = of()
+    notebook.cells[0].metadata.update(tags=tags, jupyter={"source_hidden": True})
+    assert script.normalize(notebook).cells[0].metadata.get("jupyter") == folded
 
 
 @pytest.mark.parametrize(
