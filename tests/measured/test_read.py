@@ -192,6 +192,16 @@ def test_what_is_no_row_is_named_by_its_line(change, why):
     assert {row.line for row in run.rows} == {3}
 
 
+def test_a_label_may_be_glued_to_a_size_that_fills_its_field():
+    (run,) = read(HEADER + "[STAT]:" + ROW + "[STAT]:" + ROW.strip().replace("100.0  10.49", "101.0  10.38") + "\n")
+    assert ([row.line for row in run.rows], run.unread) == ([2, 2, 3, 3], ())
+
+
+def test_a_line_that_looks_like_a_row_and_is_none_is_named():
+    (run,) = read(HEADER + ROW + "node1" + ROW.strip() + "\n")
+    assert [mark.line for mark in run.unread] == [3]
+
+
 def test_ranks_are_counted_in_a_table_of_less_than_1_gb_per_second():
     rows = (f" {2**k} {2**k / 0.957e3:.1f} 0.96 1.44\n" for k in range(28, 32))  # 4 copy through host memory
     (run,) = read("# size time algbw busbw\n" + "".join(rows))
