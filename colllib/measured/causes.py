@@ -42,6 +42,10 @@ def of_the_log(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Ev
     elif "via SHM" in facts:
         weight, channels = (1.0, "some channels") if "via P2P" in facts else (CERTAIN, "channels")
         yield Evidence("p2p-disabled", weight, f"{channels} go via shared memory, not peer to peer")
+    links = [float(rate) for rate in facts.get("links", "").split()]
+    if run.ranks == 2 and links[1:] and 2 * links[0] < links[-1]:  # a mesh of more may have them so by design
+        text = f"some NVLinks are down: the log shows {links[0]:g} and {links[-1]:g} GB/s between the same two GPUs"
+        yield Evidence("other", CERTAIN, text)
     if "iommu" in facts:
         yield Evidence("p2p-disabled", 1.5, "the library misses iommu=pt, which peer-to-peer copies need")
     if any(name in facts for name in ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS")):

@@ -212,8 +212,9 @@ def _certain(marks: list[Evidence]) -> bool:
 
 
 def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: list[str]) -> Diagnosis:
-    if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and form.measured > machine.pcie:
-        assumed.append(f"faster than PCIe, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
+    shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
+    if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
+        assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
         machine = replace(machine, link=machine.bridge)
     bound, model = expected(machine, collective), predict(machine, collective, form.largest)
     usual = machine if machine.cards_known else by_gpu(machine.name) or machine
@@ -249,6 +250,9 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks))
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes)
+    for mark in log_evidence:
+        if mark.cause == cause == "other":
+            verdict, test = verdict.replace(CAUSES[cause][0], mark.text), f"nvidia-smi nvlink -s, then {test}"
     if healthy and late > MUCH_LATER:
         verdict += f" Small messages are not: the smallest takes {late:.0f} times the predicted time."
     if slower:

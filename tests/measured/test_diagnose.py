@@ -602,6 +602,23 @@ def test_two_gpus_may_be_joined_by_half_of_what_is_sold_for_them(gpu, busbw, sta
 
 
 @pytest.mark.parametrize(
+    ("links", "busbw", "state", "cause"),
+    [
+        ((), 28e9, "healthy", "pcie-limited"),
+        ((240.0, 240.0), 217e9, "healthy", None),
+        ((240.0, 240.0), 28e9, "below-expectation", "pcie-limited"),
+        ((240.0, 20.0), 28e9, "below-expectation", "other"),
+    ],
+)
+def test_nvlinks_that_a_log_shows_are_those_that_two_gpus_are_judged_by(links, busbw, state, cause):
+    shown = "".join(f"n1:1:{k} [0] NCCL INFO     + NVL[{rate}] - GPU/{k}\n" for k, rate in enumerate(links))
+    (run,) = read(shown + logs.text(busbw, boxes=1, per_box=2, gpu="NVIDIA A100 80GB PCIe"))
+    diagnosis = diagnose(run)
+    assert (diagnosis.state, diagnosis.cause) == (state, cause)
+    assert ("some NVLinks are down" in diagnosis.verdict) == ("nvlink -s" in diagnosis.next_test) == (cause == "other")
+
+
+@pytest.mark.parametrize(
     ("busbw", "shape", "state"),
     [
         (320e9, {}, "healthy"),
