@@ -145,9 +145,12 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
         assumed.append(f"the log shows {run.ranks} ranks of the {stated} that are told")
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
-    kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "0")
+    kind, counted = by_gpu(hints.gpu or run.gpu), int(run.facts.get("cards", "0"))
+    near = hints.gpus_per_box or run.gpus_per_box or 1
+    if counted > near >= 4 and counted % near == 0:  # libfabric may list several domains of a card
+        counted = near
     names = " ".join((*run.facts, *(run.facts.get(key, "") for key in ("network", "provider")))).lower()
-    number = max((number or int(counted) for name, number in TRANSPORTS.items() if name in names), default=0)
+    number = max((number or counted for name, number in TRANSPORTS.items() if name in names), default=0)
     if number and not hints.cards:
         hints = replace(hints, cards=(number, TRANSPORT_CARD))
         assumed.append(f"from the log: {number} cards of 200 Gb/s, by its transport")

@@ -113,6 +113,17 @@ def test_cards_of_slingshot_are_known_where_a_log_counts_them():
         assert diagnose(run).state == state
 
 
+@pytest.mark.parametrize(
+    ("found", "per_box", "cards"),
+    [(4, 4, 4), (8, 4, 4), (4, 8, 4), (4, 2, 4)],
+    ids=["cards", "domains", "tiles", "few"],
+)
+def test_domains_of_slingshot_beyond_the_ranks_of_a_box_are_no_cards(found, per_box, cards):
+    words = f"NET/OFI Selected Provider is cxi (found {found} nics)\n"
+    (run,) = read(words + logs.text(74e9, per_box=per_box, gpu="NVIDIA A100-SXM4-40GB"))
+    assert machine_of(run, Hints())[0].cards == cards
+
+
 def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
     run = logs.run(105e9)
     slowed = tuple(replace(row, seconds=12 * row.seconds) if row.message == 2**27 else row for row in run.rows)
