@@ -176,7 +176,10 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         text = f"{speed} is {why}; say --gpu to be sure."
         faster = ("nvls",) if form.measured > UNKNOWN.pcie and run.collective == "all-reduce" else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run), form)
-    if not certain:
+    if why and not state:
+        others = Evidence("misconfiguration", 1.0, "sockets may leave as much of a faster card")
+        marks += [Evidence("single-nic", CERTAIN - 0.5, f"{speed} is {why}"), others]
+    elif not certain:
         marks += (mark for mark in _if_slow(run, form) if run.dialect != NEURON or mark.cause == "latency-bound")
     ranked = [cause for cause, _ in weighed(marks)]
     cause, likely = (ranked[0], f"most likely {CAUSES[ranked[0]][0]}.") if ranked else (None, "")
@@ -190,7 +193,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         unknown = "the machine is not known; say --gpu, --boxes, --cards"
         if run.dialect == NEURON:
             unknown = "the links of NeuronCores are not known"
-        text = f"I cannot tell: {speed}, but {unknown}.{guess}"
+        known = f" is {why}, which may be all there is; say --boxes and --cards." if why else f", but {unknown}.{guess}"
+        text = f"I cannot tell: {speed}{known}"
         state, sure = "undecided", 0.3
     evidence = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
     return Diagnosis(state, cause, tuple(ranked[1:3]), sure, "unknown", text, evidence, _test(cause, run), form)

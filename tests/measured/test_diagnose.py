@@ -536,7 +536,9 @@ def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie_and_a_nam
         (24.9e9, 2, "undecided"),  # more than such a card carries beside its headers
         (30e9, 2, "undecided"),
         (45e9, 2, "healthy"),  # one of 400 Gb/s
-        (3e9, 2, "below-expectation"),
+        (2.6e9, 2, "below-expectation"),
+        (3e9, 2, "undecided"),  # one GPU's card of 25 Gb/s, or a faster one over sockets
+        (3e9, 4, "below-expectation"),
         (21e9, 6, "healthy"),  # 0.3 of a slot of PCIe 5.0
         (12e9, 6, "undecided"),
         (5e9, 8, "below-expectation"),
@@ -553,6 +555,17 @@ def test_a_table_alone_is_judged_where_no_usual_machine_leaves_a_doubt(busbw, ra
     assert (diagnosis.state, diagnosis.bound) == (state, None)
     assert diagnosis.confidence <= 0.5
     assert (diagnosis.cause is None) == (state == "healthy")
+
+
+def test_two_ranks_that_fill_a_card_of_25_gb_per_second_are_asked_for_their_cards():
+    run = replace(logs.run(3e9, per_box=1, gpu=""), boxes=None, gpus_per_box=None)
+    diagnosis = diagnose(run)
+    assert diagnosis.verdict.startswith("I cannot tell: 3 GB/s is what one card of 25 Gb/s gives")
+    assert diagnosis.cause == "single-nic"
+    assert not any("%" in text for text in diagnosis.evidence)  # of cards that nobody told
+    sockets = replace(run, facts={"network": "Socket"})
+    assert (diagnose(sockets).state, diagnose(sockets).cause) == ("below-expectation", "misconfiguration")
+    assert diagnose(run, Hints(boxes=2, gpus_per_box=1, cards=(1, 3.125e9))).state == "healthy"
 
 
 def test_one_gpu_of_a_rack_may_have_a_card_of_half_the_rate():
