@@ -73,6 +73,10 @@ def _of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evid
 
 def of_the_numbers(machine: Machine, form: Shape, collective: str, facts: Mapping[str, str]) -> Iterator[Evidence]:
     """What the numbers say of a slow run; where the log shows GPUDirect RDMA, its way over PCIe is what can be slow."""
+    if "beside" in facts:
+        text = f"the {facts['beside']} beside it is healthy over the same cards: the choice of algorithm may be slow"
+        yield Evidence("other", 1.5, text)
+        return
     direct = "rdma" in facts and "no rdma" not in facts
     for mark in _of_the_numbers(machine, form, collective):
         if mark.cause == "no-gdr" and direct:

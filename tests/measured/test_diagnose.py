@@ -226,6 +226,25 @@ def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
         assert result["verdict"].startswith(f"{ranks} at")
 
 
+def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_show(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(180e9) + "\n" + logs.text(360e9, collective="all-gather"))
+    words = ["diagnose", str(place), "--cards", "8x400Gb/s"]
+    assert "\n  table       all-reduce, one of 2; the others: 1 healthy\n" in CliRunner().invoke(cli.cli, words).output
+    result = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)
+    assert [(table["primitive"], table["state"]) for table in result["tables"]] == [
+        ("all-reduce", "below-expectation"),
+        ("all-gather", "healthy"),
+    ]
+    assert (result["cause"], result["alternatives"]) == ("other", [])  # the cards are in order
+    place.write_text(logs.text(180e9) + "\n" + logs.text(360e9))  # as with other settings
+    assert "\n  cause       no-gdr" in CliRunner().invoke(cli.cli, words).output
+    place.write_text(logs.text(180e9))
+    alone = CliRunner().invoke(cli.cli, words).output
+    assert "\n  table " not in alone
+    assert "\n  cause       no-gdr" in alone
+
+
 def test_a_gpu_that_the_log_names_more_exactly_is_the_one_of_the_log(tmp_path):
     place = tmp_path / "log.txt"
     place.write_text(logs.text(12e9, boxes=1).replace("NVIDIA H100 80GB HBM3", "Tesla V100-PCIE-16GB"))
