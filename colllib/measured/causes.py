@@ -119,7 +119,8 @@ def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Eviden
     else:
         yield Evidence("congestion", 1.5 if collective == "sendrecv" else 1.2, "many flows cross the fabric at once")
     shared = collective == "all-to-all" and machine.boxes > 2
-    yield Evidence("nic-limited", 1.4 if shared else 1.1, f"GPUs share {machine.cards} cards")
+    text = f"GPUs share {machine.cards} cards" if machine.gpus > 1 else "a card may be slow, or in a narrow slot"
+    yield Evidence("nic-limited", 1.4 if shared else 1.1, text)
     yield Evidence("other", 0.8, "the library may give a pair few channels")
 
 
@@ -149,7 +150,8 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
         yield Evidence("no-gdr", 1.25, "copies through host memory can cost as much")
         return
     yield Evidence("no-gdr", 1.3, f"{share:.0%} of the cards' rate, about what copies through host memory leave")
-    yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
+    unused = "some of the cards may not be in use"
+    yield Evidence("misconfiguration", 0.8, unused if machine.cards > 1 else "an MTU of 1500 can cost as much")
 
 
 def waits(machine: Machine, form: Shape, collective: str) -> float:

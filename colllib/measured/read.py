@@ -260,8 +260,8 @@ def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
             table.name(program)
     if (match := _START.search(line)) and match[1]:
         table.ranks = int(match[1])
-    if (match := _WRONG.search(line)) and table.rows:  # by the program's own count, where no row shows it
-        table.rows[-1] = replace(table.rows[-1], wrong=match[1])
+    if (match := _WRONG.search(line)) and table.rows and not any(row.failed for row in table.rows):  # by its own count
+        table.rows[-1] = replace(table.rows[-1], wrong=f"{match[1]} in all")
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
     facts = table.after if table.ended or table.named else table.facts

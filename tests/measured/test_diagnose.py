@@ -332,6 +332,33 @@ def test_wrong_values_are_no_measurement():
     run = logs.run(400e9)
     diagnosis = diagnose(replace(run, rows=(replace(run.rows[0], wrong="7"), *run.rows[1:])), H100)
     assert diagnosis.state == "not-a-measurement"
+    assert f"wrong values in 1 of {len(run.rows)} rows: 7 at 1 KiB" in diagnosis.evidence
+    counted = logs.text(400e9).replace("Out of bounds values : 0 OK", "Out of bounds values : 24 FAILED")
+    assert "24 in all values are wrong" in diagnose(read(counted)[0], H100).evidence  # nobody says of which size
+
+
+def test_one_gpu_with_one_card_shares_nothing_and_has_no_card_unused():
+    one = Hints(gpu="h100", boxes=2, gpus_per_box=1, cards=(1, 50e9))
+    sent = [diagnose(logs.run(12e9, per_box=per_box, collective="sendrecv"), replace(one, gpus_per_box=per_box))
+            for per_box in (1, 2)]  # fmt: skip
+    assert [any("share" in text for text in diagnosis.evidence) for diagnosis in sent] == [False, True]
+    reduced = diagnose(logs.run(16e9, per_box=1), one)
+    assert reduced.state == "below-expectation"
+    assert "some of the cards may not be in use" not in reduced.evidence
+    healthy = diagnose(logs.run(48e9, per_box=1), one)
+    assert healthy.state == "healthy"
+    assert "single-nic" not in healthy.alternatives
+    assert not healthy.next_test.endswith(", then one box alone")
+
+
+@pytest.mark.parametrize(("dialect", "settings"), [("osu", "UCX_TLS"), ("nccl-tests", "NCCL_")])
+def test_what_mpi_ran_is_tested_and_mended_by_mpi(dialect, settings):
+    (run,) = read(logs.text(15e9, dialect))
+    diagnosis = diagnose(run, H100)
+    assert diagnosis.state == "below-expectation"
+    assert ("osu_bw D D" in diagnosis.next_test) == (dialect == "osu")
+    assert settings in diagnosis.remedy
+    assert ("NCCL_" in diagnosis.remedy) == (dialect != "osu")
 
 
 def test_the_command_prints_the_keys_that_it_promises(tmp_path):

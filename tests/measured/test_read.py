@@ -868,6 +868,8 @@ def test_a_row_without_a_type_may_leave_one_of_its_places_blank(cells):
 def test_values_that_the_program_counts_as_wrong_are_wrong_whatever_the_rows_show(count, failed):
     (run,) = read(HEADER + ROW + f"# Out of bounds values : {count}\n# Avg bus bandwidth    : 18.35\n")
     assert any(row.failed for row in run.rows) == failed
+    (run,) = read(HEADER + ROW.replace("18.35   0    100", "18.35   3    100") + f"# Out of bounds values : {count}\n")
+    assert [row.wrong for row in run.rows] == ["3", "0"]  # which a row shows
 
 
 def test_one_rank_that_reduces_faster_than_any_memory_has_no_others():
