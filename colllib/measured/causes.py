@@ -42,6 +42,10 @@ def of_the_log(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Ev
     elif "via SHM" in facts:
         weight, channels = (1.0, "some channels") if "via P2P" in facts else (CERTAIN, "channels")
         yield Evidence("p2p-disabled", weight, f"{channels} go via shared memory, not peer to peer")
+    links = [float(rate) for rate in facts.get("links", "").split()]
+    if run.ranks == 2 and links[1:] and 2 * links[0] < links[-1]:  # a mesh of more may have them so by design
+        text = f"some NVLinks are down: the log shows {links[0]:g} and {links[-1]:g} GB/s between the same two GPUs"
+        yield Evidence("other", CERTAIN, text)
     if "iommu" in facts:
         yield Evidence("p2p-disabled", 1.5, "the library misses iommu=pt, which peer-to-peer copies need")
     if any(name in facts for name in ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS")):
@@ -69,6 +73,10 @@ def _of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evid
 
 def of_the_numbers(machine: Machine, form: Shape, collective: str, facts: Mapping[str, str]) -> Iterator[Evidence]:
     """What the numbers say of a slow run; where the log shows GPUDirect RDMA, its way over PCIe is what can be slow."""
+    if "beside" in facts:
+        text = f"the {facts['beside']} beside it is healthy over the same cards: the choice of algorithm may be slow"
+        yield Evidence("other", 1.5, text)
+        return
     direct = "rdma" in facts and "no rdma" not in facts
     for mark in _of_the_numbers(machine, form, collective):
         if mark.cause == "no-gdr" and direct:
@@ -111,7 +119,8 @@ def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Eviden
     else:
         yield Evidence("congestion", 1.5 if collective == "sendrecv" else 1.2, "many flows cross the fabric at once")
     shared = collective == "all-to-all" and machine.boxes > 2
-    yield Evidence("nic-limited", 1.4 if shared else 1.1, f"GPUs share {machine.cards} cards")
+    text = f"GPUs share {machine.cards} cards" if machine.gpus > 1 else "a card may be slow, or in a narrow slot"
+    yield Evidence("nic-limited", 1.4 if shared else 1.1, text)
     yield Evidence("other", 0.8, "the library may give a pair few channels")
 
 
@@ -141,7 +150,8 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
         yield Evidence("no-gdr", 1.25, "copies through host memory can cost as much")
         return
     yield Evidence("no-gdr", 1.3, f"{share:.0%} of the cards' rate, about what copies through host memory leave")
-    yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
+    unused = "some of the cards may not be in use"
+    yield Evidence("misconfiguration", 0.8, unused if machine.cards > 1 else "an MTU of 1500 can cost as much")
 
 
 def waits(machine: Machine, form: Shape, collective: str) -> float:

@@ -1,6 +1,7 @@
 """The command line over measurements: `colllib diagnose` and `colllib predict`."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, log2
@@ -16,6 +17,7 @@ from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
 from colllib.measured import whatif
 from colllib.measured.diagnose import Diagnosis, diagnose
+from colllib.measured.expected import PAIRS
 from colllib.measured.infer import Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, compared, each_algorithm, predict
@@ -81,10 +83,22 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
             machine = replace(machine, cards=cards, card=rate, cards_known=True)
     hints = Hints(**options | {"gpu": gpu or "".join(printed[:1]), "machine": machine})
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
-    first, _ = min(((diagnose(run, hints), run.boxes or 0) for run in chosen), key=_urgency)
+    judged = [(diagnose(run, hints), run) for run in chosen]
+    first, worst = min(judged, key=_urgency)
+    for verdict, run in judged:  # whose cards are in order, if this is of the same machine
+        same = (run.ranks, run.boxes, run.gpu) == (worst.ranks, worst.boxes, worst.gpu)
+        by_cards = verdict.bound is not None and verdict.bound.binding == "network card"
+        same &= run.collective not in (*PAIRS, worst.collective)  # a run of it with other settings says nothing
+        if same and by_cards and verdict.state == "healthy" != first.state:
+            first = diagnose(replace(worst, facts={**worst.facts, "beside": str(run.collective)}), hints)
     unread = [mark for run in runs for mark in run.unread]
-    yield first.as_json() | {"runs": len(runs), "unread_lines": [mark.line for mark in unread]}
-    yield _sentences(first, unread)
+    tables = [{"primitive": run.collective, "ranks": run.ranks, "state": verdict.state} for verdict, run in judged]
+    yield first.as_json() | {"runs": len(runs), "tables": tables, "unread_lines": [mark.line for mark in unread]}
+    others = Counter(verdict.state for verdict, run in judged if run is not worst)
+    states = ", ".join(f"{count} {state}" for state, count in others.items())
+    what = options["collective"] or worst.collective or "all-reduce"
+    table_of = f"\n  table       {what}, one of {len(judged)}; the others: {states}" if states else ""
+    yield _sentences(first, unread).replace("\n", f"{table_of}\n", 1)
 
 
 def _more_exact(hint: str, printed: str) -> str:
@@ -93,10 +107,10 @@ def _more_exact(hint: str, printed: str) -> str:
     return printed if not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name)) else hint
 
 
-def _urgency(diagnosed: tuple[Diagnosis, int]) -> tuple[int, int, float]:
+def _urgency(diagnosed: tuple[Diagnosis, Run]) -> tuple[int, int, float]:
     """The order in which runs are named: the worst state first, then the most boxes, then the surest verdict."""
-    diagnosis, boxes = diagnosed
-    return _STATES.index(diagnosis.state), -boxes, -diagnosis.confidence
+    diagnosis, run = diagnosed
+    return _STATES.index(diagnosis.state), -(run.boxes or 0), -diagnosis.confidence
 
 
 def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:

@@ -15,13 +15,18 @@ from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
-from colllib.units import shortened
+from colllib.units import binary_size, shortened
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
 MUCH_LATER = 10.0  # times the predicted time of a small message: networks take up to 7
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
+MPI_TEST = "mpirun -np 2 osu_bw D D, then H H: where only H H is fast, MPI has no direct way to the GPUs' memory"
+MPI_REMEDY = (
+    "an MPI built for GPUs: UCX_TLS with cuda_copy, cuda_ipc and gdr_copy (AMD: rocm_copy and rocm_ipc), all cards in "
+    "UCX_NET_DEVICES; MPICH_GPU_SUPPORT_ENABLED=1"
+)
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -44,7 +49,8 @@ class Diagnosis:
     @property
     def remedy(self) -> str:
         """What usually mends the cause of a slow run, or nothing."""
-        return CAUSES[self.cause][-1] if self.cause and self.state == "below-expectation" else ""
+        remedy = CAUSES[self.cause][-1] if self.cause and self.state == "below-expectation" else ""
+        return MPI_REMEDY if self.next_test == MPI_TEST and "NCCL" in remedy else remedy
 
     def as_json(self) -> dict[str, Any]:
         """The keys of `colllib diagnose --json`."""
@@ -134,10 +140,17 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
         printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
         form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
-    if any(row.failed for row in run.rows):
+    if failed := [row for row in run.rows if row.failed]:
         text = "Values are wrong by the check of the program, so no speed of this run counts."
-        test, alternatives = "the same run with -c 1 and NCCL_PROTO=Simple", ("misconfiguration", "protocol-switch")
-        return Diagnosis("not-a-measurement", "other", alternatives, 0.5, "unknown", text, (text,), test, form)
+        test, alternatives = (
+            "the same run with -c 1 twice, then with NCCL_PROTO=Simple",
+            ("misconfiguration", "protocol-switch"),
+        )
+        shown = [f"{row.wrong} at {binary_size(row.message)}" for row in failed if "all" not in row.wrong]
+        where = f"{failed[0].wrong} values are wrong"
+        if shown:
+            where = f"wrong values in {len(shown)} of {len(run.rows)} rows: {', '.join(shown[:4])}"
+        return Diagnosis("not-a-measurement", "other", alternatives, 0.5, "unknown", text, (text, where), test, form)
     if machine is None:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
@@ -176,7 +189,10 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         text = f"{speed} is {why}; say --gpu to be sure."
         faster = ("nvls",) if form.measured > UNKNOWN.pcie and run.collective == "all-reduce" else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run), form)
-    if not certain:
+    if why and not state:
+        others = Evidence("misconfiguration", 1.0, "sockets may leave as much of a faster card")
+        marks += [Evidence("single-nic", CERTAIN - 0.5, f"{speed} is {why}"), others]
+    elif not certain:
         marks += (mark for mark in _if_slow(run, form) if run.dialect != NEURON or mark.cause == "latency-bound")
     ranked = [cause for cause, _ in weighed(marks)]
     cause, likely = (ranked[0], f"most likely {CAUSES[ranked[0]][0]}.") if ranked else (None, "")
@@ -190,7 +206,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         unknown = "the machine is not known; say --gpu, --boxes, --cards"
         if run.dialect == NEURON:
             unknown = "the links of NeuronCores are not known"
-        text = f"I cannot tell: {speed}, but {unknown}.{guess}"
+        known = f" is {why}, which may be all there is; say --boxes and --cards." if why else f", but {unknown}.{guess}"
+        text = f"I cannot tell: {speed}{known}"
         state, sure = "undecided", 0.3
     evidence = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
     return Diagnosis(state, cause, tuple(ranked[1:3]), sure, "unknown", text, evidence, _test(cause, run), form)
@@ -212,8 +229,9 @@ def _certain(marks: list[Evidence]) -> bool:
 
 
 def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: list[str]) -> Diagnosis:
-    if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and form.measured > machine.pcie:
-        assumed.append(f"faster than PCIe, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
+    shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
+    if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
+        assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
         machine = replace(machine, link=machine.bridge)
     bound, model = expected(machine, collective), predict(machine, collective, form.largest)
     usual = machine if machine.cards_known else by_gpu(machine.name) or machine
@@ -249,6 +267,9 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks))
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes)
+    for mark in log_evidence:
+        if mark.cause == cause == "other":
+            verdict, test = verdict.replace(CAUSES[cause][0], mark.text), f"nvidia-smi nvlink -s, then {test}"
     if healthy and late > MUCH_LATER:
         verdict += f" Small messages are not: the smallest takes {late:.0f} times the predicted time."
     if slower:
@@ -302,7 +323,7 @@ def _normal(form: Shape, machine: Machine, collective: str, model: Prediction, b
         return
     by_cards = form.measured <= machine.network or model.binding == "network card"
     text = "the cards bind, as they should" if by_cards and bound.binding == "network card" else ""
-    yield Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, text)
+    yield Evidence("single-nic" if machine.cards == 1 < machine.gpus else "nic-limited", 0.8, text)
     if adds and form.measured > machine.network:
         yield Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree")
     if form.measured < SLOWER * model.busbw:
@@ -349,6 +370,8 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
 
 def _test(cause: str | None, run: Run) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
+    if run.dialect == "osu":
+        return MPI_TEST
     _, words, settings, _ = CAUSES[cause or "other"]
     program = f"./build/{PROGRAMS[run.collective or 'all-reduce'][0]}"
     alone = run.boxes == 1 and run.ranks is not None
@@ -358,4 +381,6 @@ def _test(cause: str | None, run: Run) -> str:
         exports = (f"-x {setting}" for setting in settings)
         launch, gpus = " ".join(["mpirun", f"-np {run.ranks or 'N'}", *exports, program]), 1
     large, sweep = (f"{launch} {sizes} -g {gpus}" for sizes in ("-b 1G -e 8G -f 2", "-b 8 -e 16G -f 2 -n 100"))
-    return words.format(run=large, sweep=sweep, alone="" if alone else ", then one box alone")
+    return words.format(
+        run=large, sweep=sweep, alone="" if alone or run.ranks == (run.boxes or 0) else ", then one box alone"
+    )

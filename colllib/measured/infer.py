@@ -19,6 +19,7 @@ TRANSPORT_CARD = 25e9  # of the transports that tell it
 TRANSPORTS = {"cxi": 0, "tcpx_": 4, "fastrak": 8}  # Slingshot's, whose cards the log counts; of A3 High and A3 Mega
 POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
 HALF_CARD, FULL_CARD = 25e9, 0.985  # of 200 Gb/s, and the most that arrives of one: the rest is packets' headers
+POOR_CARDS = (1.25e9, 3.125e9, 6.25e9)  # of 10, 25 and 50 Gb/s, as small instances of clouds have
 OLDER_SLOT = 31.5e9  # one way, of 16 lanes of PCIe 4.0
 UNCLEAR = 0.09  # of the time that latencies take: more, and the speed says no longer which cards it fills
 LEAST_OF_A_TREE = 1.1  # over two boxes, of what their cards carry, where NCCL takes one: 1.14 and more is seen
@@ -78,13 +79,14 @@ def at_least(run: Run) -> int:
 
 
 def decided(run: Run, form: Shape) -> tuple[str, str]:
-    """What the numbers alone say of a run of unknown GPUs and cards: the state and why, or nothing.
+    """What the numbers alone say of a run of unknown GPUs and cards: the state and why, or no state, perhaps also why.
 
     Only links of their own carry more than PCIe in a box and cards between boxes. Boxes are fast enough for the richest
     usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of 100 Gb/s, or if they scatter, or
     above a usual total of cards and far below the next. Up to eight ranks, mostly of one box, are fast for PCIe 5.0
     and slow for PCIe 4.0 (of a named GPU the former says nothing), or if they had twice the speed before; two are
-    fast, too, if they fill a card, and slow between two. NeuronCores are no GPUs in slots: of them nothing is said.
+    fast, too, if they fill a card, and slow between two; one of up to 50 Gb/s may be all they have. NeuronCores are no
+    GPUs in slots: of them nothing is said.
     """
     if run.dialect == NEURON:
         return "", ""
@@ -127,6 +129,8 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
 
 def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
     if run.ranks == 2 and run.boxes != 1:
+        if full := next((card for card in POOR_CARDS if 0.9 <= speed / card <= 1), 0.0):
+            return "", f"what one card of {full * 8 / 1e9:g} Gb/s gives"
         if POOREST_CARD < speed < SEND_SHARE * HALF_CARD:
             return SLOW, "more than a card of 100 Gb/s carries, and too little for one of 200 Gb/s"
         if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed >= SEND_SHARE * UNKNOWN.card:
@@ -159,9 +163,12 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
         assumed.append(f"the log shows {run.ranks} ranks of the {stated} that are told")
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
-    kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "0")
+    kind, counted = by_gpu(hints.gpu or run.gpu), int(run.facts.get("cards", "0"))
+    near = hints.gpus_per_box or run.gpus_per_box or 1
+    if counted > near >= 4 and counted % near == 0:  # libfabric may list several domains of a card
+        counted = near
     names = " ".join((*run.facts, *(run.facts.get(key, "") for key in ("network", "provider")))).lower()
-    number = max((number or int(counted) for name, number in TRANSPORTS.items() if name in names), default=0)
+    number = max((number or counted for name, number in TRANSPORTS.items() if name in names), default=0)
     if number and not hints.cards:
         hints = replace(hints, cards=(number, TRANSPORT_CARD))
         assumed.append(f"from the log: {number} cards of 200 Gb/s, by its transport")

@@ -73,7 +73,7 @@ class Row:
         >>> [mark for mark in marks if Row(1, 8.0, 1e-5, None, None, wrong=mark).failed]
         ['7.0', '6.7e+07', '3e-02*']
         """
-        return re.fullmatch(r"[1-9]\d*(\.0*)?|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*", self.wrong) is not None
+        return re.fullmatch(r"[1-9]\d*(\.0*| in all)?|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*", self.wrong) is not None
 
 
 @dataclass(frozen=True)

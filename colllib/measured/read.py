@@ -38,9 +38,14 @@ _NO_MEMORY = 1e14  # bytes per second, more than any holds: nothing was moved
 _GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
 _ROW = re.compile(
-    rf"(?<!\S)({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
+    rf"(?<![^\s:\]])({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
     rf"(?:\s+(?!(?:nan|inf)\s)([a-z]{{3,6}})(?!\S))?((?:\s+{_A_NUMBER})*)"
 )
+_CUT_OFF = re.compile(rf"\d\s+\d+\s+(?:{'|'.join(_BYTES)})(?!\S)")  # a row whose size is glued to something
+_INFO = r"(?=[\w.-]+:\d+:\d+ \[\d+\])"  # a line of NCCL's, printed into another
+_HEAD = re.compile(rf"\s*\d+\s+\d+\s+(?:{'|'.join(_BYTES)})\s+[a-z]{{3,6}}\s+-?\d{_INFO}")
+_HALVES = re.compile(rf"(?:(?:\s+[\d.]+){{3}}\s+(?:0|[1-9]\d*|N/A)){{1,2}}(?:\s*$|{_INFO})")
+_NVLINK = re.compile(r"\+ NVL\[([\d.]+)\] - GPU/")  # of the library's graph of a box, in GB/s
 _ELIDED = re.compile(r"(?<=\s)(?:\.{3}|…)\s(?=.*\d|.*busbw)")  # columns that were left out
 _NAME = r"\s*[\w#/.-]+(?:\s*\([^()]*\))?\s*"
 _BY_COMMAS = re.compile(rf"{_NAME}(?:,{_NAME}){{2,}}")  # a header whose columns stand between commas
@@ -141,8 +146,7 @@ def read(text: str) -> tuple[Run, ...]:
 def _lines(text: str) -> Iterator[Line]:
     """Every line, the processes of one line taken apart and a cut line joined."""
     waiting: dict[str, str] = {}
-    for number, raw in enumerate(text.split("\n"), 1):
-        line = _ESCAPE.sub("", raw).rstrip("\r")[:MOST_LINE]
+    for number, line in _rejoined(text):
         if not line.strip():
             continue
         first, *pieces = _TAG.split(line)
@@ -160,6 +164,24 @@ def _lines(text: str) -> Iterator[Line]:
         for tag, piece in zip(tags[:-1], pieces, strict=False):
             waiting[tag] = (waiting.pop(tag, "") + piece)[:MOST_LINE]
         yield Line(number, tags[-1], waiting.pop(tags[-1], "") + pieces[-1])
+
+
+def _rejoined(text: str) -> Iterator[tuple[int, str]]:
+    """The lines by number, a row whose halves NCCL's own lines cut apart as one."""
+    first, cut = 0, ""
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = _ESCAPE.sub("", raw).rstrip("\r")[:MOST_LINE]
+        head = _HEAD.match(line)
+        if cut and (head or line.startswith("#")):  # no more of it comes
+            yield first, cut
+            cut = ""
+        if part := head or (_HALVES.match(line) if cut else None):
+            first, cut, line = first if cut else number, cut + part[0], line[part.end() :]
+        if len(cut.split()) == 13:  # what is done with it, and four numbers of each half
+            yield first, cut
+            cut = ""
+        yield number, line
+    yield first, cut
 
 
 def _take(tables: list[Table], line: Line) -> None:
@@ -238,14 +260,16 @@ def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
             table.name(program)
     if (match := _START.search(line)) and match[1]:
         table.ranks = int(match[1])
-    if (match := _WRONG.search(line)) and table.rows:  # by the program's own count, where no row shows it
-        table.rows[-1] = replace(table.rows[-1], wrong=match[1])
+    if (match := _WRONG.search(line)) and table.rows and not any(row.failed for row in table.rows):  # by its own count
+        table.rows[-1] = replace(table.rows[-1], wrong=f"{match[1]} in all")
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
     facts = table.after if table.ended or table.named else table.facts
     for name, pattern in _FACTS.items():
         if match := pattern.search(line):
             facts[name] = next(group for group in match.groups() if group)
+    if match := _NVLINK.search(line):
+        facts["links"] = " ".join(sorted({*facts.get("links", "").split(), match[1]}, key=float))
     if "NET/IB : Using" in line and (cards := len(_CARD.findall(line))):
         facts["cards"] = str(cards)
     table.command = (f"{table.command[:-1]} {line}" if table.command.endswith("\\") else line)[:MOST_LINE]
@@ -285,6 +309,9 @@ def _row(table: Table, line: str) -> bool:
         return full is not None
     if full and table.dialect != "nccom-test":
         _full_row(table, *full.groups(""))
+        return True
+    if not full and _CUT_OFF.search(line):
+        table.refuse("a size, a count and a type, but no row")
         return True
     numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
     by_column = table.columns and table.dialect in ("columns", "osu", "nccom-test")  # exactly what the header names

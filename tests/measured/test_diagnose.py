@@ -113,6 +113,17 @@ def test_cards_of_slingshot_are_known_where_a_log_counts_them():
         assert diagnose(run).state == state
 
 
+@pytest.mark.parametrize(
+    ("found", "per_box", "cards"),
+    [(4, 4, 4), (8, 4, 4), (4, 8, 4), (4, 2, 4)],
+    ids=["cards", "domains", "tiles", "few"],
+)
+def test_domains_of_slingshot_beyond_the_ranks_of_a_box_are_no_cards(found, per_box, cards):
+    words = f"NET/OFI Selected Provider is cxi (found {found} nics)\n"
+    (run,) = read(words + logs.text(74e9, per_box=per_box, gpu="NVIDIA A100-SXM4-40GB"))
+    assert machine_of(run, Hints())[0].cards == cards
+
+
 def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
     run = logs.run(105e9)
     slowed = tuple(replace(row, seconds=12 * row.seconds) if row.message == 2**27 else row for row in run.rows)
@@ -215,6 +226,25 @@ def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
         assert result["verdict"].startswith(f"{ranks} at")
 
 
+def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_show(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(180e9) + "\n" + logs.text(360e9, collective="all-gather"))
+    words = ["diagnose", str(place), "--cards", "8x400Gb/s"]
+    assert "\n  table       all-reduce, one of 2; the others: 1 healthy\n" in CliRunner().invoke(cli.cli, words).output
+    result = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)
+    assert [(table["primitive"], table["state"]) for table in result["tables"]] == [
+        ("all-reduce", "below-expectation"),
+        ("all-gather", "healthy"),
+    ]
+    assert (result["cause"], result["alternatives"]) == ("other", [])  # the cards are in order
+    place.write_text(logs.text(180e9) + "\n" + logs.text(360e9))  # as with other settings
+    assert "\n  cause       no-gdr" in CliRunner().invoke(cli.cli, words).output
+    place.write_text(logs.text(180e9))
+    alone = CliRunner().invoke(cli.cli, words).output
+    assert "\n  table " not in alone
+    assert "\n  cause       no-gdr" in alone
+
+
 def test_a_gpu_that_the_log_names_more_exactly_is_the_one_of_the_log(tmp_path):
     place = tmp_path / "log.txt"
     place.write_text(logs.text(12e9, boxes=1).replace("NVIDIA H100 80GB HBM3", "Tesla V100-PCIE-16GB"))
@@ -302,6 +332,33 @@ def test_wrong_values_are_no_measurement():
     run = logs.run(400e9)
     diagnosis = diagnose(replace(run, rows=(replace(run.rows[0], wrong="7"), *run.rows[1:])), H100)
     assert diagnosis.state == "not-a-measurement"
+    assert f"wrong values in 1 of {len(run.rows)} rows: 7 at 1 KiB" in diagnosis.evidence
+    counted = logs.text(400e9).replace("Out of bounds values : 0 OK", "Out of bounds values : 24 FAILED")
+    assert "24 in all values are wrong" in diagnose(read(counted)[0], H100).evidence  # nobody says of which size
+
+
+def test_one_gpu_with_one_card_shares_nothing_and_has_no_card_unused():
+    one = Hints(gpu="h100", boxes=2, gpus_per_box=1, cards=(1, 50e9))
+    sent = [diagnose(logs.run(12e9, per_box=per_box, collective="sendrecv"), replace(one, gpus_per_box=per_box))
+            for per_box in (1, 2)]  # fmt: skip
+    assert [any("share" in text for text in diagnosis.evidence) for diagnosis in sent] == [False, True]
+    reduced = diagnose(logs.run(16e9, per_box=1), one)
+    assert reduced.state == "below-expectation"
+    assert "some of the cards may not be in use" not in reduced.evidence
+    healthy = diagnose(logs.run(48e9, per_box=1), one)
+    assert healthy.state == "healthy"
+    assert "single-nic" not in healthy.alternatives
+    assert not healthy.next_test.endswith(", then one box alone")
+
+
+@pytest.mark.parametrize(("dialect", "settings"), [("osu", "UCX_TLS"), ("nccl-tests", "NCCL_")])
+def test_what_mpi_ran_is_tested_and_mended_by_mpi(dialect, settings):
+    (run,) = read(logs.text(15e9, dialect))
+    diagnosis = diagnose(run, H100)
+    assert diagnosis.state == "below-expectation"
+    assert ("osu_bw D D" in diagnosis.next_test) == (dialect == "osu")
+    assert settings in diagnosis.remedy
+    assert ("NCCL_" in diagnosis.remedy) == (dialect != "osu")
 
 
 def test_the_command_prints_the_keys_that_it_promises(tmp_path):
@@ -525,7 +582,9 @@ def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie_and_a_nam
         (24.9e9, 2, "undecided"),  # more than such a card carries beside its headers
         (30e9, 2, "undecided"),
         (45e9, 2, "healthy"),  # one of 400 Gb/s
-        (3e9, 2, "below-expectation"),
+        (2.6e9, 2, "below-expectation"),
+        (3e9, 2, "undecided"),  # one GPU's card of 25 Gb/s, or a faster one over sockets
+        (3e9, 4, "below-expectation"),
         (21e9, 6, "healthy"),  # 0.3 of a slot of PCIe 5.0
         (12e9, 6, "undecided"),
         (5e9, 8, "below-expectation"),
@@ -542,6 +601,17 @@ def test_a_table_alone_is_judged_where_no_usual_machine_leaves_a_doubt(busbw, ra
     assert (diagnosis.state, diagnosis.bound) == (state, None)
     assert diagnosis.confidence <= 0.5
     assert (diagnosis.cause is None) == (state == "healthy")
+
+
+def test_two_ranks_that_fill_a_card_of_25_gb_per_second_are_asked_for_their_cards():
+    run = replace(logs.run(3e9, per_box=1, gpu=""), boxes=None, gpus_per_box=None)
+    diagnosis = diagnose(run)
+    assert diagnosis.verdict.startswith("I cannot tell: 3 GB/s is what one card of 25 Gb/s gives")
+    assert diagnosis.cause == "single-nic"
+    assert not any("%" in text for text in diagnosis.evidence)  # of cards that nobody told
+    sockets = replace(run, facts={"network": "Socket"})
+    assert (diagnose(sockets).state, diagnose(sockets).cause) == ("below-expectation", "misconfiguration")
+    assert diagnose(run, Hints(boxes=2, gpus_per_box=1, cards=(1, 3.125e9))).state == "healthy"
 
 
 def test_one_gpu_of_a_rack_may_have_a_card_of_half_the_rate():
@@ -599,6 +669,23 @@ def test_one_card_carries_all_of_a_broadcast_into_a_box_and_half_of_an_all_reduc
 )
 def test_two_gpus_may_be_joined_by_half_of_what_is_sold_for_them(gpu, busbw, state):
     assert diagnose(logs.run(busbw, boxes=1, per_box=2, gpu=gpu)).state == state
+
+
+@pytest.mark.parametrize(
+    ("links", "busbw", "state", "cause"),
+    [
+        ((), 28e9, "healthy", "pcie-limited"),
+        ((240.0, 240.0), 217e9, "healthy", None),
+        ((240.0, 240.0), 28e9, "below-expectation", "pcie-limited"),
+        ((240.0, 20.0), 28e9, "below-expectation", "other"),
+    ],
+)
+def test_nvlinks_that_a_log_shows_are_those_that_two_gpus_are_judged_by(links, busbw, state, cause):
+    shown = "".join(f"n1:1:{k} [0] NCCL INFO     + NVL[{rate}] - GPU/{k}\n" for k, rate in enumerate(links))
+    (run,) = read(shown + logs.text(busbw, boxes=1, per_box=2, gpu="NVIDIA A100 80GB PCIe"))
+    diagnosis = diagnose(run)
+    assert (diagnosis.state, diagnosis.cause) == (state, cause)
+    assert ("some NVLinks are down" in diagnosis.verdict) == ("nvlink -s" in diagnosis.next_test) == (cause == "other")
 
 
 @pytest.mark.parametrize(

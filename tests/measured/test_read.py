@@ -102,6 +102,23 @@ def test_a_row_cut_by_another_process_is_joined():
     assert run.rows[0].seconds == pytest.approx(100e-6)
 
 
+@pytest.mark.parametrize("host", ["node1", "38dcf168f605", "10.0.0.7"])
+def test_a_row_whose_halves_come_between_lines_of_nccl_is_joined(host):
+    info = f"{host}:15:15 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel\n"
+    head, half = "  1048576  262144  float  sum  -1", "  100.0  10.49  18.35  0"
+    in_place = half.replace("100.0", "101.0").replace("10.49", "10.38")
+    cut = f"{head}{info}{info}{half}{info}{info}{in_place}\n"
+    (run,) = read(HEADER + cut + cut.replace("262144  float", "262144  int32") + "# Avg bus bandwidth    : 18.35\n")[:1]
+    assert [(row.line, row.seconds, row.in_place, row.wrong) for row in run.rows] == [
+        (2, pytest.approx(1e-4), False, "0"),
+        (2, pytest.approx(1.01e-4), True, "0"),
+    ]
+    (lost,) = read(HEADER + ROW + head + info + info + "# Avg bus bandwidth    : 18.35\n")
+    assert [mark.line for mark in lost.unread] == [3]
+    (both,) = read(HEADER + head + info + half + half + "\n")
+    assert (len(both.rows), both.unread) == (2, ())
+
+
 @pytest.mark.parametrize(
     ("cell", "size"),
     [("64K", 2**16), ("65K", 65_000), ("65KiB", 65 * 2**10), ("1.5K", 1500), ("64KB", 64_000), ("3M", 3_000_000)],
@@ -190,6 +207,16 @@ def test_what_is_no_row_is_named_by_its_line(change, why):
     assert {mark.line for mark in run.unread} == {2}
     assert why in run.unread[0].why
     assert {row.line for row in run.rows} == {3}
+
+
+def test_a_label_may_be_glued_to_a_size_that_fills_its_field():
+    (run,) = read(HEADER + "[STAT]:" + ROW + "[STAT]:" + ROW.strip().replace("100.0  10.49", "101.0  10.38") + "\n")
+    assert ([row.line for row in run.rows], run.unread) == ([2, 2, 3, 3], ())
+
+
+def test_a_line_that_looks_like_a_row_and_is_none_is_named():
+    (run,) = read(HEADER + ROW + "node1" + ROW.strip() + "\n")
+    assert [mark.line for mark in run.unread] == [3]
 
 
 def test_ranks_are_counted_in_a_table_of_less_than_1_gb_per_second():
@@ -841,6 +868,8 @@ def test_a_row_without_a_type_may_leave_one_of_its_places_blank(cells):
 def test_values_that_the_program_counts_as_wrong_are_wrong_whatever_the_rows_show(count, failed):
     (run,) = read(HEADER + ROW + f"# Out of bounds values : {count}\n# Avg bus bandwidth    : 18.35\n")
     assert any(row.failed for row in run.rows) == failed
+    (run,) = read(HEADER + ROW.replace("18.35   0    100", "18.35   3    100") + f"# Out of bounds values : {count}\n")
+    assert [row.wrong for row in run.rows] == ["3", "0"]  # which a row shows
 
 
 def test_one_rank_that_reduces_faster_than_any_memory_has_no_others():
