@@ -22,10 +22,10 @@ addEventListener("load", async () => {
   "use strict";
   const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!section || performance.getEntriesByType("navigation")[0].type !== "navigate") return;
-  const moved = new AbortController();
+  const reader = new AbortController();
   for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"])
-    addEventListener(kind, () => moved.abort(), { signal: moved.signal, passive: true });
+    addEventListener(kind, () => reader.abort(), { signal: reader.signal, passive: true });
   await Promise.all([document.fonts.ready, window.MathJax?.startup?.promise]);
-  if (!moved.signal.aborted) section.scrollIntoView({ behavior: "instant" });
-  moved.abort();
+  if (!reader.signal.aborted) section.scrollIntoView({ behavior: "instant" });
+  reader.abort();
 });

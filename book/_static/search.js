@@ -75,8 +75,8 @@
   const starting = (pattern, flags) => new RegExp(`(?<![\\p{L}\\p{N}])(?:${pattern})`, flags);
   const literal = (word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const known = (pattern) => {
-    const wanted = starting(pattern, "iu");
-    return SECTIONS.some((section) => section.slice(3).some((text) => wanted.test(text)));
+    const shape = starting(pattern, "iu");
+    return SECTIONS.some((section) => section.slice(3).some((text) => shape.test(text)));
   };
   const isNamed = (text) => NAMES.some(([typed]) => text.replace(typed, "") === "");
 
