@@ -107,10 +107,12 @@ pdf: $(INSTALLED) ## print the built book with Chromium: a PDF for every page, i
 notebooks: $(INSTALLED) ## re-execute every notebook, or those of ONLY="torus mesh", and write its outputs back, normalized
 	$(BIN)/python scripts/notebooks.py --workers $(WORKERS) $(NOTEBOOKS)
 
+# Links of the notebooks lead to book/, too, so Lab's root is the repository. As root it starts only if told so.
+LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 .PHONY: lab
 lab: $(LAB_INSTALLED) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter trust notebooks/*.ipynb > /dev/null # else JupyterLab strips the pictures until they are run
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/prologue.ipynb $(LAB_FLAGS)
 
 .PHONY: bench
 bench: $(INSTALLED) ## run the benchmarks

@@ -100,8 +100,8 @@ def normalize(notebook: Any) -> Any:
             continue
         metadata = {key: value for key, value in cell.metadata.items() if key in CELL_METADATA and value}
         if cell.cell_type == "code" and (folded := FOLDED.intersection(metadata.get("tags", []))):
-            outputs = {"outputs_hidden": True} if "hide-cell" in folded else {}
-            metadata["jupyter"] = outputs | {"source_hidden": True}
+            also = {"outputs_hidden": True} if "hide-cell" in folded else {}
+            metadata["jupyter"] = also | {"source_hidden": True}
         metadata = dict(sorted(metadata.items()))
         name = cell.get("id") or ""
         if not name or name in ids:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
 
@@ -49,11 +50,15 @@ Above all.
 
 Two trees
 ---------
-Cost is :math:`n_\\beta = 2`.
+Cost is :math:`n_\\beta = \\frac{N - 1}{2}\\alpha`.
 
 .. code::
 
-   not_prose()
+   event_clock(schedule)
+
+.. code:: console
+
+   $ colllib list
 
 .. raw:: html
 
@@ -64,11 +69,32 @@ Cost is :math:`n_\\beta = 2`.
 
 def test_sections_are_listed_with_their_prose_and_what_heads_their_pictures_and_claims_by_their_ids():
     document = publish_doctree(PAGE, settings_overrides={"doctitle_xform": False})
+    for block in document.findall(nodes.literal_block):
+        block["language"] = block["classes"][-1]
+    text = "Cost is n_β = (N - 1)/2 α. $ colllib list Two & three. A table."
     assert extension().sections("notebooks/trees", document) == [
-        ["notebooks/trees", "Trees", "trees", "Trees", "Above all."],
-        ["notebooks/trees", "Trees", "two-trees", "Two trees", "Cost is n_beta = 2. Two & three. A table."],
-        ["notebooks/trees", "Trees", "e-01-003", "E-01-003", "A tree & its leaves"],
+        ["notebooks/trees", "Trees", "trees", "Trees", "Above all.", ""],
+        ["notebooks/trees", "Trees", "two-trees", "Two trees", text, "event_clock"],
+        ["notebooks/trees", "Trees", "e-01-003", "E-01-003", "A tree & its leaves", ""],
     ]
+
+
+def test_a_section_without_prose_is_listed_with_its_subsections():
+    page = "Six causes\n==========\n\nOne card\n--------\nText.\n\nOne socket\n----------\nText.\n"
+    document = publish_doctree(page, settings_overrides={"doctitle_xform": False})
+    assert extension().sections("p", document)[0][4] == "One card. One socket."
+
+
+@pytest.mark.parametrize(
+    ("formula", "typed"),
+    [
+        (r"\frac{q}{q-2+2/N}\,\alpha\,\mathrm{BW}", "q/(q-2+2/N) α BW"),
+        (r"\sum_i \lfloor d_i/2\rfloor \frac12 k", "Σ _i ⌊d_i/2⌋ 1/2 k"),
+        (r"2\lceil\log_2 N\rceil \ge 511 \cdot 5", "2⌈log_2 N⌉ ≥ 511 · 5"),
+    ],
+)
+def test_a_formula_is_listed_as_one_would_type_it(formula, typed):
+    assert " ".join(extension().untexed(formula).split()) == typed
 
 
 def test_the_first_column_with_a_text_in_every_row_names_the_rows():

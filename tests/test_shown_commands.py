@@ -1,4 +1,4 @@
-"""Every command that README.md, a page or a chapter shows runs as it stands."""
+"""Every command that README.md, CONTRIBUTING.md, a page or a chapter shows runs as it stands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ def prose(path: Path) -> str:
 
 def shown() -> dict[str, str]:
     """Every command with arguments, and one place that shows it."""
-    pages = [ROOT / "README.md", *sorted(ROOT.glob("book/*.md")), *sorted(ROOT.glob("notebooks/*.ipynb"))]
+    pages = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted(ROOT.glob("book/*.md")),
+        *sorted(ROOT.glob("notebooks/*.ipynb")),
+    ]
     commands = {(a or b): path.name for path in pages for a, b in SHOWN.findall(prose(path)) if " " in (a or b)}
     whole_ledger = re.compile("claims --verdict")  # which tests/claims prints
     return {name: place for name, place in commands.items() if "PRIMITIVE" not in name and not whole_ledger.match(name)}

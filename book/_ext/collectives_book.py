@@ -18,10 +18,12 @@ import importlib.util
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
+from pybtex.richtext import Text  # type: ignore[import-untyped]
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -49,7 +51,24 @@ HEADING = re.compile(r'<(?:p class="cl-heading"|caption)[^>]*>(.*?)</(?:p|captio
 MINUTES = re.compile(r"About \d+ minutes\.")
 CARD = re.compile(r'<li id="(e-[\w-]+)"[^>]*>(.*?)</li>', re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
-TEX = re.compile(r"\\(?:mathrm|lceil|rceil|;|,|\s)|[\\{}$]")
+LETTERS = {"alpha": "α", "beta": "β", "eta": "η", "sqrt": "√", "log": "log", "dots": "…", "cdots": "…", "infty": "∞"}
+BRACKETS = {"lceil": "⌈", "rceil": "⌉", "lfloor": "⌊", "rfloor": "⌋"}
+SIGNS = {"sum": "Σ", "cdot": "·", "times": "×", "ge": "≥", "le": "≤", "approx": "≈", "to": "→", "mid": "|", "in": "∈"}
+SYMBOLS = LETTERS | BRACKETS | {name: f" {sign} " for name, sign in SIGNS.items()}
+TEX: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+    (re.compile(r"\\(?:[;,!\s]|quad)|\\(?:left|right|big|Big)(?![A-Za-z])"), " "),
+    (re.compile(r"\\(?:mathrm|mathbf|text|operatorname)\s*\{([^{}]*)\}"), r"\1"),
+    (re.compile(r"([_^])\{(\w+)\}"), r"\1\2"),
+    (re.compile(r"\\[dt]?frac\s*(\w)\s*(\w)"), r" \1/\2 "),
+    (re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}"), r" (\1)/(\2) "),
+    (re.compile(r"\((\w+)\)/"), r"\1/"),
+    (re.compile(r"/\((\w+)\)"), r"/\1"),
+    (re.compile(r"\\([A-Za-z]+)"), lambda match: SYMBOLS.get(match[1], f"{match[1]} ")),
+    (re.compile(r"(?<=[⌈⌊√])\s+|[\\{}$]"), ""),
+]
+CODE_NAME = re.compile(r"\b[A-Za-z]\w*_\w+")
+UNFOLD = {"Code", "Check it", "Solution"}
+MATH = (nodes.math, nodes.math_block)
 FILES = "_static/colllib"  # where they go
 THEBE_LISTENERS = {"init_thebe_core", "update_thebe_context"}
 
@@ -141,29 +160,56 @@ def share_files(app: Sphinx, error: Exception | None) -> None:
         (out / FILES / name).write_text(content, encoding="utf-8")
 
 
-def sections(docname: str, document: nodes.document) -> list[list[str]]:
+def sections(docname: str, document: nodes.document, works: dict[str, str] | None = None) -> list[list[str]]:
     """What the search finds on a page: its sections, a glossary's terms, the ledger's claims.
 
+    Args:
+        docname: the page's name.
+        document: what is on it.
+        works: the key of each work that may be cited, and the text that stands for it.
+
     Returns:
-        a list of page, title of the page, anchor, title, text. The text of a section is its prose and what stands above
-        its pictures and tables, without its subsections' and without a glossary's terms, which are found by themselves.
+        a list of page, title of the page, anchor, title, text, names in code. The text of a section is its prose, its
+        commands and what stands above its pictures and tables, folded ones included, without its subsections' and
+        without a glossary's terms, which are found by themselves; a section that has none has its subsections' titles.
     """
     title = words(document.next_node(nodes.title))
     listed = []
     for section in document.findall(nodes.section):
         elsewhere = (nodes.section, nodes.title, addnodes.glossary)
         own = [child for child in section.children if not isinstance(child, elsewhere)]
-        prose = [words(node) for child in own for node in child.findall(nodes.paragraph)]
-        above = [line for child in own for raw in child.findall(nodes.raw) for line in headings(raw)]
-        text = " ".join([line for line in prose if not MINUTES.match(line)] + above)
-        listed.append([docname, title, section["ids"][0], words(section.next_node(nodes.title)), text])
+        prose = [words(node, works) for child in own for node in child.findall(nodes.paragraph)]
+        blocks = [block for child in own for block in child.findall(nodes.literal_block)]
+        commands = [" ".join(block.astext().split()) for block in blocks if block.get("language") == "console"]
+        above = [line for child in own for line in above_outputs(child)]
+        below = [
+            words(part.next_node(nodes.title)) + "." for part in section.children if isinstance(part, nodes.section)
+        ]
+        text = " ".join([line for line in prose if not MINUTES.match(line)] + commands + above) or " ".join(below)
+        names = sorted({name for block in blocks if not drawn(block) for name in CODE_NAME.findall(block.astext())})
+        heading = words(section.next_node(nodes.title))
+        listed.append([docname, title, section["ids"][0], heading, text, " ".join(names)])
     for term in document.findall(nodes.term):
         if term["ids"]:
-            listed.append([docname, title, term["ids"][0], words(term), words(term.parent.next_node(nodes.definition))])
+            text = words(term.parent.next_node(nodes.definition), works)
+            listed.append([docname, title, term["ids"][0], words(term), text, ""])
     for raw in document.findall(nodes.raw):
         for anchor, card in CARD.findall(raw.astext()):
-            listed.append([docname, title, anchor, anchor.upper(), plain(card)])
+            listed.append([docname, title, anchor, anchor.upper(), plain(card), ""])
     return listed
+
+
+def drawn(block: nodes.literal_block) -> bool:
+    """Whether it is code that only draws, which a page folds."""
+    cell = block.parent.parent
+    return isinstance(cell, nodes.Element) and cell.get("prompt_show") == "Code"
+
+
+def above_outputs(node: Any) -> list[str]:
+    """What stands above the pictures and tables on a part of a page, and what unfolds them, as sentences."""
+    folds = [str(cell["prompt_show"]) for cell in node.findall(nodes.container) if cell.get("hide_mode")]
+    titles = [f"{fold}." for fold in folds if fold not in UNFOLD]
+    return titles + [line for raw in node.findall(nodes.raw) for line in headings(raw)]
 
 
 def headings(raw: nodes.raw) -> list[str]:
@@ -176,16 +222,55 @@ def plain(markup: str) -> str:
     return " ".join(html.unescape(TAG.sub(" ", markup)).split())
 
 
-def words(node: Any) -> str:
-    """The text of a node as one line, formulas without their markup, and without the keys of citations."""
-    texts = (
-        str(text) for text in node.findall(nodes.Text) if not _cites(text.parent) and not _cites(text.parent.parent)
-    )
-    return " ".join(TEX.sub("", "".join(texts)).split())
+def words(node: Any, works: dict[str, str] | None = None) -> str:
+    """The text of a node as one line, formulas without their markup, and authors in place of the keys of citations."""
+    parts = []
+    for text in node.findall(nodes.Text):
+        cited = next((one for one in (text.parent, text.parent.parent) if _cites(one)), None)
+        if cited is None:
+            parts.append(untexed(str(text)) if isinstance(text.parent, MATH) else str(text))
+        elif works:
+            short = "; ".join(works[key.strip()] for key in cited["reftarget"].split(","))
+            parts.append(short if cited["reftype"] == "t" else f"({short})")
+    return " ".join("".join(parts).split())
 
 
 def _cites(node: Any) -> bool:
     return isinstance(node, nodes.Element) and node.get("refdomain") == "cite"
+
+
+def untexed(formula: str) -> str:
+    """A formula as one would type it: ``\\frac{M}{2\\alpha}`` is M/(2α)."""
+    for pattern, typed in TEX:
+        formula = pattern.sub(typed, formula)
+    return formula
+
+
+def index_works(app: Sphinx) -> tuple[dict[str, str], list[list[str]]]:
+    """How each work of the bibliography is cited in a text (key -> "Bruck et al., 1997"), and an entry for each in the
+    list of `sections`: its title, with its authors and the pages that cite it."""
+    domain: Any = app.env.get_domain("cite")
+    titles = {page: words(title) for page, title in app.env.titles.items()}
+    cites: dict[str, list[str]] = {}
+    for reference in domain.citation_refs:
+        for target in reference.targets:
+            cites.setdefault(target.key, []).append(titles[reference.docname])
+    works, listed = {}, []
+    for citation in domain.citations:
+        fields, people = citation.entry.fields, citation.entry.persons.get("author", [])
+        last = [" ".join(map(str, person.rich_prelast_names + person.rich_last_names)) for person in people]
+        first = [" ".join(map(str, person.rich_first_names + person.rich_middle_names)) for person in people]
+        names = [" ".join(parts) for parts in zip(first, last, strict=True)]
+        short = " and ".join(last) if len(last) < 3 else f"{last[0]} et al."
+        works[citation.key] = f"{short}, {fields.get('year', '')}"
+        places = list(dict.fromkeys(cites.get(citation.key, [])))
+        note = re.sub(r"\\(?:texttt|url) ?", "", str(Text.from_latex(fields.get("note", ""))))
+        text = f"{'; '.join(names)}, {fields.get('year', '')}. {note} "
+        text += f"Cited in {', '.join(places)}." if places else ""
+        page = citation.bibliography_key.docname
+        title = str(Text.from_latex(fields["title"]))
+        listed.append([page, titles[page], citation.citation_id, title, " ".join(text.split()), citation.key])
+    return works, listed
 
 
 def index_sections(app: Sphinx, error: Exception | None) -> None:
@@ -193,7 +278,9 @@ def index_sections(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
     out = Path(app.outdir)
-    entries = [one for page in sorted(app.env.found_docs) for one in sections(page, app.env.get_doctree(page))]
+    works, entries = index_works(app)
+    for name in sorted(app.env.found_docs):
+        entries += sections(name, app.env.get_doctree(name), works)
     listed = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
     (out / "_static" / "search-sections.js").write_text(f"const SECTIONS = {listed};", encoding="utf-8")
     page = out / "search.html"

@@ -15,3 +15,17 @@ addEventListener("DOMContentLoaded", () => {
     wide.observe(table.parentElement);
   }
 });
+
+/* What stands above the section that an address names, such as formulas, changes its height after the browser has gone
+   there: unless the reader has moved meanwhile, go there again. */
+addEventListener("load", async () => {
+  "use strict";
+  const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!section || performance.getEntriesByType("navigation")[0].type !== "navigate") return;
+  const reader = new AbortController();
+  for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"])
+    addEventListener(kind, () => reader.abort(), { signal: reader.signal, passive: true });
+  await Promise.all([document.fonts.ready, window.MathJax?.startup?.promise]);
+  if (!reader.signal.aborted) section.scrollIntoView({ behavior: "instant" });
+  reader.abort();
+});

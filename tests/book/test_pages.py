@@ -280,3 +280,20 @@ def test_the_theme_button_switches(visit):
             if tab.evaluate("document.documentElement.dataset.theme") == "dark":
                 break
         assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "alpha-beta.html#what-the-model-cannot-say",
+        "bus-bandwidth.html#pitfalls",
+        "experts.html#pitfalls",
+        "from-flow-to-trees.html#exercises",
+    ],
+)
+def test_a_link_to_a_section_lands_on_its_heading(visit, address):
+    """Below the bar at the top, although formulas above have changed their height meanwhile."""
+    page, _, anchor = address.partition("#")
+    with visit(f"notebooks/{page}", query=f"#{anchor}") as tab:
+        tab.wait_for_timeout(2000)
+        assert 40 < tab.evaluate("(id) => document.getElementById(id).getBoundingClientRect().top", anchor) < 120

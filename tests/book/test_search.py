@@ -83,6 +83,62 @@ def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visi
     assert any(address.startswith(f"notebooks/{section}") for address, *_ in searched(visit, question)[:3])
 
 
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("NCCL_ALGO", "book/glossary.html#term-NCCL_ALGO"),
+        ("all_reduce_perf", "notebooks/is-my-cluster-slow.html#your-own-log"),
+        ("from_steps", "notebooks/alpha-beta.html#exercises"),
+        ("top-k sparsification", "notebooks/compression.html#"),
+        ("PAT", "notebooks/all-gather-and-reduce-scatter.html#pat"),
+        ("clos", "book/glossary.html#term-fat-tree"),
+        ("rabensiefner", "book/glossary.html#term-Rabenseifner"),
+        ("heirarchical all-reduce", "notebooks/boxes-and-cards.html#"),
+        ("allredcue", "notebooks/all-reduce.html#all-reduce"),
+        ("congestion", "notebooks/contention.html#"),
+        ("noisy neighbour", "notebooks/contention.html#"),
+        ("deadlock", "notebooks/faults-and-debugging.html#"),
+        ("rail optimized", "notebooks/rails-and-spines.html#"),
+        ("multirail", "notebooks/rails-and-spines.html#"),
+        ("over-subscription", "notebooks/rails-and-spines.html#"),
+        ("in-network computing", "notebooks/in-network.html#"),
+        ("link down", "book/glossary.html#term-failed-link"),
+        ("bus bandwidth formula", "notebooks/bus-bandwidth.html#"),
+        ("why is busbw higher than link speed", "notebooks/bus-bandwidth.html#why-"),
+        ("how does ring allreduce work", "book/glossary.html#term-ring-all-reduce"),
+        ("how big should buckets be", "notebooks/buckets-and-overlap.html#which-bucket"),
+        ("validate schedule", "notebooks/primitives.html#what-the-proof-catches"),
+        ("latency bandwidth model", "book/glossary.html#term-alpha-beta-model"),
+        ("ICI", "book/glossary.html#term-ICI"),
+        ("forestcoll", "book/references.html#"),
+        ("van de geijn", "book/references.html#"),
+        ("Patarasuk", "notebooks/all-reduce.html#"),
+    ],
+)
+def test_other_words_and_spellings_find_the_page_among_the_first_three(visit, query, page):
+    assert any(address.startswith(page) for address, *_ in searched(visit, query)[:3])
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("NCCL_BUFFSIZE", "NCCL_BUFFSIZE is not in the book."),
+        ("hierachical", "Nothing for “hierachical”; shown: “hierarchical”."),
+    ],
+)
+def test_what_is_shown_instead_is_said(visit, query, note):
+    with asked(visit, query) as tab:
+        assert note in tab.locator("#search-results .search-summary").inner_text()
+
+
+def test_claims_come_after_all_others(visit):
+    results = [
+        address.startswith("book/claims.html#e-") for address, *_ in searched(visit, "pipeline parallel point to point")
+    ]
+    assert results == sorted(results)
+    assert True in results
+
+
 def test_words_that_the_book_does_not_have_do_not_hide_the_others(visit):
     assert searched(visit, "PXN xyzzy")[0][0] == searched(visit, "PXN")[0][0]
 
