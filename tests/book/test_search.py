@@ -51,7 +51,7 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
     [
         (
             "What busbw should I expect from all_reduce on 2 nodes of 8 H100?",
-            "is-my-cluster-slow.html#the-range-to-expect",
+            "is-my-cluster-slow.html#what-bus-bandwidth-to-expect-h100-and-others",
         ),
         ("Only one NIC of eight is used; how do I see it?", "is-my-cluster-slow.html#one-card-of-eight"),
         ("When is the tree used and when the ring?", "ladder-512.html#ring-or-tree"),
