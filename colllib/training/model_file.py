@@ -57,8 +57,8 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
     def size(*keys: str, default: int | None = None) -> int:
         value = next((config[key] for key in keys if config.get(key) is not None), default)
         if value is None or not is_whole(value) or not 0 <= value < 2**31:
-            found = "missing" if value is None else f"{shortened(repr(value))}, must be a whole number"
-            raise ValueError(f"{keys[0]} is {found}")
+            actual = "missing" if value is None else f"{shortened(repr(value))}, must be a whole number"
+            raise ValueError(f"{keys[0]} is {actual}")
         return int(value)
 
     for key, plain in (("decoder_sparse_step", 1), ("moe_layer_freq", 1), ("shared_expert_intermediate_size", 0)):
