@@ -28,7 +28,8 @@ from colllib.topology.expression import TOPOLOGIES
 from colllib.topology.machines import PRESETS as MACHINES
 from colllib.topology.presets import PRESETS
 
-SECONDS, MEMORY = 20, 4 * 2**30
+# a ladder runs several algorithms of up to six seconds each, and a machine may be half as fast
+SECONDS, MEMORY = 60, 4 * 2**30
 
 LARGE = ["3000000", "4294967296", "9007199254740993", "999999999999999999", "9" * 30, "9" * 5000]
 WILD = [

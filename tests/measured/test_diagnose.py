@@ -114,12 +114,12 @@ def test_cards_of_slingshot_are_known_where_a_log_counts_them():
 
 
 @pytest.mark.parametrize(
-    ("found", "per_box", "cards"),
+    ("nics", "per_box", "cards"),
     [(4, 4, 4), (8, 4, 4), (4, 8, 4), (4, 2, 4)],
     ids=["cards", "domains", "tiles", "few"],
 )
-def test_domains_of_slingshot_beyond_the_ranks_of_a_box_are_no_cards(found, per_box, cards):
-    words = f"NET/OFI Selected Provider is cxi (found {found} nics)\n"
+def test_domains_of_slingshot_beyond_the_ranks_of_a_box_are_no_cards(nics, per_box, cards):
+    words = f"NET/OFI Selected Provider is cxi (found {nics} nics)\n"
     (run,) = read(words + logs.text(74e9, per_box=per_box, gpu="NVIDIA A100-SXM4-40GB"))
     assert machine_of(run, Hints())[0].cards == cards
 

@@ -299,9 +299,9 @@ def test_what_is_said_of_other_networks_holds_for_the_published_sweeps():
     others = [typical[network] for network in ("EFA", "TCPXO", "RoCE")]
     assert f"{round(min(others))} to {round(max(others))}" == OTHER_NETWORKS
     assert 0.5 < typical["InfiniBand"] < 1.1
-    for size, said in (("16KiB", True), ("1GiB", False)):
+    for size, printed in (("16KiB", True), ("1GiB", False)):
         words = ["predict", "all-reduce", "--on", "dgx-h100:2", "--message", size]
-        assert ("EFA, TCPXO and RoCE" in CliRunner().invoke(cli.cli, words).output) is said
+        assert ("EFA, TCPXO and RoCE" in CliRunner().invoke(cli.cli, words).output) is printed
 
 
 def test_two_cards_on_pcie_are_predicted_without_the_bridge_that_joins_some():
