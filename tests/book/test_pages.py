@@ -295,5 +295,5 @@ def test_a_link_to_a_section_lands_on_its_heading(visit, address):
     """Below the bar at the top, although formulas above have changed their height meanwhile."""
     page, _, anchor = address.partition("#")
     with visit(f"notebooks/{page}", query=f"#{anchor}") as tab:
-        tab.wait_for_timeout(2000)
-        assert 40 < tab.evaluate("(id) => document.getElementById(id).getBoundingClientRect().top", anchor) < 120
+        top = "document.getElementById(id).getBoundingClientRect().top"
+        tab.wait_for_function(f"(id) => 40 < {top} && {top} < 120", arg=anchor, timeout=20_000)

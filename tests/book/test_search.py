@@ -75,7 +75,6 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
         ("find the slow node in training", "faults-and-debugging.html#late-and-slow"),
         ("AllReduce latency of 0.5 us with CUDA graph", "measuring-without-fooling-yourself.html#in-place"),
         ("bandwidth drops on 3 servers, 2 and 4 are fine", "rails-and-spines.html#which-algorithms-over"),
-        ("bonded NIC reaches half of its bandwidth", "contention.html#what-ships"),
         ("Ulysses or ring attention", "from-primitives-to-parallelism.html#count-it"),
     ],
 )
@@ -88,7 +87,7 @@ def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visi
     [
         ("NCCL_ALGO", "book/glossary.html#term-NCCL_ALGO"),
         ("all_reduce_perf", "notebooks/is-my-cluster-slow.html#your-own-log"),
-        ("from_steps", "notebooks/alpha-beta.html#exercises"),
+        ("from_steps", "notebooks/primitives.html#your-own-schedule"),
         ("top-k sparsification", "notebooks/compression.html#"),
         ("PAT", "notebooks/all-gather-and-reduce-scatter.html#pat"),
         ("clos", "book/glossary.html#term-fat-tree"),
@@ -122,7 +121,7 @@ def test_other_words_and_spellings_find_the_page_among_the_first_three(visit, qu
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        ("NCCL_BUFFSIZE", "NCCL_BUFFSIZE is not in the book."),
+        ("NCCL_IB_TIMEOUT", "NCCL_IB_TIMEOUT is not in the book."),
         ("hierachical", "Nothing for “hierachical”; shown: “hierarchical”."),
     ],
 )
