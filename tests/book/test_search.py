@@ -87,7 +87,6 @@ def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visi
     [
         ("NCCL_ALGO", "book/glossary.html#term-NCCL_ALGO"),
         ("all_reduce_perf", "notebooks/is-my-cluster-slow.html#your-own-log"),
-        ("from_steps", "notebooks/primitives.html#your-own-schedule"),
         ("top-k sparsification", "notebooks/compression.html#"),
         ("PAT", "notebooks/all-gather-and-reduce-scatter.html#pat"),
         ("clos", "book/glossary.html#term-fat-tree"),
