@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from math import isfinite
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tabulate import tabulate
 from colllib import algorithms, msccl, simgrid, units
 from colllib.bounds import bus_factor
 from colllib.claims.command import claims_command
-from colllib.cli_io import PRIMITIVE, Answer, Network, answered, json_text, priced, speeds, table, whole
+from colllib.cli_io import PRIMITIVE, Answer, Network, answered, json_text, priced, progress, speeds, table, whole
 from colllib.cost import Kind, TieredCost
 from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray
@@ -468,10 +469,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
     topology = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
     price = network.on(topology)
-    shown: dict[str, Any] = {"file": sys.stderr, "hidden": not sys.stderr.isatty()}
-    with click.progressbar(
-        algorithms.every(primitive), item_show_func=lambda a: a.name if a else None, **shown
-    ) as among:
+    with progress(algorithms.every(primitive), attrgetter("name")) as among:
         rungs, left_out = field_of(primitive, topology, among, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")

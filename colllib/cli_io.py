@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from tabulate import tabulate
@@ -21,6 +23,7 @@ from colllib.topology import Topology
 
 #: What a command yields: first what --json prints, then the paragraphs that it prints otherwise.
 Answer = Iterator[Any]
+Item = TypeVar("Item")
 
 
 class Read(click.ParamType):
@@ -155,6 +158,14 @@ def answered(command: Callable[..., Answer]) -> Callable[..., None]:
 def json_text(result: Any) -> str:
     """A result as the JSON that every command prints."""
     return json.dumps(result, indent=2, allow_nan=False)
+
+
+def progress(items: Iterable[Item], name: Callable[[Item], str]) -> AbstractContextManager[Iterable[Item]]:
+    """The items, with a bar on a terminal's standard error that names the one at work."""
+    listed, hidden = list(items), not sys.stderr.isatty()
+    return click.progressbar(
+        listed, hidden=hidden, file=sys.stderr, item_show_func=lambda item: None if item is None else name(item)
+    )
 
 
 def table(headers: Sequence[str], rows: Sequence[Any], widths: Sequence[int | None] | None = None) -> str:

@@ -17,15 +17,15 @@ addEventListener("DOMContentLoaded", () => {
 });
 
 /* What stands above the section that an address names, such as formulas, changes its height after the browser has gone
-   there: unless the reader has moved meanwhile, go there again. */
-addEventListener("load", async () => {
+   there: for a while, and until the reader moves, go there again. */
+addEventListener("load", () => {
   "use strict";
   const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!section || performance.getEntriesByType("navigation")[0].type !== "navigate") return;
-  const reader = new AbortController();
+  const heights = new ResizeObserver(() => section.scrollIntoView({ behavior: "instant" }));
+  const end = () => heights.disconnect();
   for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"])
-    addEventListener(kind, () => reader.abort(), { signal: reader.signal, passive: true });
-  await Promise.all([document.fonts.ready, window.MathJax?.startup?.promise]);
-  if (!reader.signal.aborted) section.scrollIntoView({ behavior: "instant" });
-  reader.abort();
+    addEventListener(kind, end, { once: true, passive: true });
+  heights.observe(document.body);
+  Promise.all([document.fonts.ready, window.MathJax?.startup?.promise]).then(() => setTimeout(end, 3000));
 });

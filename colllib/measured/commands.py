@@ -167,11 +167,11 @@ def predict_command(
     helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
     changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if), "sensitivity": helps}
     rung = _best(machine, primitive, sizes[0]) if best else None
-    others = of_others(machine, primitive)
-    doubtful = [] if others else of_others(machine, primitive, "undecided")
+    healthy = of_others(machine, primitive)
+    others = healthy or of_others(machine, primitive, "undecided")
     result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
     result["rows"] = [_row(p) for p in predictions]
-    result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others or doubtful]
+    result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others]
     if choices:
         result["algorithms"] = [_row(p, "algorithm") for p in choices]
     for key, group in changes.items():
@@ -198,13 +198,13 @@ def predict_command(
     adding = ", and what switches that add have given at most," if machine.nvls and primitive == "all-reduce" else ""
     bound = units.rate(predictions[0].bound)
     yield f"\nThe wires{adding} allow a busbw of {bound}. Source of the machine: {machine.source}"
-    if others or doubtful:
-        rates = [rate for rate, _ in others or doubtful]
+    if others:
+        rates = [rate for rate, _ in others]
         low, high, middle = map(units.rate, (rates[0], rates[-1], median(rates)))
         span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
-        unsure = " Nobody says whether that is healthy." if doubtful else ""
+        unsure = "" if healthy else " Nobody says whether that is healthy."
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
-    if machine.boxes > 1 and any(p.binding == "latency" for p in predictions):
+    if machine.boxes > 1 and sizes[0] <= 2**14:
         yield f"Up to 16 KiB EFA, TCPXO and RoCE were measured at {OTHER_NETWORKS} times these latencies."
     if machine.bridge and machine.gpus == 2 and machine.boxes == 1 and not machine.linked:
         yield f"Without the NVLink bridge that is sold for such pairs; with it: link={machine.bridge / 1e9:g}GB/s."

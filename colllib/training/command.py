@@ -1,9 +1,7 @@
 """The commands `colllib step` and `colllib experts`."""
 
 import re
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from fractions import Fraction
 from itertools import product
 from math import fsum
@@ -13,12 +11,13 @@ from typing import Any
 import click
 
 from colllib import units
-from colllib.cli_io import Answer, answered, quantity, table, whole
+from colllib.cli_io import Answer, answered, progress, quantity, table, whole
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.metrics import crossings
 from colllib.parallelism import Model, Plan
+from colllib.primitives import check_counts
 from colllib.topology.presets import PRESETS
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
@@ -104,6 +103,7 @@ def step_command(
 
 def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
     """How many microbatches of a replica make a step."""
+    check_counts(batch=batch, tokens=tokens)
     count, rest = divmod(batch, plan.dp * tokens)
     if rest or not count:
         raise ValueError(f"batch {batch}: must be a multiple of dp x tokens = {plan.dp} x {tokens}")
@@ -116,33 +116,34 @@ def _room_of(on: str) -> float | None:
 
 
 def _plans(model: Model, ranks: int, box: int) -> Iterator[Plan]:
-    """Those that `PLAN_HELP` names."""
+    """Those that `PLAN_HELP` names; of a single replica ZeRO shards nothing."""
     powers = [2**k for k in range(ranks.bit_length()) if ranks % 2**k == 0]
     for tp, pp, ep in product(powers, powers, powers if model.experts else [1]):
         if box % tp == 0 and ranks % (tp * pp) == 0 and ranks // (tp * pp) % ep == 0:
-            for zero in (1, 3) if pp == 1 else (1,):
-                yield Plan(dp=ranks // (tp * pp), tp=tp, pp=pp, ep=ep, zero=zero)
+            dp = ranks // (tp * pp)
+            for zero in (1, 3) if pp == 1 < dp else (1,):
+                yield Plan(dp=dp, tp=tp, pp=pp, ep=ep, zero=zero)
 
 
 def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answer:
     """All plans that a machine can run, the fastest first."""
     machine, memory = topology(on), _room_of(on)
     box, *_ = tiers(on)
-    fit, too_large = [], 0
-    hidden = not sys.stderr.isatty()
-    with click.progressbar(list(_plans(model, machine.ranks, box)), hidden=hidden, file=sys.stderr) as plans_to_run:
-        for plan in plans_to_run:
-            with suppress(ValueError):  # a plan that cannot be
+    fit, too_large, refused = [], 0, ""
+    with progress(_plans(model, machine.ranks, box), _named) as offered:
+        for plan in offered:
+            try:
                 count = _microbatches(batch, plan, others["tokens"])
                 training = Training(model, plan, on, microbatches=count, **others)
                 if memory is None or training.state <= memory:
                     fit.append((simulate(training).seconds, training))
                 else:
                     too_large += 1
+            except ValueError as error:  # a plan that cannot be
+                refused = f"no plan can run, such as {_named(plan)}: {error}"
     if not fit:
-        raise ValueError(
-            f"{model.name} on {on}, {batch} tokens a step: no plan divides them, or {too_large} do not fit"
-        )
+        too_little = f"{too_large} plans do not fit in the {units.size(memory or 0)} of a GPU" if too_large else ""
+        raise ValueError(f"{model.name} on {on}: {'; '.join(filter(None, (too_little, refused)))}")
     fit.sort(key=itemgetter(0))
     rates = [batch / seconds / machine.ranks for seconds, _ in fit]
     plans: list[dict[str, Any]] = [

@@ -11,6 +11,15 @@ from colllib.primitives import is_whole
 from colllib.units import shortened
 
 MOST_BYTES = 2**20
+#: What a key may be of layers that are all alike but for dense ones at the bottom, with gated MLPs.
+_COUNTED: dict[str, tuple[Any, ...]] = {
+    "hidden_act": (None, "silu", "swish"),
+    "decoder_sparse_step": (None, 1),
+    "moe_layer_freq": (None, 1),
+    "mlp_only_layers": (None, []),
+    "shared_expert_intermediate_size": (None, 0),
+    "intermediate_size_mlp": (None,),
+}
 _LATENT = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 
 
@@ -61,8 +70,8 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
             raise ValueError(f"{keys[0]} is {actual}")
         return int(value)
 
-    for key, plain in (("decoder_sparse_step", 1), ("moe_layer_freq", 1), ("shared_expert_intermediate_size", 0)):
-        if config.get(key, plain) not in (plain, None):
+    for key, counted in _COUNTED.items():
+        if config.get(key) not in counted:
             raise ValueError(f"{key} {shortened(repr(config[key]))}: such layers are not counted here")
     hidden, heads = size("hidden_size"), size("num_attention_heads")
     experts = size("n_routed_experts", "num_local_experts", "num_experts", default=0)

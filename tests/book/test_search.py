@@ -51,7 +51,7 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
     [
         (
             "What busbw should I expect from all_reduce on 2 nodes of 8 H100?",
-            "is-my-cluster-slow.html#what-bus-bandwidth-to-expect-h100-and-others",
+            "is-my-cluster-slow.html#the-busbw-to-expect-h100-and-others",
         ),
         ("Only one NIC of eight is used; how do I see it?", "is-my-cluster-slow.html#one-card-of-eight"),
         ("When is the tree used and when the ring?", "ladder-512.html#ring-or-tree"),
@@ -75,6 +75,7 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
         ("find the slow node in training", "faults-and-debugging.html#late-and-slow"),
         ("AllReduce latency of 0.5 us with CUDA graph", "measuring-without-fooling-yourself.html#in-place"),
         ("bandwidth drops on 3 servers, 2 and 4 are fine", "rails-and-spines.html#which-algorithms-over"),
+        ("bonded NIC reaches half of its bandwidth", "contention.html#what-ships"),
         ("Ulysses or ring attention", "from-primitives-to-parallelism.html#count-it"),
     ],
 )
@@ -86,6 +87,7 @@ def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visi
     ("query", "page"),
     [
         ("NCCL_ALGO", "book/glossary.html#term-NCCL_ALGO"),
+        ("from_steps", "notebooks/primitives.html#your-own-schedule"),
         ("all_reduce_perf", "notebooks/is-my-cluster-slow.html#your-own-log"),
         ("top-k sparsification", "notebooks/compression.html#"),
         ("PAT", "notebooks/all-gather-and-reduce-scatter.html#pat"),

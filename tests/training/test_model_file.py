@@ -8,8 +8,9 @@ from colllib.cli import main
 from colllib.parallelism import MODELS
 from colllib.training.model_file import from_config, model_of
 
-#: What stands in the files at huggingface.co, of each the keys that say a size.
+#: Of each file the keys that say a size.
 LLAMA = {
+    "hidden_act": "silu",
     "hidden_size": 8192,
     "intermediate_size": 28672,
     "num_attention_heads": 64,
@@ -99,6 +100,8 @@ def test_a_step_takes_a_model_from_its_file(tmp_path, capsys):
         (json.dumps(LLAMA | {"num_hidden_layers": True}), "num_hidden_layers is True, must be a whole number"),
         (json.dumps(LLAMA | {"num_attention_heads": 0}), "heads"),
         (json.dumps(QWEN | {"decoder_sparse_step": 2}), "decoder_sparse_step 2: such layers are not counted here"),
+        (json.dumps(LLAMA | {"hidden_act": "gelu_new"}), "hidden_act 'gelu_new': such layers are not counted here"),
+        (json.dumps(QWEN | {"mlp_only_layers": [0]}), r"mlp_only_layers \[0\]: such layers are not counted here"),
         (json.dumps(LLAMA | {"num_hidden_layers": -1}), "num_hidden_layers is -1"),
         ("[" * 100_000, "model"),
     ],

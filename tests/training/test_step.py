@@ -446,7 +446,11 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--on dgx-h100:16,cards=4", "a port of a switch in its box and a card; where ranks share cards, give each"),
         ("--collectives rccl", "collectives 'rccl': must be fastest or nccl"),
         ("--plan all", "plans are compared with one --batch in tokens"),
-        ("--plan all --batch 1000", "1000 tokens a step: no plan divides them"),
+        ("--plan all --batch 1000", "no plan can run, such as tp=8,pp=16,dp=1: batch 1000: must be a multiple of"),
+        ("--plan all --batch 1048576 --schedule x", "unknown pipeline schedule 'x'"),
+        ("--plan all --batch 1048576 --teraflops 0", "rate 0.0: must be a finite number above 0"),
+        ("--batch 1048576 --tokens 0", "tokens 0: must be at least 1"),
+        ("--plan all --on dgx-h100:1 --batch 1048576", "plans do not fit in the 80 GB of a GPU"),
         ("--plan dp=128 --batch 1000", "batch 1000: must be a multiple of dp x tokens = 128 x 8192"),
         ("--on dgx-h100:16,oversubscription=4", "networks that are not oversubscribed"),
         ("--schedule x", "unknown pipeline schedule 'x'"),
@@ -559,8 +563,8 @@ def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):
         assert (alone["time_s"], alone["state_bytes"]) == (row["time_s"], row["state_bytes"])
         assert alone["batch"] == 16384
         assert row["tokens_per_s_per_gpu"] == pytest.approx(16384 / row["time_s"] / 8)
-    # tp x pp x dp = 8 in powers of two are ten, and three without stages have ZeRO-3 too (of dp = 1 it shards nothing)
-    assert len(plans) + result["too_large"] == 10 + 4
+    # tp x pp x dp = 8 in powers of two are ten; three have several replicas and no stages, and ZeRO-3 too
+    assert len(plans) + result["too_large"] == 10 + 3
     assert "dp=8,zero=3" in plans
     with pytest.raises(SystemExit):
         main(["step", *words, "Llama 3.1 8B", "--plan", "all"])
