@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from colllib import ladder
 from colllib.algorithms import allreduce, alltoall
 from colllib.contention import Together, aligned, scattered, together
-from colllib.cost import Cost
 from colllib.exact import IntArray
+from colllib.execution import Execution
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import prices
@@ -23,20 +23,19 @@ from colllib.show.lines import px, text
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import color
 from colllib.show.views import Rows
-from colllib.topology import Lattice, Topology
+from colllib.topology import Lattice
 from colllib.units import several
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
 SIZES = (2, 4, 8, 16, 32)  # ranks of a job
-#: Name -> what the reader sees, and the expression.
 FABRICS = {
-    "torus": ("torus 8 × 8", "torus:8x8"),
-    "spine8": ("leaf-spine, 8 spines", "leaf-spine:8x8x8,seed=1"),
-    "spine4": ("leaf-spine, 4 spines (2:1)", "leaf-spine:8x8x4,seed=1"),
+    "torus 8 × 8": "torus:8x8",
+    "leaf-spine, 8 spines": "leaf-spine:8x8x8,seed=1",
+    "leaf-spine, 4 spines (2:1)": "leaf-spine:8x8x4,seed=1",
 }
-WORKS: dict[str, tuple[str, Callable[[int], Schedule]]] = {
-    "ring": ("ring all-reduce", allreduce.ring),
-    "pairwise": ("pairwise all-to-all", alltoall.pairwise),
+WORKS: dict[str, Callable[[int], Schedule]] = {
+    "ring all-reduce": allreduce.ring,
+    "pairwise all-to-all": alltoall.pairwise,
 }
 GROUPS = (1, 2, 4, 8)
 LAYOUTS = {"rows": "aligned: neighbors", "columns": "strided: in equal steps", "drawn": "scattered at random"}
@@ -48,24 +47,19 @@ class Scene:
     """Jobs on a fabric, executed.
 
     Attributes:
-        topology: that the jobs share.
         places: the ranks of each job, shape (jobs, ranks of a job).
         runs: all of them executed together and each alone.
-        aligned: the cost of one job on aligned ranks, alone.
-        unit: what one rank sends, as a share of M: the load that a link of an aligned ring has.
+        aligned: one job on aligned ranks, alone.
     """
 
-    topology: Topology
     places: IntArray
     runs: Together
-    aligned: Cost
-    unit: float
+    aligned: Execution
 
     @property
     def loads(self) -> NDArray[np.float64]:
         """What each link carries in all, in units of what one rank sends, shape (L,)."""
-        share = self.runs.joint.ledger.link / self.runs.joint.schedule.blocks.share.denominator
-        return np.asarray(share / self.unit)
+        return np.array(self.runs.joint.link_total, dtype=float) / float(self.aligned.sent[0])
 
     @property
     def levels(self) -> IntArray:
@@ -88,12 +82,10 @@ def places_of(size: int, layout: str, groups: int, draw: int) -> IntArray:
 @cache
 def scene(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> Scene:
     """Execute one state of the explorer."""
-    topology = ladder.topology(FABRICS[fabric][1])
-    schedule = WORKS[work][1](size)
-    places = places_of(size, layout, groups, draw)
-    runs = together([(schedule, ranks.tolist()) for ranks in places], topology)
+    schedule, places = WORKS[work](size), places_of(size, layout, groups, draw)
+    runs = together([(schedule, ranks.tolist()) for ranks in places], ladder.topology(FABRICS[fabric]))
     base = runs if layout == "rows" else scene(fabric, work, size, 1, "rows", 0).runs
-    return Scene(topology, places, runs, base.alone[0].cost, float(base.alone[0].sent[0]))
+    return Scene(places, runs, base.alone[0])
 
 
 def contention_explorer() -> Explorer:
@@ -104,13 +96,11 @@ def contention_explorer() -> Explorer:
     """
     race = Race(rows)
     heads = "job = name | time | times an aligned job alone = over floor | n_alpha | n_beta"
-    fabrics = {name: described for name, (described, _) in FABRICS.items()}
-    works = {name: described for name, (described, _) in WORKS.items()}
     return Explorer(
         "Jobs that share wires",
         [
-            Control("fabric", "Fabric", fabrics, "torus", kind="select"),
-            Control("work", "Each job runs", works, "ring", kind="select"),
+            Control("fabric", "Fabric", tuple(FABRICS), kind="select"),
+            Control("work", "Each job runs", tuple(WORKS), kind="select"),
             Control("size", "Ranks of a job", SIZES, 8),
             Control("groups", "Jobs", lambda size: [n for n in GROUPS if n * size <= SIDE * SIDE], 8),
             Control("layout", "Layout", LAYOUTS, "drawn", kind="select"),
@@ -134,7 +124,7 @@ def contention_explorer() -> Explorer:
 def rows(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> list[Row]:
     """Every job in company, and below it alone; an aligned job alone is the floor of both."""
     jobs = scene(fabric, work, size, groups, layout, draw)
-    floor = Form((jobs.aligned,))
+    floor = Form((jobs.aligned.cost,))
     pairs = []
     for k, (run, cost) in enumerate(zip(jobs.runs.alone, jobs.runs.in_step, strict=True), 1):
         pairs.append(Row(f"job {k}", only(cost), floor))
@@ -144,10 +134,10 @@ def rows(fabric: str, work: str, size: int, groups: int, layout: str, draw: int)
 
 def _picture(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> Chart:
     jobs = scene(fabric, work, size, groups, layout, draw)
-    body = _torus_picture(jobs) if fabric == "torus" else _spine_picture(jobs)
+    body = _torus_picture(jobs) if fabric.startswith("torus") else _spine_picture(jobs)
     counts = np.bincount(jobs.levels, minlength=len(_LEVELS))
     described = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
-    alt = f"Jobs on {FABRICS[fabric][0]}: {len(jobs.places)}. Directed links by load: {described}."
+    alt = f"Jobs on {fabric}: {len(jobs.places)}. Directed links by load: {described}."
     busiest = jobs.loads.max()
     links = several(int(np.isclose(jobs.loads, busiest).sum()), "directed link")
     title = f"Busiest: {links} with a load of {busiest:.3g}"
@@ -171,7 +161,7 @@ def _job_marks(jobs: Scene, spot: Callable[[int], tuple[float, float]], radius: 
         path = "".join(f"M{x:g} {y:g}h0" for x, y in map(spot, ranks))
         return f'<path d="{path}" style="stroke:{ink}" stroke-width="{wide:g}"/>'
 
-    every = range(jobs.topology.ranks)
+    every = range(SIDE * SIDE)
     out = [dots(every, "currentColor", 2 * radius + 0.5), dots(every, "var(--cl-bg,#fff)", 2 * radius - 0.5)]
     for job, ranks in enumerate(jobs.places.tolist(), 1):
         texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job}</text>' for x, y in map(spot, ranks))
@@ -191,7 +181,8 @@ def _torus_picture(jobs: Scene) -> str:
         return left + step * (rank % SIDE), left + step * (rank // SIDE)
 
     segments: list[list[str]] = [[] for _ in _LEVELS]
-    for a, b, level in zip(jobs.topology.link_src.tolist(), jobs.topology.link_dst.tolist(), jobs.levels, strict=True):
+    ends = jobs.runs.topology.link_src.tolist(), jobs.runs.topology.link_dst.tolist()
+    for a, b, level in zip(*ends, jobs.levels, strict=True):
         x, y = spot(a)
         axis, sign = direction(axes, a, b)
         length = sign * (step if b - a == sign * axes.strides[axis] else step * 0.55)
@@ -211,13 +202,13 @@ def _torus_picture(jobs: Scene) -> str:
 
 def _spine_picture(jobs: Scene) -> str:
     """The ranks below their leaves, and for every leaf and spine the load of the link up and of the link down."""
-    spines = jobs.topology.switches - SIDE
+    spines = jobs.runs.topology.switches - SIDE
     cell, row = 17, 22.95
 
     def spot(rank: int) -> tuple[float, float]:
         return 52 + cell * (rank % SIDE), 34 + row * (rank // SIDE)
 
-    first = 2 * jobs.topology.ranks
+    first = 2 * SIDE * SIDE
     loads, levels = jobs.loads.tolist(), jobs.levels.tolist()
     out = [text(44, 14, "start", "ranks, by job")]
     out += [text(2, 38 + row * leaf, "start", f"leaf {leaf}") for leaf in range(SIDE)]

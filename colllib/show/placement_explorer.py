@@ -19,30 +19,29 @@ from colllib.topology import Topology, boxes
 BOXES, SIZE = 2, 4
 CARD = 1  # the tier of boxes that is the cards
 RANKS = BOXES * SIZE
-BUILDS: dict[str, tuple[str, Callable[[Topology], Schedule]]] = {
-    "ring": ("All-reduce, flat ring", lambda topology: allreduce.ring(RANKS)),
-    "hierarchical": ("All-reduce, hierarchical", hierarchical.all_reduce),
-    "doubling": ("All-reduce, recursive doubling", lambda topology: allreduce.recursive_doubling(RANKS)),
-    "gather": ("All-gather, flat ring", lambda topology: allgather.ring(RANKS)),
-    "pairwise": ("All-to-all, pairwise", lambda topology: alltoall.pairwise(RANKS)),
+BUILDS: dict[str, Callable[[Topology], Schedule]] = {
+    "All-reduce, flat ring": lambda topology: allreduce.ring(RANKS),
+    "All-reduce, hierarchical": hierarchical.all_reduce,
+    "All-reduce, recursive doubling": lambda topology: allreduce.recursive_doubling(RANKS),
+    "All-gather, flat ring": lambda topology: allgather.ring(RANKS),
+    "All-to-all, pairwise": lambda topology: alltoall.pairwise(RANKS),
 }
 
 
-def order(inside: tuple[int, ...]) -> list[int]:
-    """The place of each rank: the four of box A stand at 0 to 3, the others at 4 to 7.
+def standing(inside: tuple[int, ...]) -> list[int]:
+    """The rank at each place: the four of box A at 0 to 3, the others at 4 to 7.
 
-    >>> order((0, 2, 4, 6))
-    [0, 4, 1, 5, 2, 6, 3, 7]
+    >>> standing((0, 2, 4, 6))
+    [0, 2, 4, 6, 1, 3, 5, 7]
     """
-    outside = [rank for rank in range(RANKS) if rank not in inside]
-    return [[*inside, *outside].index(rank) for rank in range(RANKS)]
+    return [*inside, *sorted(set(range(RANKS)) - set(inside))]
 
 
 @cache
-def run(work: str, places: tuple[int, ...]) -> Execution:
-    """A schedule with its ranks at some places, executed."""
+def run(work: str, inside: tuple[int, ...]) -> Execution:
+    """A schedule executed with some of its ranks in box A."""
     topology = boxes((BOXES, SIZE))
-    return execute(placed(BUILDS[work][1](topology), list(places)), topology)
+    return execute(placed(BUILDS[work](topology), np.argsort(standing(inside)).tolist()), topology)
 
 
 def sent(execution: Execution) -> list[Fraction]:
@@ -62,7 +61,7 @@ def placement_explorer() -> Explorer:
     return Explorer(
         "Move ranks between two boxes",
         [
-            Control("work", "Schedule", {name: described for name, (described, _) in BUILDS.items()}, kind="select"),
+            Control("work", "Schedule", tuple(BUILDS), kind="select"),
             Control("inside", "Box A holds", divisions, (0, 2, 4, 6), kind="select"),
         ],
         [Part(_picture, "Ranks and what their cards send")],
@@ -76,19 +75,17 @@ def placement_explorer() -> Explorer:
 
 
 def _summary(work: str, inside: tuple[int, ...]) -> str:
-    execution = run(work, tuple(order(inside)))
+    execution = run(work, inside)
     load, cards = crossings(execution), sent(execution)
     return (
-        f"{BUILDS[work][0]}, box A holds the ranks {listed(inside)}: "
+        f"{work}, box A holds the ranks {listed(inside)}: "
         f"{load['uplink'].total / 2} M cross between the boxes, over {sum(share > 0 for share in cards)} of {RANKS} "
         f"cards; the busiest card sends {max(cards)} M."
     )
 
 
 def _picture(work: str, inside: tuple[int, ...]) -> str:
-    places = order(inside)
-    cards = sent(run(work, tuple(places)))
-    who = {place: rank for rank, place in enumerate(places)}
+    cards, who = sent(run(work, inside)), standing(inside)
     most = max((*cards, Fraction(1, 100)))
     marks = []
     for box in range(BOXES):
@@ -106,7 +103,7 @@ def _picture(work: str, inside: tuple[int, ...]) -> str:
             f'<g data-rank="{who[place]}" data-of="inside" aria-label="rank {who[place]}, box {"AB"[place // SIZE]}, '
             f'sends {share} M"><circle cx="{x}" cy="106" r="15"/><text x="{x}" y="110">{who[place]}</text></g>'
         )
-    loads = listed(f"rank {who[place]} {share} M" for place, share in enumerate(cards))
+    loads = listed(f"rank {rank} {share} M" for rank, share in zip(who, cards, strict=True))
     title = f"Busiest card: {max(cards)} M; cards in use: {sum(share > 0 for share in cards)} of {RANKS}"
     return (
         f'<div class="colllib cl-figure" role="group" aria-label="{escape(f"What each card sends: {loads}.")}">'

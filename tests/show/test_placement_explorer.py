@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 from show_browser import opened, write_page
 
-from colllib.show.placement_explorer import BUILDS, RANKS, order, placement_explorer, run, sent
+from colllib.show.placement_explorer import BUILDS, RANKS, placement_explorer, run, sent, standing
 
 WAYS = list(combinations(range(RANKS), 4))
 
@@ -19,8 +19,7 @@ def explorer():
     return placement_explorer()
 
 
-def state(inside, work="ring"):
-    return {"work": work, "inside": inside}
+RING, HIERARCHICAL, DOUBLING, _, PAIRWISE = BUILDS
 
 
 def dragged(tab, rank, onto):
@@ -32,7 +31,7 @@ def dragged(tab, rank, onto):
 
 
 def test_no_placement_changes_what_the_cards_of_an_all_to_all_send():
-    assert {tuple(sent(run("pairwise", tuple(order(inside))))) for inside in WAYS} == {(Fraction(1, 2),) * RANKS}
+    assert {tuple(sent(run(PAIRWISE, inside))) for inside in WAYS} == {(Fraction(1, 2),) * RANKS}
 
 
 @pytest.mark.browser
@@ -75,18 +74,17 @@ def test_without_its_script_the_page_counts_the_ways_and_does_not_list_them():
 
 @pytest.mark.parametrize("inside", WAYS[::5])
 def test_a_rank_of_a_ring_sends_over_its_card_if_its_neighbor_is_in_the_other_box(inside):
-    places = order(inside)
-    assert sorted(places) == list(range(RANKS))
-    assert {rank for rank in range(RANKS) if places[rank] < 4} == set(inside)
-    loads = sent(run("ring", tuple(places)))
-    for rank in range(RANKS):
+    ranks = standing(inside)
+    assert sorted(ranks) == list(range(RANKS))
+    assert set(ranks[:4]) == set(inside)
+    for rank, load in zip(ranks, sent(run(RING, inside)), strict=True):
         leaves = (rank in inside) != ((rank + 1) % RANKS in inside)
-        assert loads[places[rank]] == (Fraction(7, 4) if leaves else 0)
+        assert load == (Fraction(7, 4) if leaves else 0)
 
 
 @pytest.mark.parametrize("work", BUILDS)
 def test_what_is_read_out_is_what_is_drawn(explorer, work):
-    chosen = state((0, 1, 2, 3), work)
+    chosen = {"work": work, "inside": (0, 1, 2, 3)}
     summary = explorer.render(len(explorer.parts), chosen)
     picture = explorer.render(0, chosen)
     most = re.search(r"the busiest card sends (\S+) M", summary)[1]
@@ -94,18 +92,9 @@ def test_what_is_read_out_is_what_is_drawn(explorer, work):
     assert "box A holds the ranks 0, 1, 2, 3" in summary
 
 
-def test_an_all_to_all_sends_the_same_wherever_its_ranks_stand():
-    for inside in WAYS[::7]:
-        assert set(sent(run("pairwise", tuple(order(inside))))) == {Fraction(1, 2)}
-
-
 def test_a_hierarchy_needs_its_boxes_and_recursive_doubling_does_not():
     """In its own boxes a card carries 2 (B - 1) / (B G) of M; doubling crosses in one step of three, in any of them."""
     aligned, turned = ((0, 1, 2, 3), (0, 2, 4, 6))
-    most = {
-        (w, who): max(sent(run(w, tuple(order(who)))))
-        for w in ("hierarchical", "doubling")
-        for who in (aligned, turned)
-    }
-    assert most["hierarchical", aligned] == Fraction(2, 8) < most["hierarchical", turned]
-    assert most["doubling", aligned] == most["doubling", turned] == 1
+    most = {(work, who): max(sent(run(work, who))) for work in (HIERARCHICAL, DOUBLING) for who in (aligned, turned)}
+    assert most[HIERARCHICAL, aligned] == Fraction(2, 8) < most[HIERARCHICAL, turned]
+    assert most[DOUBLING, aligned] == most[DOUBLING, turned] == 1
