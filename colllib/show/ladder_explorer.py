@@ -1,7 +1,6 @@
 """The ladder explorer: every fabric's rung for a primitive at the reader's M, alpha and BW, ideal or with losses."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from colllib import ladder
@@ -38,33 +37,26 @@ def fabric_name(spec: str) -> str:
     return f"{_KINDS.get(kind, kind)} {size.replace('x', ' × ')}"
 
 
-def rung(name: str, entries: Sequence[Entry], ports: bool, losses: tuple[str, str] = ("alpha", "bw")) -> Row:
-    """A row of the ladder: the entries of one fabric, the fastest of which counts, with its own lower bounds."""
-    topology = entries[0].topology
-    scale = injection(topology) if ports else Fraction(1)
-    scaled = {label: form.scaled(scale) for label, form in forms(entries).items()}
-    least = Form((floor(entries[0].algorithm.primitive, topology),)).scaled(scale)
+def rung(
+    name: str, variants: Mapping[str, Form], entry: Entry, ports: bool, losses: tuple[str, str] = ("alpha", "bw")
+) -> Row:
+    """A row of the ladder: the forms of one fabric, the fastest of which counts, with the lower bounds of an entry."""
+    scale = injection(entry.topology) if ports else Fraction(1)
+    scaled = {label: form.scaled(scale) for label, form in variants.items()}
+    least = Form((floor(entry.algorithm.primitive, entry.topology),)).scaled(scale)
     return Row(name, scaled, floor=least, alpha=losses[:1], bandwidth=losses[1:])
 
 
-def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
+def ladder_explorer() -> Explorer:
     """Primitive, M, alpha, BW and the port convention against the rungs of all fabrics of 512 ranks.
 
     An execution does not depend on the message: every rung is executed once (a few are counted by
     symmetry or by a closed form that tests hold against execution) and priced in the page.
 
-    Args:
-        specs: the fabrics; with "inc-star:512" a switch that adds and replicates stands on the ladder too.
-
     >>> ladder_explorer()
     Explorer: The ladder of 512 ranks (Primitive, Message M, Latency α, Bandwidth BW, BW is that of, Rows)
     """
-
-    def rows(p: str, ports: bool) -> list[Row]:
-        fabrics = [(spec, ladder.entries(p, spec, trusting=True)) for spec in specs]
-        return [rung(fabric_name(spec), entries, ports) for spec, entries in fabrics if entries]
-
-    tori = [spec for spec in specs if spec.startswith("torus")]
+    tori = [spec for spec in SPECS if spec.startswith("torus")]
     owned = ", ".join(f"{injection(ladder.topology(spec))} on {fabric_name(spec)}" for spec in tori)
     note = (
         "Lock-step clock; a port has one partner in a step. A rank owns one link on the star and one per neighbor "
@@ -72,7 +64,13 @@ def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
         "P is the best whole number of segments. The tick beside a dot is the sum of the fabric's two lower bounds."
     )
     heads = f"{_COLUMNS} | over its bounds = over floor"
-    return _ladder("The ladder of 512 ranks", rows, heads, note, "ladder")
+    return _ladder("The ladder of 512 ranks", _rungs, heads, note, "ladder")
+
+
+def _rungs(p: str, ports: bool) -> list[Row]:
+    """Every fabric that the primitive has an algorithm for."""
+    fabrics = [(spec, ladder.entries(p, spec, trusting=True)) for spec in SPECS]
+    return [rung(fabric_name(spec), forms(entries), entries[0], ports) for spec, entries in fabrics if entries]
 
 
 def realistic_ladder_explorer() -> Explorer:
@@ -86,7 +84,6 @@ def realistic_ladder_explorer() -> Explorer:
     >>> realistic_ladder_explorer().title
     'The ladder of 512 ranks, ideal and with coefficients'
     """
-
     star, adding, wires = PROFILES["crossbar"], PROFILES["nvls one-shot"], PROFILES["torus"]
     etas = [
         Quantity("star", "BW kept, star", "number", 0.01, 1, float(star.beta)),
@@ -110,19 +107,14 @@ def _realistic_rungs(p: str, ports: bool) -> list[Row]:
     rungs = []
     for spec in dict.fromkeys(line.on for line in LINES):
         losses = _losses(p, spec)
-        lines = [line for line in LINES if (line.primitive, line.on) == (p, spec)]
-        named = {line.name: line.label.partition(", ")[0] for line in lines}
-        others = []
-        for entry in ladder.entries(p, spec, trusting=True):
-            name, label = named.get(entry.algorithm.name), entry.algorithm.label
-            if name is None:
-                others.append(entry)
-                continue
-            row = rung(f"{name}, {label}", [entry], ports, losses)
-            bases = {base.removeprefix(label).removeprefix(", "): form for base, form in row.variants.items()}
-            rungs.append(replace(row, variants=bases))
-        if others:
-            rungs.append(rung(f"{_SHORT[spec]}, others", others, ports, losses))
+        labels = {line.name: line.label for line in LINES if (line.primitive, line.on) == (p, spec)}
+        entries = ladder.entries(p, spec, trusting=True)
+        for entry in entries:
+            if label := labels.get(entry.algorithm.name):
+                name = f"{label.partition(', ')[0]}, {entry.algorithm.label}"
+                rungs.append(rung(name, Form.variants(entry), entry, ports, losses))
+        if others := [entry for entry in entries if entry.algorithm.name not in labels]:
+            rungs.append(rung(f"{_SHORT[spec]}, others", forms(others), others[0], ports, losses))
     return rungs
 
 

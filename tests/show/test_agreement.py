@@ -49,9 +49,10 @@ RUNNING = """async (count) => {
 
 @pytest.fixture(scope="module")
 def explorers():
-    """Few boxes, each count of which is executed: how a page draws does not depend on their number."""
+    """Few boxes and fabrics, each of which is executed: how a page draws does not depend on their number."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(import_module("colllib.show.boxes_explorer"), "BOXES", (2, 4))
+        patch.setattr(import_module("colllib.show.ladder_explorer"), "SPECS", FABRICS)
         return all_explorers()
 
 
@@ -64,7 +65,7 @@ def all_explorers():
             alltoall_explorer,
             busbw_explorer,
             inc_explorer,
-            lambda: ladder_explorer(FABRICS),
+            ladder_explorer,
             realistic_ladder_explorer,
             parallelism_explorer,
             pat_explorer,
