@@ -1,6 +1,6 @@
 """One receiver and one step of a breadth-first all-gather: whose shards come, by which links, and what limits it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -17,8 +17,6 @@ from colllib.topology import Topology
 from colllib.topology.expression import find
 from colllib.topology.graph import from_links
 from colllib.units import several
-
-ROW = 40.0
 
 
 def fast_and_slow() -> Topology:
@@ -126,10 +124,44 @@ def reception(problem: Reception, title: str = "") -> Drawing:
     >>> reception(Reception(plan_of("complete-bipartite:4x4"), 0, 2))
     3 shards to come to rank 0 over 4 links; the busiest carries 3/4 shard.
     """
-    return drawing(lambda pen: _draw(pen, problem), title=title, alt=_alt(problem), legend=LEGEND)
+    owners = sorted(problem.owners, key=lambda owner: (_middle(problem.usable(owner)), owner))
+    height = 40.0 * max(len(owners), len(problem.neighbors), 2)
+    capacity, flow = problem.transport.capacity, problem.flow
 
+    def column(ranks: Sequence[int], x: float) -> list[Box]:
+        pitch = height / max(1, len(ranks))
+        return [Box(x, (k + 0.5) * pitch, 25, 25, round=True) for k in range(len(ranks))]
 
-LEGEND = [("disk i h1", "owners that depend on the tight set"), ("arrow h1", "tight: full"), ("arrow h0", "not tight")]
+    def draw(pen: Pen) -> None:
+        left, middle, right = (0.0, 230.0, 430.0) if pen.wide else (0.0, 120.0, 235.0)
+        owner_boxes = dict(zip(owners, column(owners, left), strict=True))
+        neighbor_boxes = column(problem.neighbors, middle)
+        receiver_box = Box(right, height / 2, 30, 30, round=True)
+        for x, heading in ((left, "owner v"), (middle, "neighbor w"), (right, "receiver u")):
+            pen.text(x, -14, heading, "q")
+        for (owner, link), share in sorted(flow.items()):
+            track = between(owner_boxes[owner], neighbor_boxes[link])
+            pen.arrow(track, "h1" if problem.is_tight(link) else "h0")
+            if share < 1 and len(flow) <= 14:
+                pen.tag(*track.at(0.3 + 0.12 * (link % 3)), share)
+        pen.lines(  # by which a shard might come, too
+            between(box, neighbor)
+            for owner, box in owner_boxes.items()
+            for link, neighbor in enumerate(neighbor_boxes)
+            if problem.usable(owner) >> link & 1 and (owner, link) not in flow
+        )
+        for link, box in enumerate(neighbor_boxes):
+            load = sum((share for (_, by), share in flow.items() if by == link), Fraction(0))
+            track = between(box, receiver_box)
+            pen.arrow(track, "h1" if problem.is_tight(link) else "h0" if load else "idle")
+            pen.tag(*track.at(0.42), f"{load} / {capacity[link]}" if max(capacity) > 1 else load)
+            pen.disk(box, problem.neighbors[link])
+        for owner, box in owner_boxes.items():
+            pen.disk(box, owner, "i", 1 if owner in problem.tight_owners else 0)
+        pen.disk(receiver_box, problem.receiver, "i")
+
+    legend = [("disk i h1", "owners that depend on the tight set"), ("arrow h1", "tight: full")]
+    return drawing(draw, title=title, alt=_alt(problem), legend=[*legend, ("arrow h0", "not tight")])
 
 
 def _alt(problem: Reception) -> str:
@@ -138,54 +170,6 @@ def _alt(problem: Reception) -> str:
         f"{shards(Fraction(len(problem.owners)))} to come to rank {problem.receiver} over "
         f"{several(len(problem.neighbors), 'link')}; the busiest carries {shards(problem.least)}{per_unit}."
     )
-
-
-def _draw(pen: Pen, problem: Reception) -> None:
-    owners = sorted(problem.owners, key=lambda owner: (_middle(problem.usable(owner)), owner))
-    height = ROW * max(len(owners), len(problem.neighbors), 2)
-    left, middle, right = (0.0, 230.0, 430.0) if pen.wide else (0.0, 120.0, 235.0)
-
-    def column(ranks: Sequence[int], x: float) -> list[Box]:
-        pitch = height / max(1, len(ranks))
-        return [Box(x, (k + 0.5) * pitch, 25, 25, round=True) for k in range(len(ranks))]
-
-    owner_boxes = dict(zip(owners, column(owners, left), strict=True))
-    neighbor_boxes = column(problem.neighbors, middle)
-    receiver_box = Box(right, height / 2, 30, 30, round=True)
-    for x, heading in ((left, "owner v"), (middle, "neighbor w"), (right, "receiver u")):
-        pen.text(x, -14, heading, "q")
-    _draw_shares(pen, problem, owner_boxes, neighbor_boxes)
-    _draw_links(pen, problem, neighbor_boxes, receiver_box)
-    for owner, box in owner_boxes.items():
-        pen.disk(box, owner, "i", 1 if owner in problem.tight_owners else 0)
-    pen.disk(receiver_box, problem.receiver, "i")
-
-
-def _draw_shares(pen: Pen, problem: Reception, owner_boxes: Mapping[int, Box], neighbor_boxes: Sequence[Box]) -> None:
-    """From each owner to the neighbors by which its shard comes, or might come."""
-    for (owner, link), share in sorted(problem.flow.items()):
-        track = between(owner_boxes[owner], neighbor_boxes[link])
-        pen.arrow(track, "h1" if problem.is_tight(link) else "h0")
-        if share < 1 and len(problem.flow) <= 14:
-            pen.tag(*track.at(0.3 + 0.12 * (link % 3)), share)
-    idle = [
-        between(box, neighbor)
-        for owner, box in owner_boxes.items()
-        for link, neighbor in enumerate(neighbor_boxes)
-        if problem.usable(owner) >> link & 1 and (owner, link) not in problem.flow
-    ]
-    pen.lines(idle)
-
-
-def _draw_links(pen: Pen, problem: Reception, neighbor_boxes: Sequence[Box], receiver_box: Box) -> None:
-    """From each neighbor to the receiver, with what the link carries."""
-    for link, box in enumerate(neighbor_boxes):
-        load = sum((share for (_, by), share in problem.flow.items() if by == link), Fraction(0))
-        track = between(box, receiver_box)
-        pen.arrow(track, "h1" if problem.is_tight(link) else "h0" if load else "idle")
-        width = problem.transport.capacity[link]
-        pen.tag(*track.at(0.42), f"{load} / {width}" if max(problem.transport.capacity) > 1 else load)
-        pen.disk(box, problem.neighbors[link])
 
 
 def _middle(links: int) -> float:
@@ -220,9 +204,10 @@ def _picture(graph: str, receiver: int, step: int) -> Drawing:
 
 def _words(graph: str, receiver: int, step: int) -> str:
     problem = _reception(plan_of(graph), receiver, step)
-    links = [f"{w} → {problem.receiver}" for k, w in enumerate(problem.neighbors) if problem.is_tight(k)]
-    width = sum(problem.transport.capacity[k] for k in range(len(problem.neighbors)) if problem.is_tight(k))
-    most = max(problem.plan.layers[problem.step - 1].loads)
+    tight = [k for k in range(len(problem.neighbors)) if problem.is_tight(k)]
+    links = [f"{problem.neighbors[k]} → {receiver}" for k in tight]
+    width = sum(problem.transport.capacity[k] for k in tight)
+    most = max(problem.plan.layers[step - 1].loads)
     count = len(problem.tight_owners)
     slowest = "No receiver has a larger U in this step."
     if most > problem.least:

@@ -144,18 +144,20 @@ def _tree_summary(root: int, k: int) -> str:
 def _joined(
     links: Mapping[tuple[int, int], int],
     fresh: Collection[tuple[int, int]],
-    *,
     title: str,
     alt: str,
     inside: Collection[int] = (),
 ) -> Drawing:
     """The two boxes with some links, new ones colored; above 0 a link's capacity decides how thick it is."""
-    boxes = _boxes()
+    boxes = {10: Box(260.0, 150.0, 26, 26, round=True)}  # the switch between the two, on the right
+    for box, top in enumerate((0.0, 190.0)):
+        for place, (x, y) in enumerate(((0.0, 0.0), (130.0, 0.0), (20.0, 110.0), (150.0, 110.0))):
+            boxes[4 * box + place] = Box(x, top + y, 26, 26, round=True)
+        boxes[8 + box] = Box(75.0, top + 55.0, 26, 26, round=True)
+    joined = {node for ends in links for node in ends}
 
     def draw(pen: Pen) -> None:
-        for node in range(8, 11):
-            if not any(node in ends for ends in links):
-                pen.put("", boxes[node])
+        pen.put("", *boxes.values())
         for (a, b), width in sorted(links.items(), key=lambda item: item[0] in fresh):
             track = between(boxes[a], boxes[b], 7 if (b, a) in links else 0)
             pen.arrow(track, "add" if width != 1 else "copy", index=0 if (a, b) in fresh else -1)
@@ -163,19 +165,9 @@ def _joined(
             if node < 8:
                 reached = node in inside
                 pen.disk(box, node, "i" if reached else "", 0 if reached else -1)
-            elif any(node in ends for ends in links):
+            elif node in joined:
                 pen.switch(box.x, box.y, f"s{node - 8}")
 
     wide = any(width > 1 for width in links.values())
     legend = [("arrow add", "2 units or more"), ("arrow copy", "1 unit")] if wide else []
     return drawing(draw, title=title, alt=alt, legend=[*legend, ("arrow add h0", "the last one")])
-
-
-def _boxes() -> dict[int, Box]:
-    """The upper box, the lower box, and the switch between them on the right."""
-    boxes = {10: Box(260.0, 150.0, 26, 26, round=True)}
-    for box, top in enumerate((0.0, 190.0)):
-        for place, (x, y) in enumerate(((0.0, 0.0), (130.0, 0.0), (20.0, 110.0), (150.0, 110.0))):
-            boxes[4 * box + place] = Box(x, top + y, 26, 26, round=True)
-        boxes[8 + box] = Box(75.0, top + 55.0, 26, 26, round=True)
-    return boxes

@@ -87,7 +87,13 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
     def draw(pen: Pen) -> None:
         column, row = min(64.0, (pen.width - 96) / n), 40.0 if film.steps <= 8 else 26.0
         x = [column * distance + 60 for distance in range(n)]
-        _heads(pen, x, row, sizes)
+        if pen.wide:
+            pen.text(-30, -20, "distance", "q", "start")
+        for distance, place in enumerate(x):
+            pen.text(place, -20, distance, "b")
+        for t, size in enumerate(sizes, 1):
+            pen.text(0, row * (t - 0.5), f"step {t}", "", "start")
+            pen.text(x[-1] + 16, row * (t - 0.5), f"× {size}", "q", "start")
         for distance, t in since.items():
             pen.line([(x[distance], row * t), (x[distance], row * film.steps)], "l on")
         for t, step in enumerate(hops, 1):
@@ -102,35 +108,16 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
     )
     alt = (
         f"The way of block {block} of rank {owner} to {n} ranks in {film.steps} steps. "
-        f"{described[:1].upper()}{described[1:]}. "
-        f"Blocks in a message: {listed(sizes)}."
+        f"{described[:1].upper()}{described[1:]}. Blocks in a message: {listed(sizes)}."
     )
-    return drawing(
-        draw,
-        title=title,
-        alt=alt,
-        legend=[("dot on", "rank at this distance has the block"), ("×", "blocks a message")],
-    )
-
-
-def _heads(pen: Pen, x: Sequence[float], row: float, sizes: Sequence[int]) -> None:
-    """Distances above; at the left the steps, and at the right how many blocks a message has in them."""
-    if pen.wide:
-        pen.text(-30, -20, "distance", "q", "start")
-    for distance, place in enumerate(x):
-        pen.text(place, -20, distance, "b")
-    for t, size in enumerate(sizes, 1):
-        pen.text(0, row * (t - 0.5), f"step {t}", "", "start")
-        pen.text(x[-1] + 16, row * (t - 0.5), f"× {size}", "q", "start")
+    legend = [("dot on", "rank at this distance has the block"), ("×", "blocks a message")]
+    return drawing(draw, title=title, alt=alt, legend=legend)
 
 
 def _hops(film: Film, block: int, owner: int) -> list[list[tuple[int, int]]]:
     """For each step the hops of a block, from and to which distance from its owner, in the direction it starts in."""
     n = film.schedule.ranks
-    hops = [
-        [(message.src, message.dst) for message in messages if block in message.blocks]
-        for messages in film.messages[1:]
-    ]
+    hops = [[(one.src, one.dst) for one in messages if block in one.blocks] for messages in film.messages[1:]]
     up = sum((dst - owner) % n for step in hops[:1] for _, dst in step)
     down = sum((owner - dst) % n for step in hops[:1] for _, dst in step)
     sign = 1 if up <= down else -1

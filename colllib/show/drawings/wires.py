@@ -158,11 +158,7 @@ def _grid(topology: Topology, dims: tuple[int, ...], width: int) -> tuple[dict[i
     """The first axis to the right, the second upwards, slices along the third in rows."""
     gap = min(PITCH, (width - 2 * STUB - 16) / max(1, dims[0] - 1))
     place = dict(enumerate(layouts.lattice(Lattice(dims), (gap, PITCH), 0.0, width, STUB - 12)))
-    stubs: Stubs = {}
-    for a, b, _ in wires_of(topology):
-        if direction := _stub_direction(a, b, dims):
-            stubs[a, b] = direction
-    return place, stubs
+    return place, {(a, b): way for a, b, _ in wires_of(topology) if (way := _stub_direction(a, b, dims))}
 
 
 def _stub_direction(a: int, b: int, dims: tuple[int, ...]) -> Point | None:
