@@ -13,8 +13,7 @@ from colllib.exact import Fractions, IntArray
 from colllib.execution import execute
 from colllib.ladder import Entry
 from colllib.metrics import Crossing, crossings
-from colllib.placement import order_of
-from colllib.schedule import placed
+from colllib.placement import at_places, order_of
 from colllib.show.control import Control, Quantity
 from colllib.show.cost_explorer import message, two_tiers
 from colllib.show.explorer import Explorer
@@ -112,14 +111,12 @@ def counted(p: str, name: str, n: int, r: int, g: int, place: str) -> tuple[dict
     Steps for each number of segments, over the tiers of boxes with a card for each rank and those of shared cards.
     """
     algorithm, inc, cuts = RUNNERS[p][name]
-    entry = Entry(find(p, algorithm), boxes(sizes(n, r, g), inc=inc))
-    counting = _counting(entry.topology)
-    order = order_of(entry.topology, place).tolist()
-    runs = {}
-    for segments in cuts:
-        schedule = entry.schedule(segments)
-        label = f"P = {segments}" if len(cuts) > 1 else ""
-        runs[label] = execute(schedule if place == PLACES[0] else placed(schedule, order), counting)
+    topology = boxes(sizes(n, r, g), inc=inc)
+    chosen = find(p, algorithm)
+    if place != PLACES[0]:
+        chosen = at_places(chosen, order_of(topology, place))
+    entry, counting = Entry(chosen, topology), _counting(topology)
+    runs = {f"P = {k}" if len(cuts) > 1 else "": execute(entry.schedule(k), counting) for k in cuts}
     return {label: run.kinds() for label, run in runs.items()}, crossings(next(iter(runs.values())))
 
 

@@ -27,19 +27,19 @@ def named(ranks: int, degree: int) -> dict[str, Found]:
     return {f"{ascii_uppercase[k]} ({several(row.n_alpha, 'step')})": row for k, row in enumerate(rows)}
 
 
-def frontier(ranks: int, degree: int, title: str = "") -> Chart:
-    """Steps against the bandwidth term in M/B, with a letter for every row."""
-    rows = named(ranks, degree)
+def frontier(n: int, d: int) -> Chart:
+    """Steps against the bandwidth term in M/B on n ranks of d links, with a letter for every row."""
+    rows = named(n, d)
     steps = [row.n_alpha for row in rows.values()]
     bandwidth = [float(row.n_beta_node) for row in rows.values()]
     marks = [Mark(x, name[0], y) for name, x, y in zip(rows, steps, bandwidth, strict=True)]
     return lines(
-        {f"N = {ranks}": (steps, bandwidth)},
+        {f"N = {n}": (steps, bandwidth)},
         x_label="steps n_alpha",
         y_label="n_beta at a node, M/B",
         y_from_zero=False,
         marks=marks,
-        title=title,
+        title="No graph below beats another in both",
     )
 
 
@@ -74,7 +74,7 @@ def finder_explorer() -> Explorer:
             Quantity("bw", "Bandwidth B of a rank's d links", "bandwidth", 1e9, 1e13, 12.5e9),
         ],
         [
-            Part(lambda n, d: frontier(n, d, "No graph below beats another in both"), "Frontier"),
+            Part(frontier, "Frontier"),
             Rows(race, "Graphs", columns=heads),
             Part(_trees, fold="What each is made of"),
             Curves(race),

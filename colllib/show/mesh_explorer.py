@@ -102,21 +102,17 @@ def _picture(execution: Execution, what: str, dims: tuple[int, ...], most: Fract
     return wiring(execution.topology, width=widths, title=title, alt=alt)
 
 
-def _rows(execution: Execution) -> dict[str, object]:
-    top = max(execution.link_total)
-    mean = float(sum(execution.link_total)) / len(execution.link_total)
-    return {
-        "wires": wires(execution.topology),
-        "n_α": execution.cost.n_alpha,
-        "n_β": str(execution.cost.n_beta),
-        "busiest link, M": str(top),
-        "mean link / busiest": f"{mean / float(top):.0%}",
-    }
-
-
 def _table(collective: str, dims: tuple[int, ...]) -> Table:
-    on_mesh, on_torus = map(_rows, _pair(collective, dims))
-    return Table(["", "mesh", "torus"], [(name, on_mesh[name], on_torus[name]) for name in on_mesh])
+    names = ("wires", "n_α", "n_β", "busiest link, M", "mean link / busiest")
+    columns = map(_measures, _pair(collective, dims))
+    return Table(["", "mesh", "torus"], list(zip(names, *columns, strict=True)))
+
+
+def _measures(execution: Execution) -> tuple[object, ...]:
+    carried, cost = execution.link_total, execution.cost
+    top = max(carried)
+    mean = float(sum(carried)) / len(carried)
+    return wires(execution.topology), cost.n_alpha, str(cost.n_beta), str(top), f"{mean / float(top):.0%}"
 
 
 def _summary(collective: str, dims: tuple[int, ...]) -> str:

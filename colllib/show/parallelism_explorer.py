@@ -7,7 +7,7 @@ from colllib import ladder, units
 from colllib.algorithms import of
 from colllib.parallelism import MODELS, Call, Model, Plan, bubble, memory, merged, training
 from colllib.show.control import Control, Part
-from colllib.show.cost_explorer import alpha, bandwidth, forms
+from colllib.show.cost_explorer import forms, two_tiers
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
 from colllib.show.views import Bars, Rows
@@ -30,11 +30,10 @@ def parallelism_explorer() -> Explorer:
     """
     race = Race(_rows)
     heads = "call = name | calls × M = calls | time | fastest = variant"
-    networks = [
-        replace(quantity, name=quantity.name + name, label=f"{label} {network}")
-        for name, network, price in (("", "in the box", INSIDE), ("2", "outside", OUTSIDE))
-        for quantity, label in ((alpha(price["alpha"]), "α"), (bandwidth(price["bandwidth"]), "BW"))
-    ]
+    names = ("alpha", "bw", "alpha2", "bw2")
+    labels = ("α in the box", "BW in the box", "α outside", "BW outside")
+    quantities = zip(two_tiers(), names, labels, strict=True)
+    networks = [replace(quantity, name=name, label=label) for quantity, name, label in quantities]
     return Explorer(
         "One training step",
         [

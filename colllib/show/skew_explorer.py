@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from math import lcm
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from colllib import ladder
 from colllib.algorithms import direct
 from colllib.contention import hot_destination, zipf
 from colllib.cost import Cost
-from colllib.exact import IntArray
+from colllib.exact import Fractions, IntArray
 from colllib.execution import execute
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import prices
@@ -61,20 +60,12 @@ def popularity(kind: str, strength: float, capacity: float, seed: int) -> tuple[
 
 
 @cache
-def _counts(kind: str, strength: float, capacity: float, seed: int) -> tuple[IntArray, int]:
-    """The shares over their common denominator: the numerators, and the denominator."""
-    shares = popularity(kind, strength, capacity, seed)
-    denominator = lcm(*(share.denominator for share in shares))
-    return np.array([int(share * denominator) for share in shares]), denominator
-
-
-@cache
 def skewed(fabric: str, kind: str, strength: float, capacity: float, seed: int) -> Cost:
     """The all-to-all when everybody sends everything at once; tests hold it against `execute`."""
-    counts, denominator = _counts(kind, strength, capacity, seed)
+    shares = Fractions.of(popularity(kind, strength, capacity, seed))
     target, link = _routes(fabric)
-    load = np.bincount(link, counts[target])  # whole numbers below 2^53
-    return Cost(equal(fabric).n_alpha, Fraction(int(load.max()), denominator))
+    load = np.bincount(link, shares.numerators[target])  # whole numbers below 2^53
+    return Cost(equal(fabric).n_alpha, Fraction(int(load.max()), shares.denominator))
 
 
 def rows(kind: str, strength: float, capacity: float, seed: int) -> list[Row]:
