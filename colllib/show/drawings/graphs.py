@@ -95,7 +95,8 @@ def around(
     for rank, (x, y) in enumerate(on_circle(topology.ranks, radius + disk / 2 + 4, middle)):
         if (rank, rank) in links:
             pen.put(f'<circle class="l" fill="none" cx="{num(x)}" cy="{num(y)}" r="6"/>', Box(x, y, 14, 14))
-            _target(pen, Box(x, y, 12, 12), picks.get((rank, rank)))
+            if (rank, rank) in picks:
+                _target(pen, Box(x, y, 12, 12), picks[rank, rank])
     links = [(a, b) for a, b in links if a != b]
     both = {(a, b) for a, b in links if (b, a) in links}
     if loads is None:
@@ -142,8 +143,8 @@ def in_rows(
         loads = spread.carried[step - 1]
         _loaded(pen, {link: track(*link) for link in loads}, loads)
     _disks(pen, boxes, reached(spread, step), names)
-    for rank, box in enumerate(boxes):
-        _target(pen, box, (picks or {}).get(rank))
+    for rank, pick in (picks or {}).items():
+        _target(pen, boxes[rank], pick)
 
 
 def _across(spread: Spread, middle: float, width: float) -> dict[int, float]:
@@ -163,11 +164,8 @@ def _across(spread: Spread, middle: float, width: float) -> dict[int, float]:
     return x
 
 
-def _target(pen: Pen, box: Box, pick: str | None) -> None:
-    if pick is not None:
-        pen.put(
-            f'<circle class="pick" data-pick="{pick}" cx="{num(box.x)}" cy="{num(box.y)}" r="{num(box.width / 2)}"/>'
-        )
+def _target(pen: Pen, box: Box, pick: str) -> None:
+    pen.put(f'<circle class="pick" data-pick="{pick}" cx="{num(box.x)}" cy="{num(box.y)}" r="{num(box.width / 2)}"/>')
 
 
 def reached(spread: Spread, step: int) -> dict[int, tuple[str, int]]:

@@ -59,15 +59,11 @@ def wiring(
                 filled = node in inside
                 pen.disk(Box(x, y, 24, 24, round=True), node, "i" if filled else "", 0 if filled else -1)
 
-    return drawing(draw, title=title, alt=alt or _described(topology, columns))
-
-
-def _described(topology: Topology, columns: int) -> str:
-    stubs = wiring_layout(topology, columns, WIDE)[1]
     size = topology.lattice.dims if topology.lattice and not topology.switches else ()
-    far = [pair for pair in stubs if len(size) < 3 or pair[1] - pair[0] != prod(size[:2])]
+    stubs = wiring_layout(topology, columns, WIDE)[1]
+    far = sum(len(size) < 3 or b - a != prod(size[:2]) for a, b in stubs)
     counts = f"{in_words(topology)}: {topology.ranks} ranks and {len(wires_of(topology))} wires"
-    return f"{counts}, {len(far)} of which go round." if far else f"{counts}."
+    return drawing(draw, title=title, alt=alt or f"{counts}{f', {far} of which go round' if far else ''}.")
 
 
 def _stub(
@@ -93,16 +89,16 @@ def _look(cut: bool, load: float | None) -> tuple[str, str]:
 
 
 _KINDS = {
-    "star": "a star",
-    "ring": "a ring",
-    "line": "a line",
-    "torus": "a torus of",
-    "mesh": "a mesh of",
-    "twisted-torus": "a twisted torus of side",
-    "full-mesh": "a full mesh",
-    "leaf-spine": "leaves and spines",
-    "fat-tree": "a fat-tree",
-    "switch-tree": "a tree of switches",
+    "star": "A star",
+    "ring": "A ring",
+    "line": "A line",
+    "torus": "A torus of {}",
+    "mesh": "A mesh of {}",
+    "twisted-torus": "A twisted torus of side {}",
+    "full-mesh": "A full mesh",
+    "leaf-spine": "Leaves and spines",
+    "fat-tree": "A fat-tree",
+    "switch-tree": "A tree of switches",
 }
 
 
@@ -120,12 +116,9 @@ def in_words(topology: Topology) -> str:
         rails = f" on {chosen['rails']} rails" if "rails" in chosen else ""
         adding = _ADDING[chosen.get("inc", "none")]
         return f"{topology.ranks // topology.in_box} boxes of {topology.in_box}{rails}{adding}"
-    if kind not in _KINDS:
-        return topology.name[0].upper() + topology.name[1:]
-    words = _KINDS[kind]
-    if words.endswith((" of", " side")):
-        words += f" {size.replace('x', ' × ')}"
-    return words[0].upper() + words[1:]
+    if kind in _KINDS:
+        return _KINDS[kind].format(size.replace("x", " × "))
+    return topology.name[0].upper() + topology.name[1:]
 
 
 _ADDING = {
