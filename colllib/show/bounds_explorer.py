@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colllib.algorithms import Algorithm, of
-from colllib.bounds import bytes_in_fewest_steps, port_bound
+from colllib.bounds import PortBound, bytes_in_fewest_steps, port_bound
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.ladder import PRIMITIVES
@@ -46,22 +46,19 @@ class Entered(NamedTuple):
 
 
 @cache
-def _costs(algorithm: Algorithm, segments: int, ranks: int) -> dict[str, tuple[Cost, int]]:
+def _counted(algorithm: Algorithm, segments: int, ranks: int, ports: str) -> tuple[Cost, int]:
     schedule = algorithm.build(ranks, **({"segments": segments} if algorithm.segmented else {}))
-    most = max(port_messages(schedule))
-    pairs = (np.unique(np.stack((step.src, step.dst)), axis=1) for step in schedule.steps)
-    both_ways = max(int(np.bincount(ends.ravel()).max(initial=0)) for ends in pairs)
-    return {
-        "one": (execute(schedule).cost, most),
-        "one way": (one_way_cost(schedule), both_ways),
-        "four": (execute(schedule, star(ranks, ports=4)).cost, -(-most // 4)),
-    }
+    if ports == "one way":
+        pairs = (np.unique(np.stack((step.src, step.dst)), axis=1) for step in schedule.steps)
+        return one_way_cost(schedule), max(int(np.bincount(ends.ravel()).max(initial=0)) for ends in pairs)
+    count = 4 if ports == "four" else 1
+    return execute(schedule, star(ranks, ports=count)).cost, -(-max(port_messages(schedule)) // count)
 
 
 def entries(primitive: str, ranks: int, ports: str) -> list[Entered]:
     """Every algorithm that serves N ranks, executed: the pipelined ones in several numbers of segments."""
     return [
-        Entered(algorithm.label, segments, *_costs(algorithm, segments, ranks)[ports])
+        Entered(algorithm.label, segments, *_counted(algorithm, segments, ranks, ports))
         for algorithm in of(primitive)
         if algorithm.fits(ranks)
         for segments in (SEGMENTS if algorithm.segmented else (1,))
@@ -95,9 +92,8 @@ def bounds_explorer() -> Explorer:
     )
 
 
-def _bound(primitive: str, n: int, ports: str) -> Cost:
-    bound = port_bound(primitive, n, ports=4 if ports == "four" else 1, full_duplex=ports != "one way")
-    return Cost(bound.n_alpha, bound.n_beta)
+def _bound(primitive: str, n: int, ports: str) -> PortBound:
+    return port_bound(primitive, n, ports=4 if ports == "four" else 1, full_duplex=ports != "one way")
 
 
 def _table(primitive: str, n: int, ports: str) -> Table:

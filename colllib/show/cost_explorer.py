@@ -125,18 +125,14 @@ def message_explorer() -> Explorer:
     together = Row("together", only(cost))
     wire = Row("the wire", only(Cost(0, cost.n_beta)), bound=True)
     parts = Race(lambda: [together, Row("latency", only(Cost(cost.n_alpha, 0))), Row("bytes", dict(wire.variants))])
+    arrives = Race(lambda: [together, wire])
     return Explorer(
         "One message",
         prices(100e3),
         [
             Curves(parts, what="time", y_label="time", strip=False),
             Curves(
-                Race(lambda: [together, wire]),
-                "Bandwidth that arrives",
-                "The bandwidth that arrives",
-                what="rate",
-                y_label="M over the time",
-                strip=False,
+                arrives, "Bandwidth that arrives", "The bandwidth that arrives", "rate", "M over the time", strip=False
             ),
         ],
         summary="{m} take {time:together}: {time:latency} of latency and {time:bytes} of bytes. {rate:together} "

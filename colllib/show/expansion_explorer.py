@@ -178,9 +178,6 @@ def expansion_explorer() -> Explorer:
     )
 
 
-LEGEND = [("arrow h1", "carries most of it now"), ("arrow h0", "less of it"), ("disk i h1", "just arrived")]
-
-
 def _followed(kind: str, base: str) -> dict[int, str]:
     what = {"line-graph": "link", "degree": "copy", "power": "pair"}[kind]
     return {rank: f"{what} {name}" for rank, name in enumerate(_expanded(kind, base).names)}
@@ -208,7 +205,8 @@ def _picture(kind: str, base: str, rank: int, step: int) -> str:
         pen.text(left + ROOM / 2, top - 32, f"{KINDS[kind]}: the shard of {expanded.names[rank]}", "q")
         in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=expanded.names, picks=picks)
 
-    return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(LEGEND)}'
+    legend = [("arrow h1", "carries most of it now"), ("arrow h0", "less of it"), ("disk i h1", "just arrived")]
+    return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(legend)}'
 
 
 def _costs(kind: str, base: str) -> Table:

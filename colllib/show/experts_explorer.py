@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 
-from colllib.cost import TieredCost
 from colllib.exact import IntArray
 from colllib.execution import Execution, execute
 from colllib.metrics import crossings
@@ -82,12 +81,9 @@ def experts_explorer() -> Explorer:
 
 
 def _rows(gate: str, capacity: float, where: str) -> list[Row]:
-    rows = []
-    for copies in experts.COPIES:
-        run = dispatched(gate, capacity, where, copies)
-        assert isinstance(run.cost, TieredCost)
-        rows.append(Row(copies, only(run.cost), more={"card": f"{float(crossings(run)['card'].most):.2f} M"}))
-    return rows
+    runs = {copies: dispatched(gate, capacity, where, copies) for copies in experts.COPIES}
+    busiest = {copies: f"{float(crossings(run)['card'].most):.2f} M" for copies, run in runs.items()}
+    return [Row(copies, only(run.cost), more={"card": busiest[copies]}) for copies, run in runs.items()]
 
 
 def _work(gate: str, capacity: float, where: str) -> Chart:

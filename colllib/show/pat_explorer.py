@@ -32,9 +32,9 @@ def caps(n: int) -> list[int]:
 
 @cache
 def _run(build: Callable[..., Schedule], ranks: int, **options: Any) -> tuple[Cost, list[int]]:
-    """The cost on a star, and the shards parked on the fullest rank after each step."""
+    """The cost on a star, and the shards parked on the fullest rank before the first step and after each."""
     schedule = build(ranks, **options)
-    return execute(schedule).cost, [int(share * ranks) for share in staging(schedule)]
+    return execute(schedule).cost, [0, *(int(share * ranks) for share in staging(schedule))]
 
 
 def _pat(ranks: int, cap: int, order: str = "depth") -> tuple[Cost, list[int]]:
@@ -45,10 +45,7 @@ def every(n: int) -> list[Row]:
     """A row for each cap, the ring and Bruck, with the shards that each parks."""
     runs = {f"PAT, A = {cap}": _pat(n, cap) for cap in caps(n)}
     runs |= {"ring": _run(allgather.ring, n), "Bruck": _run(allgather.bruck, n)}
-    return [
-        Row(name, only(cost), more={"parked": f"{max(parked, default=0)} × M/{n}"})
-        for name, (cost, parked) in runs.items()
-    ]
+    return [Row(name, only(cost), more={"parked": f"{max(parked)} × M/{n}"}) for name, (cost, parked) in runs.items()]
 
 
 def chosen(n: int, cap: int) -> list[Row]:
@@ -87,15 +84,12 @@ def pat_explorer() -> Explorer:
 
 
 def _parked(n: int, cap: int) -> Chart:
-    series = {}
-    most = []
-    for label, order in (("depth first, as NCCL does", "depth"), ("round by round", "rounds")):
-        _, parked = _pat(n, cap, order)
-        series[label] = (list(range(len(parked) + 1)), [0, *parked])
-        most.append(max(parked, default=0))
+    orders = {"depth first, as NCCL does": "depth", "round by round": "rounds"}
+    parked = {label: _pat(n, cap, order)[1] for label, order in orders.items()}
+    depth, rounds = map(max, parked.values())
     return lines(
-        series,
+        {label: (range(len(shards)), shards) for label, shards in parked.items()},
         x_label="steps done",
         y_label="shards parked on the fullest rank",
-        title=f"N = {n}, A = {cap}: at most {several(most[0], 'parked shard')} depth first, {most[1]} round by round",
+        title=f"N = {n}, A = {cap}: at most {several(depth, 'parked shard')} depth first, {rounds} round by round",
     )

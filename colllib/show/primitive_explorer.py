@@ -11,13 +11,10 @@ from colllib.show.table import Table
 
 RANKS = (2, 3, 4, 5, 6)
 MESSAGE = {
-    "broadcast": "the vector",
-    "reduce": "the vector",
-    "all-reduce": "the vector",
+    **dict.fromkeys(("broadcast", "reduce", "all-reduce", "point-to-point"), "the vector"),
     "reduce-scatter": "each rank's input",
     "all-gather": "the gathered result",
     "all-to-all": "each rank's send buffer",
-    "point-to-point": "the vector",
 }
 
 
