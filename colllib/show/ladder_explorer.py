@@ -50,8 +50,7 @@ def rung(
 def ladder_explorer() -> Explorer:
     """Primitive, M, alpha, BW and the port convention against the rungs of all fabrics of 512 ranks.
 
-    An execution does not depend on the message: every rung is executed once (a few are counted by
-    symmetry or by a closed form that tests hold against execution) and priced in the page.
+    Every rung is executed once, or counted by symmetry or by a closed form that tests hold against execution.
 
     >>> ladder_explorer()
     Explorer: The ladder of 512 ranks (Primitive, Message M, Latency α, Bandwidth BW, BW is that of, Rows)
