@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
+from itertools import chain
 from math import comb
 
 from colllib.bounds import lower_bound
@@ -94,10 +95,9 @@ class Model:
         if not 0 <= self.dense_layers <= self.layers:
             raise ValueError(f"{self.name}: {self.dense_layers} dense layers of {self.layers}")
 
-    @property
-    def expert_layers(self) -> int:
-        """Layers with experts."""
-        return self.layers - self.dense_layers if self.experts else 0
+    def has_experts(self, layer: int) -> bool:
+        """Whether a layer, from 0, has experts: those at the bottom may be dense."""
+        return bool(self.experts) and layer >= self.dense_layers
 
     @property
     def attention(self) -> int:
@@ -140,9 +140,8 @@ class Model:
         return self._count(self.top_k)
 
     def _count(self, experts: int) -> int:
-        dense = self.layers - self.expert_layers
-        layers = dense * self.beside_experts(False)
-        layers += self.expert_layers * (self.beside_experts(True) + experts * self.expert)
+        routed = map(self.has_experts, range(self.layers))
+        layers = sum(self.beside_experts(has) + has * experts * self.expert for has in routed)
         return layers + self.hidden + 2 * self.vocabulary * self.hidden
 
 
@@ -151,6 +150,7 @@ _LATENT = {name: Latent(**sizes.pop("latent")) for name, sizes in _TABLE.items()
 MODELS = {name: Model(name, latent=_LATENT.get(name), **sizes) for name, sizes in _TABLE.items()}
 
 BF16, FP32 = 2, 4  # bytes of a number on the wire; gradients are reduced in FP32
+Group = tuple[float, int, int]  # M in bytes or parameters, ranks, and how far apart these are
 
 
 @dataclass(frozen=True)
@@ -280,12 +280,9 @@ def training(model: Model, plan: Plan, *, tokens: int, microbatches: int = 1, gr
         raise ValueError(
             f"{tokens} tokens cannot be divided evenly among {plan.replicas} replicas x {microbatches} microbatches"
         )
-    stage = _Stage(model, plan)
-    calls = _gradients(stage, gradient, microbatches)
-    for of_pass, layers in ((in_layer, stage.layers), (of_experts, stage.expert_layers)):
-        forward, backward = (of_pass(model, plan, share, backward=backward) for backward in (False, True))
-        calls += _times([*forward, *backward], layers * microbatches)
-    calls += _pipeline(stage, share, microbatches, backward=True)
+    calls = _gradients(model, plan, gradient, microbatches)
+    calls += _passes(model, plan, share, microbatches, _last_stage(model, plan), (False, True))
+    calls += _pipeline(model, plan, share, microbatches, backward=True)
     return tuple(call for call in calls if call.ranks > 1 and call.message and call.count)
 
 
@@ -304,10 +301,8 @@ def decoding(model: Model, plan: Plan, *, sequences: int) -> tuple[Call, ...]:
     check_counts(sequences=sequences)
     if plan.cp > 1:
         raise ValueError(f"cp = {plan.cp}: decoding needs cp = 1")
-    all_stages = _Stage(model, replace(plan, pp=1))
-    calls = _times(in_layer(model, plan, sequences, backward=False), all_stages.layers)
-    calls += _times(of_experts(model, plan, sequences, backward=False), all_stages.expert_layers)
-    calls += _pipeline(_Stage(model, plan), sequences, plan.pp - 1, backward=False)
+    calls = _passes(model, plan, sequences, 1, range(model.layers), (False,))
+    calls += _pipeline(model, plan, sequences, plan.pp - 1, backward=False)
     return tuple(call for call in calls if call.ranks > 1 and call.count)
 
 
@@ -319,10 +314,10 @@ def memory(model: Model, plan: Plan) -> float:
     >>> round(memory(MODELS["Llama 3.1 8B"], Plan(dp=8, zero=3)) / 1e9, 2)
     18.07
     """
-    return state(plan, _Stage(model, plan).held)
+    return state(plan, _held_last(model, plan))
 
 
-def state(plan: Plan, held: Iterable[tuple[float, int, int]]) -> float:
+def state(plan: Plan, held: Iterable[Group]) -> float:
     """Bytes that parameters take with their gradients and Adam state: `memory` of those that `held_alike` gives."""
     sharded = (0, 12, 16, 18)[plan.zero]
     return sum(parameters * (18 - sharded + sharded / ranks) for parameters, ranks, _ in held)
@@ -365,38 +360,38 @@ def check_fits(model: Model, plan: Plan) -> None:
         raise ValueError("sequence parallelism inside a layer with experts is not modeled here: leave it out")
 
 
-def held_alike(plan: Plan, beside: float, experts: float) -> list[tuple[float, int, int]]:
+def held_alike(model: Model, plan: Plan, layers: Iterable[int], ends: int = 0) -> list[Group]:
     """Parameters that a rank holds, how many ranks hold them (or share them, under ZeRO), and how far apart these are.
 
-    Of all parameters beside the experts and of theirs; without EP, or experts, there is one group of ranks.
+    Of some layers, numbered from 0, with so many beside them, but for their experts; and of these, where EP parts them.
 
-    >>> held_alike(Plan(dp=8, tp=2, ep=4), 100, 800)
-    [(50.0, 8, 2), (100.0, 2, 8)]
+    >>> of_layer, of_experts = held_alike(MODELS["Mixtral 8x7B"], Plan(dp=8, tp=2, ep=4), [0])
+    >>> of_layer[1:], of_experts[1:]
+    ((8, 2), (2, 8))
     """
+    routed = [model.has_experts(layer) for layer in layers]
+    beside, experts = ends + sum(map(model.beside_experts, routed)), sum(routed) * model.experts * model.expert
     if plan.ep == 1 or not experts:
         return [((beside + experts) / plan.tp, plan.shards, plan.tp)]
     together = plan.tp * plan.ep
     return [(beside / plan.tp, plan.shards, plan.tp), (experts / together, plan.shards // plan.ep, together)]
 
 
-class _Stage:
-    """What a rank of the last pipeline stage holds."""
-
-    def __init__(self, model: Model, plan: Plan) -> None:
-        self.model, self.plan = model, plan
-        self.layers = model.layers // plan.pp
-        self.expert_layers = min(self.layers, model.expert_layers)
-        dense = self.layers - self.expert_layers
-        vocabulary = model.vocabulary * model.hidden * (2 if plan.pp == 1 else 1)
-        beside = dense * model.beside_experts(False) + self.expert_layers * model.beside_experts(True)
-        experts = self.expert_layers * model.experts * model.expert
-        self.held = held_alike(plan, beside + vocabulary + model.hidden, experts)
+def _last_stage(model: Model, plan: Plan) -> range:
+    """The layers of the last pipeline stage."""
+    return range(model.layers - model.layers // plan.pp, model.layers)
 
 
-def _gradients(stage: _Stage, width: int, microbatches: int) -> list[Call]:
-    plan, calls = stage.plan, list[Call]()
-    both = ("", stage.layers), (" of the experts", stage.expert_layers)
-    for (whose, layers), (parameters, ranks, _) in zip(both, stage.held, strict=False):
+def _held_last(model: Model, plan: Plan) -> list[Group]:
+    """What a rank of the last pipeline stage holds, which has the output matrix; of a single stage both matrices."""
+    ends = model.vocabulary * model.hidden * (2 if plan.pp == 1 else 1) + model.hidden
+    return held_alike(model, plan, _last_stage(model, plan), ends)
+
+
+def _gradients(model: Model, plan: Plan, width: int, microbatches: int) -> list[Call]:
+    calls, stage = list[Call](), _last_stage(model, plan)
+    both = ("", len(stage)), (" of the experts", sum(map(model.has_experts, stage)))
+    for (whose, layers), (parameters, ranks, _) in zip(both, _held_last(model, plan), strict=False):
         gradient, parameter = parameters * width, parameters * BF16
         if plan.zero == 0:
             calls.append(Call("DP", "all-reduce", ranks, gradient, 1, "gradients" + whose))
@@ -451,13 +446,18 @@ def of_experts(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list
     return [Call("EP", "all-to-all", plan.ep, message, 1, content) for content in contents]
 
 
-def _times(calls: list[Call], count: int) -> list[Call]:
-    """The calls, each so many times, with equal ones as one."""
-    return [replace(call, count=alike * count) for call, alike in Counter(calls).items()]
+def _passes(
+    model: Model, plan: Plan, tokens: int, count: int, layers: range, directions: tuple[bool, ...]
+) -> list[Call]:
+    """What so many passes through some layers issue in each direction (backward or not), equal calls as one."""
+    calls = []
+    for of_pass, times in ((in_layer, len(layers)), (of_experts, sum(map(model.has_experts, layers)))):
+        issued = chain(*(of_pass(model, plan, tokens, backward=backward) for backward in directions))
+        calls += [replace(call, count=alike * times * count) for call, alike in Counter(issued).items()]
+    return calls
 
 
-def _pipeline(stage: _Stage, tokens: int, count: int, *, backward: bool) -> list[Call]:
-    model, plan = stage.model, stage.plan
+def _pipeline(model: Model, plan: Plan, tokens: int, count: int, *, backward: bool) -> list[Call]:
     pair, message = min(2, plan.pp), tokens * model.hidden * BF16
     passed = Call("PP", "point-to-point", pair, message / plan.tp, count, "activations to the next stage")
     if backward:

@@ -22,14 +22,14 @@ FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`). For where a m
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite
 
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.parallelism import BF16, FP32, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
+from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
@@ -37,7 +37,6 @@ from colllib.training.prices import by_nccl, on_tier, price, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
-Group = tuple[float, int, int]  # M in bytes or parameters, ranks, and how far apart these are
 
 
 @dataclass(frozen=True)
@@ -105,32 +104,19 @@ class Training:
 
     # -- what a layer takes on one rank -------------------------------------------------------
 
-    def has_experts(self, layer: int) -> bool:
-        """Whether a layer, from 0, has experts: those at the bottom of a model may be dense."""
-        return bool(self.model.experts) and layer >= self.model.dense_layers
-
-    def parameters(self, layers: Iterable[int]) -> list[Group]:
-        """Parameters of some layers on a rank, as `held_alike` has them."""
-        model, alike = self.model, Counter(map(self.has_experts, layers))
-        beside = sum(count * model.beside_experts(experts) for experts, count in alike.items())
-        return held_alike(self.plan, beside, alike[True] * model.experts * model.expert)
-
     @property
     def state(self) -> float:
         """Bytes of parameters, gradients and Adam state on a rank of the fullest stage, with its vocabulary."""
         model, stages = self.model, self.plan.pp
         ends = Counter({0: model.vocabulary * model.hidden})
         ends[stages - 1] += model.vocabulary * model.hidden + model.hidden
-        bytes_of_stages = []
-        for stage in range(stages):
-            layers = chain.from_iterable(self.layers(stage + chunk * stages) for chunk in range(self.chunks))
-            groups = [*self.parameters(layers), *held_alike(self.plan, ends[stage], 0)]
-            bytes_of_stages.append(state(self.plan, groups))
-        return max(bytes_of_stages)
+        parts = ([self.layers(at) for at in range(stage, stages * self.chunks, stages)] for stage in range(stages))
+        held = (held_alike(model, self.plan, chain(*layers), ends[stage]) for stage, layers in enumerate(parts))
+        return max(state(self.plan, groups) for groups in held)
 
     def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
-        model, experts = self.model, self.has_experts(layer)
+        model, experts = self.model, self.model.has_experts(layer)
         active = model.beside_experts(experts) + experts * model.top_k * model.expert
         return 2 * active * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
@@ -207,7 +193,7 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
 def _layer(training: Training, work: Work, layer: int, stage: int, split: bool) -> list[Op]:
     """A layer's pass, in parts before the collectives of TP, CP and EP, which compute waits for."""
     plan, tokens, backward = training.plan, training.tokens // training.plan.cp, work.kind == "B"
-    parts = [in_layer, of_experts][: 1 + training.has_experts(layer)] if work.kind != "W" else []
+    parts = [in_layer, of_experts][: 1 + training.model.has_experts(layer)] if work.kind != "W" else []
     issued = chain.from_iterable(part(training.model, plan, tokens, backward=backward) for part in parts)
     calls = [call for call in issued if call.ranks > 1]
     seconds = (2 if backward and not split else 1) * training.forward(layer)
@@ -235,11 +221,11 @@ def _network(
         return {}, {}
 
     def op(primitive: str, width: int, *layers: int) -> Op:
-        groups = [(n * width, ranks, apart) for n, ranks, apart in training.parameters(layers)]
+        groups = [(n * width, ranks, apart) for n, ranks, apart in held_alike(training.model, plan, layers)]
         return training.collective(stage, "network", primitive, groups)
 
     def between(*layers: int) -> list[Op]:
-        part = sum(n / ranks for n, ranks, _ in training.parameters(layers)) * FP32
+        part = sum(n / ranks for n, ranks, _ in held_alike(training.model, plan, layers)) * FP32
         groups = [(part, plan.replicate, plan.tp * plan.shards)]
         return [training.collective(stage, "copies", "all-reduce", groups)] if plan.replicate > 1 else []
 
@@ -257,7 +243,7 @@ def _network(
         }
         return gathers, leaving
     places, layers, leaving = list(finals), list(finals.values()), {}
-    gradients = [sum(n for n, *_ in training.parameters([layer])) * FP32 for layer in layers]
+    gradients = [sum(n for n, *_ in held_alike(training.model, plan, [layer])) * FP32 for layer in layers]
     for closed in buckets(gradients, training.bucket or BUCKET):
         together = [layers[k] for k in closed]
         first = op("reduce-scatter" if plan.zero else "all-reduce", FP32, *together)
