@@ -116,21 +116,19 @@ def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: fl
 
 
 @cache
-def by_nccl(primitive: str, machine: str, ranks: int, apart: int, message: float) -> float:
-    """Seconds that NCCL takes for a group of ranks, all groups of its kind at a time, as `predict` has them.
+def by_nccl(primitive: str, machine: str, boxes: int, inside: int, message: float) -> float:
+    """Seconds that NCCL takes for so many ranks in each of some boxes, as `predict` has them.
 
     Args:
-        primitive, ranks, apart, message: as for `price`.
         machine: one that `colllib predict` knows; each rank has its share of the cards.
+        message: M in bytes.
 
-    >>> round(by_nccl("all-reduce", "dgx-h100:16", 16, 8, 1e9) * 1e3, 1)  # one rank in each box
+    >>> round(by_nccl("all-reduce", "dgx-h100:16", 16, 1, 1e9) * 1e3, 1)
     42.6
     """
-    box = machine_on(machine)
-    boxes, inside = group(ranks, apart, tiers(machine)[0])
-    if ranks == 1:
+    if boxes * inside == 1:
         return 0.0
-    alone = replace(box, boxes=boxes, gpus=inside, cards=inside)
+    alone = replace(machine_on(machine), boxes=boxes, gpus=inside, cards=inside)
     return predict(alone, "sendrecv" if primitive == "point-to-point" else primitive, message).seconds
 
 

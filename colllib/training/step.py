@@ -33,7 +33,7 @@ from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
-from colllib.training.prices import by_nccl, on_tier, price, tiers
+from colllib.training.prices import by_nccl, group, on_tier, price, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
@@ -129,7 +129,7 @@ class Training:
     def _takes(self, primitive: str, message: float, ranks: int, apart: int) -> float:
         """Seconds of a collective of one group."""
         if self.nccl:
-            return by_nccl(primitive, self.machine, ranks, apart, message)
+            return by_nccl(primitive, self.machine, *group(ranks, apart, tiers(self.machine)[0]), message)
         return price(primitive, self.machine, ranks, apart, message).seconds
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
@@ -140,7 +140,7 @@ class Training:
         leaves = first // box != last // box  # those that do not leave the box wait
         activations = self.tokens // plan.cp * self.model.hidden * BF16
         if self.nccl:
-            seconds = by_nccl("point-to-point", self.machine, 2, box if leaves else 1, activations / plan.tp)
+            seconds = by_nccl("point-to-point", self.machine, *((2, 1) if leaves else (1, 2)), activations / plan.tp)
         else:
             seconds = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp).seconds
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers

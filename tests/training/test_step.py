@@ -533,10 +533,18 @@ def test_a_group_takes_what_is_predicted_for_a_machine_of_its_ranks():
         (128, 1, "dgx-h100:16"),
     ):
         for primitive in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
-            assert by_nccl(primitive, MACHINE, ranks, apart, 1e8) == predict(find(alone), primitive, 1e8).seconds
+            assert by_nccl(primitive, MACHINE, *group(ranks, apart, 8), 1e8) == predict(find(alone), primitive, 1e8).seconds
     pair = predict(find("dgx-h100:2,gpus=1"), "sendrecv", 1e8).seconds
-    assert by_nccl("point-to-point", MACHINE, 2, 8, 1e8) == pair
+    assert by_nccl("point-to-point", MACHINE, 2, 1, 1e8) == pair
     assert by_nccl("all-reduce", MACHINE, 1, 1, 1e8) == 0
+
+
+def test_stages_send_by_nccl_in_boxes_of_an_odd_number_of_ranks_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "three.toml").write_text('boxes = 1\ngpus = 3\nlink = "450GB/s"\ncards = 3\ncard = "400Gb/s"\n')
+    step = simulate(Training(replace(LLAMA, layers=6), Plan(pp=3), "three.toml", 1024, 2, nccl=True))
+    pair = by_nccl("point-to-point", "three.toml", 1, 2, 1024 * LLAMA.hidden * 2)
+    assert {op.seconds for op in step.ops if op.kind == "send"} == {pair}
 
 
 def test_with_the_ring_of_nccl_shards_among_all_cost_more_than_a_copy_in_each_box(capsys):
