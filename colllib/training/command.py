@@ -17,7 +17,6 @@ from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.metrics import crossings
 from colllib.parallelism import Model, Plan
-from colllib.primitives import check_counts
 from colllib.topology.presets import PRESETS
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
@@ -57,9 +56,9 @@ def read_plan(text: str) -> Plan:
 @click.option("--on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16,card=100Gb/s")
 @click.option("--plan", default="tp=8,pp=2,dp=8", help=PLAN_HELP)
 @click.option("--model", default="Llama 3.1 70B", help="a published model, or the path of its config.json")
-@click.option("--tokens", type=whole(), default="8192", help="of a microbatch")
+@click.option("--tokens", type=whole(1), default="8192", help="of a microbatch")
 @click.option("--microbatches", type=whole(), default="16", help="of a replica's step")
-@click.option("--batch", type=whole(), help="tokens of a step over all ranks, which then says the microbatches")
+@click.option("--batch", type=whole(1), help="tokens of a step over all ranks, which then says the microbatches")
 @click.option("--teraflops", type=whole(), default="400", help="that a rank sustains, in 10^12 operations a second")
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
 @click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
@@ -103,7 +102,6 @@ def step_command(
 
 def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
     """How many microbatches of a replica make a step."""
-    check_counts(batch=batch, tokens=tokens)
     count, rest = divmod(batch, plan.dp * tokens)
     if rest or not count:
         raise ValueError(f"batch {batch}: must be a multiple of dp x tokens = {plan.dp} x {tokens}")
@@ -144,24 +142,13 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     if not fit:
         too_little = f"{too_large} plans do not fit in the {units.size(memory or 0)} of a GPU" if too_large else ""
         raise ValueError(f"{model.name} on {on}: {'; '.join(filter(None, (too_little, refused)))}")
-    fit.sort(key=itemgetter(0))
-    rates = [batch / seconds / machine.ranks for seconds, _ in fit]
-    plans: list[dict[str, Any]] = [
-        {"plan": _named(t.plan), "time_s": seconds, "tokens_per_s_per_gpu": rate, "state_bytes": t.state}
-        for (seconds, t), rate in zip(fit, rates, strict=True)
-    ]
+    plans, rows = [], []
+    for seconds, training in sorted(fit, key=itemgetter(0)):
+        named, rate, state = _named(training.plan), batch / seconds / machine.ranks, training.state
+        plans.append({"plan": named, "time_s": seconds, "tokens_per_s_per_gpu": rate, "state_bytes": state})
+        rows.append((named, training.microbatches, units.seconds(seconds, 4), f"{rate:,.0f}", units.size(state)))
     yield {"machine": on, "model": model.name, "batch": batch, "too_large": too_large, "plans": plans}
     yield f"{model.name} on {on}, {batch:,} tokens a step; activations, which take memory too, are not counted\n"
-    rows = [
-        (
-            p["plan"],
-            t.microbatches,
-            units.seconds(p["time_s"], 4),
-            f"{p['tokens_per_s_per_gpu']:,.0f}",
-            units.size(t.state),
-        )
-        for p, (_, t) in zip(plans, fit, strict=True)
-    ]
     yield table(("plan", "microbatches", "time", "tokens/s a GPU", "state a GPU"), rows)
     if too_large:
         yield f"\nleft out: {too_large} plans whose state is larger than the {units.size(memory or 0)} of a GPU"
@@ -199,21 +186,16 @@ def _timeline(training: Training, step: Step) -> Answer:
     }
     speed = f"{batch:,} tokens in {units.seconds(step.seconds, 4)}, {rate:,.0f} tokens/s a GPU"
     yield f"{model.name}, {model.layers} layers, on {on} at {training.rate / 1e12:g} TFLOP/s: a step of {speed}"
-    yield _room(training.state, memory) + "\n"
+    room = ""
+    if memory is not None and training.state > memory:
+        room = f", which has {units.size(memory)}: they do not fit"
+    elif memory is not None:
+        room = f", which leaves {units.size(memory - training.state)} of {units.size(memory)} for activations"
+    yield f"parameters, gradients and optimizer states take at most {units.size(training.state)} a GPU{room}\n"
     rows = [(stage, *map(units.seconds, times.values())) for stage, times in enumerate(stages)]
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
     if not training.nccl:
         yield "\nCollectives take the fastest schedules known; with --collectives nccl, what NCCL is predicted to take."
-
-
-def _room(state: float, memory: float | None) -> str:
-    """What is left of a GPU's memory."""
-    needed = f"parameters, gradients and optimizer states take at most {units.size(state)} a GPU"
-    if memory is None:
-        return needed
-    if state > memory:
-        return f"{needed}, which has {units.size(memory)}: they do not fit"
-    return f"{needed}, which leaves {units.size(memory - state)} of {units.size(memory)} for activations"
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
