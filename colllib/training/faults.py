@@ -7,6 +7,7 @@ done or nobody can move. Late ranks and slow links are the event clock's (`colll
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,33 +146,26 @@ def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
 
 def first_difference(right: Schedule, other: Schedule) -> str:
     """Where a schedule first leaves another, in one line; steps counted from 1, as a player does; "" if nowhere."""
-    for t in range(right.num_steps):
-        due, sent = (_messages(schedule.step(t)) for schedule in (right, other))
-        if due != sent:
-            rank = min(due ^ sent)[0]
-            should = f"rank {rank} should send {_listed(due, rank)}"
-            does = f"step {t + 1} of {right.num_steps}: {should}, and sends {_listed(sent, rank)}"
-            if t + 1 < right.num_steps:
-                next_due, next_sent = (_messages(schedule.step(t + 1)) for schedule in (right, other))
-                if (_of(rank, next_due), _of(rank, next_sent)) == (_of(rank, sent), _of(rank, due)):
-                    does += f": it swaps steps {t + 1} and {t + 2}"
-            return does
+    due, sent = _sends(right), _sends(other)
+    for t, rank in product(range(right.num_steps), range(right.ranks)):
+        if due[rank][t] != sent[rank][t]:
+            should, does = (
+                ", ".join(f"block {block} to {dst}" for dst, block in sends[rank][t]) or "nothing"
+                for sends in (due, sent)
+            )
+            swaps = due[rank][t : t + 2] == sent[rank][t : t + 2][::-1]
+            line = f"step {t + 1} of {right.num_steps}: rank {rank} should send {should}, and sends {does}"
+            return f"{line}: it swaps steps {t + 1} and {t + 2}" if swaps else line
     return ""
 
 
-def _messages(step: Step) -> set[tuple[int, int, int]]:
-    """Source, destination and block of each message."""
-    return set(zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True))
-
-
-def _of(rank: int, messages: set[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """What a rank sends, in order."""
-    return sorted(message for message in messages if message[0] == rank)
-
-
-def _listed(messages: set[tuple[int, int, int]], rank: int) -> str:
-    """What a rank sends, in words."""
-    return ", ".join(f"block {block} to {dst}" for _, dst, block in _of(rank, messages)) or "nothing"
+def _sends(schedule: Schedule) -> list[list[list[tuple[int, int]]]]:
+    """Destination and block of what each rank sends in each step, in order."""
+    sends: list[list[list[tuple[int, int]]]] = [[[] for _ in range(schedule.num_steps)] for _ in range(schedule.ranks)]
+    for t, step in enumerate(schedule.steps):
+        for src, dst, block in sorted(zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True)):
+            sends[src][t].append((dst, block))
+    return sends
 
 
 # -- programs that do not match ------------------------------------------------------------------
