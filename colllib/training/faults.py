@@ -193,8 +193,7 @@ class Outcome(NamedTuple):
 
         waits = nx.DiGraph([(rank, other) for rank, others in self.waits.items() for other in others])
         ranks = next(nx.simple_cycles(waits), [])
-        lowest = ranks.index(min(ranks)) if ranks else 0
-        return ranks[lowest:] + ranks[:lowest]
+        return min((ranks[k:] + ranks[:k] for k in range(len(ranks))), default=[])
 
 
 class _Turn(NamedTuple):

@@ -268,7 +268,7 @@ def _by_trial(graph: Graph, machine: Machine, offered: Offers, final: States) ->
     return None if best is None else best.ways
 
 
-Row = tuple[list[tuple[int, float]], float, float]  # a sum of columns times numbers, and its two limits
+Row = tuple[dict[int, float], float, float]  # a sum of columns times numbers, and its two limits
 Columns = Mapping[str, list[tuple[int, Way]]]  # those of each node's ways
 Cost = tuple[float, set[int]]  # the seconds of a column, and the stages that spend them
 
@@ -280,7 +280,7 @@ def _by_program(graph: Graph, machine: Machine, offered: Offers, final: States) 
     for node in graph.nodes:
         columns[node.name] = list(enumerate(offered[node.name], len(costs)))
         costs += [(machine.compute(graph, node, way), {stage(way.output)}) for way in offered[node.name]]
-        rows.append((_terms((k for k, _ in columns[node.name]), 1.0), 1, 1))
+        rows.append(({k: 1.0 for k, _ in columns[node.name]}, 1, 1))
     binary = len(costs)
     # a tensor, its user, and the columns of the ways that take it in a state and so often
     edges: list[tuple[str, Node | None, dict[Any, list[int]]]] = [
@@ -298,8 +298,7 @@ def _by_program(graph: Graph, machine: Machine, offered: Offers, final: States) 
         for sums, groups in ((pairs, outputs.values()), (pairs.T, inputs.values())):
             for added, ways_of_state in zip(sums.tolist(), groups, strict=True):
                 total = 0 if ways_of_state else 1
-                rows.append((_terms(added, 1.0) + _terms(ways_of_state, -1.0), total, total))
-    rows += _alike(graph, columns)
+                rows.append((_less(added, ways_of_state), total, total))
     rows += _limits(graph, machine, columns)
     solution = _solved(rows, costs, binary, machine)
     if solution is None:
@@ -307,33 +306,29 @@ def _by_program(graph: Graph, machine: Machine, offered: Offers, final: States) 
     return {name: max(options, key=lambda column: solution[column[0]])[1] for name, options in columns.items()}
 
 
-def _alike(graph: Graph, columns: Columns) -> Iterator[Row]:
-    """What is made in the state of another: the old one is made in just one of them."""
+def _limits(graph: Graph, machine: Machine, columns: Columns) -> Iterator[Row]:
+    """What lasts keeps its state, all fits the memory, and what is computed again finds its inputs."""
     for pair in graph.same.items():
         new, old = (_grouped((_without_stage(way.output), k) for k, way in columns[name]) for name in pair)
-        for state, old_columns in old.items():
-            yield _terms(new.get(state, []), 1.0) + _terms(old_columns, -1.0), 0, 0
-
-
-def _limits(graph: Graph, machine: Machine, columns: Columns) -> Iterator[Row]:
-    """What fits the memory; and what is computed again finds its inputs."""
+        for state in old:  # the old one is made in just one of these
+            yield _less(new.get(state, []), old[state]), 0, 0
     for kind, limit in enumerate((machine.memory, machine.activations)):
         if limit == inf:
             continue
         for k in range(machine.depth):
-            terms = [
-                (column, machine.keeps(graph, node, way)[kind])
+            terms = {
+                column: kept
                 for node in graph.nodes
                 for column, way in columns[node.name]
-                if stage(way.output) == k
-            ]
-            yield [term for term in terms if term[1]], -inf, limit
+                if stage(way.output) == k and (kept := machine.keeps(graph, node, way)[kind])
+            }
+            yield terms, -inf, limit
     for node in graph.nodes:
         again = [k for k, way in columns[node.name] if way.later == AGAIN]
         for name in node.inputs:
             dropped = [k for k, way in columns[name] if _dropped(graph.by_name[name], way)]
             if again and dropped:
-                yield _terms(again + dropped, 1.0), -inf, 1
+                yield dict.fromkeys(again + dropped, 1.0), -inf, 1
 
 
 def _solved(rows: list[Row], costs: list[Cost], binary: int, machine: Machine) -> np.ndarray | None:
@@ -349,11 +344,9 @@ def _solved(rows: list[Row], costs: list[Cost], binary: int, machine: Machine) -
     price = np.where(possible, price, 0.0) / (price[possible].max(initial=0) or 1.0)
     most = len(price)  # the column of the largest load
     for k in range(machine.depth):
-        load = [
-            (column, float(price[column])) for column, (_, stages) in enumerate(costs) if k in stages and price[column]
-        ]
-        rows.append(([*load, (most, -1.0)], -inf, 0))
-    entries = [(row, *term) for row, (terms, _, _) in enumerate(rows) for term in terms]
+        load = {column: price[column] for column, (_, stages) in enumerate(costs) if k in stages and price[column]}
+        rows.append((load | {most: -1.0}, -inf, 0))
+    entries = [(row, *term) for row, (terms, _, _) in enumerate(rows) for term in terms.items()]
     row, column, value = map(np.array, zip(*entries, strict=True))
     _, low, high = zip(*rows, strict=True)
     result = milp(
@@ -366,9 +359,9 @@ def _solved(rows: list[Row], costs: list[Cost], binary: int, machine: Machine) -
     return None if result.x is None else np.asarray(result.x)
 
 
-def _terms(columns: Iterable[int], factor: float) -> list[tuple[int, float]]:
-    """Columns times a factor."""
-    return [(column, factor) for column in columns]
+def _less(columns: Iterable[int], others: Iterable[int]) -> dict[int, float]:
+    """The sum of some columns without that of others."""
+    return dict.fromkeys(columns, 1.0) | dict.fromkeys(others, -1.0)
 
 
 def _grouped(columns: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
