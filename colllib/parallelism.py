@@ -152,9 +152,7 @@ class Plan:
     pp: int = 1  # pipeline parallel: stages of consecutive layers
     cp: int = 1  # context parallel: ranks that share each sequence
     ep: int = 1  # expert parallel: ranks that share each layer's experts
-    zero: int = (
-        1  # what data parallelism shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and parameters (FSDP)
-    )
+    zero: int = 1  # what data parallelism shards: 0 nothing, 1 optimizer state, 2 gradients too, 3 all (FSDP)
     #: Copies of what ZeRO shards, above 1 in hybrid sharding (HSDP, MiCS): ranks next to each other share one, and the
     #: copies' gradients are summed in the end.
     replicate: int = 1

@@ -206,38 +206,33 @@ def _network(
     ZeRO-1 does: `torch/distributed/pipelining/stage.py`, `backward_maybe_with_nosync`). The sums of several
     copies follow when they are final (the two hops of MiCS, Zhang and others, 2022).
     """
-    plan, last = training.plan, training.microbatches - 1
+    model, plan, last = training.model, training.plan, training.microbatches - 1
     if plan.replicas == 1:
         return {}, {}
 
-    def op(primitive: str, width: int, *layers: int) -> Op:
-        groups = [(n * width, ranks, apart) for n, ranks, apart in held_alike(training.model, plan, layers)]
+    def op(primitive: str, width: int, layers: Sequence[int]) -> Op:
+        groups = [(n * width, ranks, apart) for n, ranks, apart in held_alike(model, plan, layers)]
         return training.collective(stage, "network", primitive, groups)
 
-    def between(*layers: int) -> list[Op]:
-        part = sum(n / ranks for n, ranks, _ in held_alike(training.model, plan, layers)) * FP32
-        groups = [(part, plan.replicate, plan.tp * plan.shards)]
-        return [training.collective(stage, "copies", "all-reduce", groups)] if plan.replicate > 1 else []
-
-    ends = {place: layer for place, (work, layer) in enumerate(passes) if work.kind == final}
-    finals = {place: layer for place, layer in ends.items() if passes[place][0].microbatch == last}
-    if plan.zero > 1:
-        leaving = {place: [op("reduce-scatter", FP32, layer)] for place, layer in ends.items()}
-        for place, layer in finals.items():
-            leaving[place] += between(layer)
-        before = "FB" if plan.zero == 3 else ""
-        gathers = {
-            place: op("all-gather", BF16, layer)
-            for place, (work, layer) in enumerate(passes)
-            if work.kind in before or (work.kind, work.microbatch) == ("F", 0)
-        }
-        return gathers, leaving
-    places, layers, leaving = list(finals), list(finals.values()), {}
-    gradients = [sum(n for n, *_ in held_alike(training.model, plan, [layer])) * FP32 for layer in layers]
-    for closed in buckets(gradients, training.bucket or BUCKET):
-        together = [layers[k] for k in closed]
-        first = op("reduce-scatter" if plan.zero else "all-reduce", FP32, *together)
-        leaving[places[closed[-1]]] = [first, *between(*together)]
-    if plan.zero:
-        leaving[places[-1]].append(op("all-gather", BF16, *layers))
-    return {}, leaving
+    ends = [place for place, (work, _) in enumerate(passes) if work.kind == final]
+    finals = [place for place in ends if passes[place][0].microbatch == last]
+    together = [[place] for place in ends]
+    if plan.zero < 2:
+        gradients = [sum(n for n, *_ in held_alike(model, plan, [passes[place][1]])) * FP32 for place in finals]
+        together = [[finals[k] for k in closed] for closed in buckets(gradients, training.bucket or BUCKET)]
+    leaving: dict[int, list[Op]] = {}
+    for places in together:
+        layers, end = [passes[place][1] for place in places], places[-1]
+        leaving[end] = [op("reduce-scatter" if plan.zero else "all-reduce", FP32, layers)]
+        if plan.replicate > 1 and passes[end][0].microbatch == last:
+            part = sum(n / ranks for n, ranks, _ in held_alike(model, plan, layers)) * FP32
+            copies = [(part, plan.replicate, plan.tp * plan.shards)]
+            leaving[end].append(training.collective(stage, "copies", "all-reduce", copies))
+    if plan.zero == 1:
+        leaving[finals[-1]].append(op("all-gather", BF16, [passes[place][1] for place in finals]))
+    gathers = {
+        place: op("all-gather", BF16, [layer])
+        for place, (work, layer) in enumerate(passes)
+        if plan.zero > 1 and (work[:2] == ("F", 0) or (plan.zero == 3 and work.kind in "FB"))
+    }
+    return gathers, leaving

@@ -8,7 +8,7 @@ import numpy as np
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
 from colllib.evaluation import run_on
 from colllib.training.tensor_states.graph import FUNCTIONS, Floats, Graph, Node
-from colllib.training.tensor_states.plans import Machine, Plan
+from colllib.training.tensor_states.plans import Plan
 from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State, stage
 
 Shards = dict[int, Floats]  # by rank; in a pipeline of one stage's ranks
@@ -32,7 +32,11 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
         state, final = plan.states[node.name], plan.final.get(node.name)
         if node.kind == "input":
             _check_value(graph, node, values)
-            replicas = dict.fromkeys(_ranks_of_stage(machine, state), values[node.name])
+            replicas = {
+                rank: values[node.name]
+                for rank, place in enumerate(np.ndindex(machine.mesh))
+                if machine.stages is None or place[machine.stages] == stage(state)
+            }
             shards[node.name] = _in_state(replicas, plan, node.name, _replicated(state), state)
         else:
             shards[node.name] = _computed(plan, node, shards)
@@ -46,14 +50,6 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
 def _replicated(state: State) -> State:
     """That of the whole tensor on each rank of the stage."""
     return tuple(placement if placement.isdigit() else REPLICATED for placement in state)
-
-
-def _ranks_of_stage(machine: Machine, state: State) -> list[int]:
-    """The ranks of the stage that has a tensor."""
-    ranks = np.arange(prod(machine.mesh)).reshape(machine.mesh)
-    if machine.stages is not None:
-        ranks = ranks.take([stage(state)], axis=machine.stages)
-    return ranks.ravel().tolist()
 
 
 def _check_value(graph: Graph, node: Node, values: Mapping[str, Floats]) -> None:
