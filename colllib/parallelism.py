@@ -77,6 +77,17 @@ class Model:
         if not 0 <= self.dense_layers <= self.layers:
             raise ValueError(f"{self.name}: {self.dense_layers} dense layers of {self.layers}")
 
+    def part(self, at: int, parts: int) -> range:
+        """Layers of a part, from 0; where so many do not divide them evenly, those at the ends have one less.
+
+        >>> [MODELS["Llama 3.1 8B"].part(at, 5) for at in (0, 1, 4)]
+        [range(0, 6), range(6, 13), range(26, 32)]
+        """
+        each_part, more = divmod(self.layers, parts)
+        later = at - (parts - more) // 2  # than the first part with one more
+        begin = at * each_part + min(max(0, later), more)
+        return range(begin, begin + each_part + (0 <= later < more))
+
     def has_experts(self, layer: int) -> bool:
         """Whether a layer, from 0, has experts: those at the bottom may be dense."""
         return bool(self.experts) and layer >= self.dense_layers
@@ -252,7 +263,7 @@ def training(model: Model, plan: Plan, *, tokens: int, microbatches: int = 1, gr
             f"{tokens} tokens cannot be divided evenly among {plan.replicas} replicas x {microbatches} microbatches"
         )
     calls = _gradients(model, plan, gradient, microbatches)
-    calls += _passes(model, plan, share, microbatches, _last_stage(model, plan), (False, True))
+    calls += _passes(model, plan, share, microbatches, model.part(plan.pp - 1, plan.pp), (False, True))
     calls += _pipeline(model, plan, share, microbatches, backward=True)
     return tuple(call for call in calls if call.ranks > 1 and call.message and call.count)
 
@@ -348,19 +359,14 @@ def held_alike(model: Model, plan: Plan, layers: Iterable[int], ends: int = 0) -
     return [(beside / plan.tp, plan.shards, plan.tp), (experts / together, plan.shards // plan.ep, together)]
 
 
-def _last_stage(model: Model, plan: Plan) -> range:
-    """The layers of the last pipeline stage."""
-    return range(model.layers - model.layers // plan.pp, model.layers)
-
-
 def _held_last(model: Model, plan: Plan) -> list[Group]:
     """What a rank of the last pipeline stage holds, which has the output matrix; of a single stage both matrices."""
     ends = model.vocabulary * model.hidden * (2 if plan.pp == 1 else 1) + model.hidden
-    return held_alike(model, plan, _last_stage(model, plan), ends)
+    return held_alike(model, plan, model.part(plan.pp - 1, plan.pp), ends)
 
 
 def _gradients(model: Model, plan: Plan, width: int, microbatches: int) -> list[Call]:
-    calls, stage = list[Call](), _last_stage(model, plan)
+    calls, stage = list[Call](), model.part(plan.pp - 1, plan.pp)
     both = ("", len(stage)), (" of the experts", sum(map(model.has_experts, stage)))
     for (whose, layers), (parameters, ranks, _) in zip(both, _held_last(model, plan), strict=False):
         gradient, parameter = parameters * width, parameters * BF16

@@ -54,7 +54,6 @@ def bucketed(layers: Sequence[Layer], bucket: float, all_reduce: Time) -> Step:
     Args:
         layers: the first one first; gradients come the last one first.
         bucket: its size in bytes; infinite for one bucket, which is no overlap at all.
-        all_reduce: seconds for a number of bytes.
 
     >>> step = bucketed([Layer(1.0, 2.0, 10)] * 4, 10, lambda size: size / 5)
     >>> step.seconds, step.idle(COMPUTE)
@@ -84,7 +83,6 @@ def sharded(
 
     Args:
         layers: the first one first; their size is that of the parameters.
-        gather, scatter: seconds of an all-gather and of a reduce-scatter of a number of bytes.
         prefetch: when a layer is done, the parameters of the layer after the next so many are asked for.
         reshard: whether a layer's parameters are freed after its forward and gathered again (FULL_SHARD, ZeRO-3),
             or kept until its backward is done (SHARD_GRAD_OP, ZeRO-2), which needs room for all of them.

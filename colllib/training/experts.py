@@ -133,7 +133,6 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
 
     Args:
         scores: shape (ranks, tokens, experts).
-        top_k: k.
         boxes: among how many boxes the experts are divided, in order.
         most_boxes: a token may visit so many of them (default: all): those with the largest sums of their
             best k / most_boxes affinities, an affinity being the sigmoid of a score.
@@ -204,8 +203,7 @@ def contiguous(experts: int, ranks: int) -> Placement:
 def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Placement:
     """Equally many experts on every rank, those of the largest load first and each where there is the least to do.
 
-    Each of some further copies, so many in all, goes to the expert with the most tokens per copy. Experts and copies
-    together must be a multiple of the ranks, and no more than a copy of each expert on each.
+    Each of some further copies, so many in all, goes to the expert with the most tokens per copy.
 
     Source: the greedy balancer of DeepSeek's EPLB, in one tier.
 

@@ -48,7 +48,6 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
     """A model from the keys of a config.json, as Hugging Face's transformers library writes it.
 
     Args:
-        name: what to call it.
         config: of a decoder with gated MLPs, dense or with experts in all layers but perhaps the first.
 
     Raises:

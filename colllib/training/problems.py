@@ -160,7 +160,6 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
 
     Args:
         average: a new one, since it goes on counting and remembering.
-        steps: up to MOST_STEPS.
         rate: of learning, above 0 (default: the problem's own).
 
     Raises:

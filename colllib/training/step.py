@@ -82,15 +82,8 @@ class Training:
         check_fits(self.model, plan)
 
     def layers(self, at: int) -> range:
-        """Those of the `at`-th part of the model; where they do not divide evenly, those at the ends have one less."""
-        parts = self.plan.pp * self.chunks
-        each_part, more = divmod(self.model.layers, parts)
-        first_with_more = (parts - more) // 2
-
-        def begin(part: int) -> int:
-            return part * each_part + min(max(0, part - first_with_more), more)
-
-        return range(begin(at), begin(at + 1))
+        """Those of the `at`-th part of the model, from 0."""
+        return self.model.part(at, self.plan.pp * self.chunks)
 
     # -- what a layer takes on one rank -------------------------------------------------------
 
