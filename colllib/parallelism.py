@@ -345,7 +345,7 @@ def check_fits(model: Model, plan: Plan) -> None:
 def held_alike(model: Model, plan: Plan, layers: Iterable[int], ends: int = 0) -> list[Group]:
     """Parameters that a rank holds, how many ranks hold them (or share them, under ZeRO), and how far apart these are.
 
-    Of some layers, numbered from 0, with so many beside them, but for their experts; and of these, where EP parts them.
+    Of some layers, numbered from 0, and of `ends` more; where EP parts the experts, theirs are a group of their own.
 
     >>> of_layer, of_experts = held_alike(MODELS["Mixtral 8x7B"], Plan(dp=8, tp=2, ep=4), [0])
     >>> of_layer[1:], of_experts[1:]

@@ -136,7 +136,6 @@ class Average:
             all-to-all of packets to owners of parts, who add in full precision, and an all-gather of their packets;
             "gather" takes everybody's packet round a ring; "merge" is recursive doubling with sparse packets, whose
             places grow as they meet.
-        feedback: whether all who make a packet add what their packets for this place have left out so far.
 
     Raises:
         ValueError: for another way or fewer than one worker; when called, for vectors that do not fit.
@@ -152,7 +151,7 @@ class Average:
     workers: int
     compress: Compressor = full
     way: str = "two phases"
-    feedback: bool = False
+    feedback: bool = False  # whether all who make a packet add what their packets for this place have left out so far
 
     def __post_init__(self) -> None:
         check_counts(workers=self.workers)
@@ -275,9 +274,6 @@ class LowRank:
 class Adam:
     """The direction of Adam; after a warm-up the variance is frozen, and the momentum travels as signs with feedback.
 
-    Args:
-        warm_up: steps in full precision, after which it is 1-bit Adam (default: all there can be, plain Adam).
-
     Source: Kingma & Ba (2015); Tang et al. (2021).
 
     Raises:
@@ -285,7 +281,7 @@ class Adam:
     """
 
     workers: int
-    warm_up: int = sys.maxsize
+    warm_up: int = sys.maxsize  # steps in full precision, after which it is 1-bit Adam; by default it is plain Adam
 
     def __post_init__(self) -> None:
         check_counts(warm_up=self.warm_up)
