@@ -5,7 +5,6 @@ A schedule knows what every rank does; here each rank acts alone. `flip` damages
 done or nobody can move. Late ranks and slow links are the event clock's (`colllib.events.event_clock`).
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -211,24 +210,24 @@ def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> I
         blocks, vector = call.schedule.blocks, call.vector
         before, after = inputs(blocks, rank).tolist(), outputs(blocks, rank).tolist()
         parts = np.array_split(vector, len(before) or len(blocks))  # who has none receives into all of its vector
-        sizes = dict(zip(before or range(len(blocks)), map(len, parts), strict=True))
+        sizes = np.full(len(blocks), len(vector) // len(parts))
+        sizes[before or slice(None)] = [len(part) for part in parts]
         values = dict(zip(before, parts, strict=False))  # by block
         for step in call.schedule.steps:
-            sends: defaultdict[int, list[NDArray[Any]]] = defaultdict(list)
-            receives: defaultdict[int, list[tuple[int, bool, int]]] = defaultdict(list)  # block, to be added, its size
-            for src, dst, block, add in zip(*(column.tolist() for column in step), strict=True):
-                if src == rank:
-                    sends[dst].append(values[block])
-                if dst == rank:
-                    receives[src].append((block, add, sizes.get(block, len(vector) // len(parts))))
-            expects = {src: sum(size for *_, size in pieces) for src, pieces in receives.items()}
-            turn = _Turn(call.label, {dst: np.concatenate(pieces) for dst, pieces in sends.items()}, expects, {})
-            if sends or receives:
+            leaving, coming = step.taken(step.src == rank), step.taken(step.dst == rank)
+            sends = {
+                dst: np.concatenate([values[block] for block in leaving.block[leaving.dst == dst].tolist()])
+                for dst in np.unique(leaving.dst).tolist()
+            }
+            bundles = {src: coming.taken(coming.src == src) for src in np.unique(coming.src).tolist()}
+            expects = {src: int(sizes[bundle.block].sum()) for src, bundle in bundles.items()}
+            turn = _Turn(call.label, sends, expects, {})
+            if sends or expects:
                 yield turn
-            for src, pieces in receives.items():
-                ends = np.cumsum([size for *_, size in pieces])[:-1]
-                for (block, add, _), part in zip(pieces, np.split(turn.arrived[src], ends), strict=True):
-                    values[block] = values[block] + part if add and block in values else part
+            for src, bundle in bundles.items():
+                pieces = np.split(turn.arrived[src], np.cumsum(sizes[bundle.block])[:-1])
+                for block, add, piece in zip(bundle.block.tolist(), bundle.add.tolist(), pieces, strict=True):
+                    values[block] = values[block] + piece if add and block in values else piece
         results.append(np.concatenate([vector[:0], *(values[block] for block in after)]))
 
 
