@@ -259,9 +259,8 @@ def training(model: Model, plan: Plan, *, tokens: int, microbatches: int = 1, gr
     check_counts(tokens=tokens, microbatches=microbatches)
     share, rest = divmod(tokens, plan.replicas * microbatches)
     if rest:
-        raise ValueError(
-            f"{tokens} tokens cannot be divided evenly among {plan.replicas} replicas x {microbatches} microbatches"
-        )
+        parts = f"{plan.replicas} replicas x {microbatches} microbatches"
+        raise ValueError(f"{tokens} tokens cannot be divided evenly among {parts}")
     calls = _gradients(model, plan, gradient, microbatches)
     calls += _passes(model, plan, share, microbatches, model.part(plan.pp - 1, plan.pp), (False, True))
     calls += _pipeline(model, plan, share, microbatches, backward=True)

@@ -295,9 +295,8 @@ def dispatch(topology: Topology, target_ranks: IntArray, copies: str = "per rank
     if not -1 <= least <= most < ranks:
         raise ValueError(f"a token goes to rank {most}, or {least}: ranks are 0 to {ranks - 1}, -1 is none")
     sent: Counter[tuple[int, tuple[int, ...]]] = Counter()  # from a rank to some ranks of one box
-    for rank, row in enumerate(
-        (target_ranks.reshape(ranks, -1, 1) if copies == "per expert" else target_ranks).tolist()
-    ):
+    sharing = target_ranks.reshape(ranks, -1, 1) if copies == "per expert" else target_ranks  # a copy
+    for rank, row in enumerate(sharing.tolist()):
         for chosen in row:
             for _, receivers in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
                 sent[rank, tuple(receivers)] += 1

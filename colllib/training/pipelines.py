@@ -1,7 +1,4 @@
-"""Pipeline schedules: in which order a stage runs forward and backward of its microbatches.
-
-`order` says it for one stage; `pipeline` makes the timeline, whose idle time is the bubble.
-"""
+"""Pipeline schedules: in which order a stage runs forward and backward of its microbatches, and what that takes."""
 
 from collections.abc import Callable
 from dataclasses import replace

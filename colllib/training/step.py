@@ -158,10 +158,8 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     """A stage's work in order, layer by layer, its parameters where they are sharded, and its gradients."""
     works = order(training.schedule, training.plan.pp, stage, training.microbatches, training.chunks)
     split = any(work.kind == "W" for work in works)
-    passes: list[tuple[Work, int]] = []
-    for work in works:
-        layers = training.layers(work.part)
-        passes += [(work, layer) for layer in (layers if work.kind == "F" else reversed(layers))]
+    ways = {"F": 1, "B": -1, "W": -1}  # through a part's layers
+    passes = [(work, layer) for work in works for layer in training.layers(work.part)[:: ways[work.kind]]]
     gathers, leaving = _network(training, stage, passes, "W" if split else "B")
     anew = set[int]()
     if training.plan.pp == 1 and training.plan.zero > 1:  # where a microbatch begins
