@@ -48,7 +48,7 @@ class Model:
     """A decoder-only transformer with SwiGLU and RMSNorm, by its published configuration.
 
     Raises:
-        ValueError: for layers, widths or heads below 1, or more dense layers than layers.
+        ValueError: for layers, widths or heads below 1, more dense layers than layers, or another top_k than 1 to all.
 
     >>> f"{MODELS['Llama 3.1 405B'].parameters:,}"
     '405,853,388,800'
@@ -76,6 +76,8 @@ class Model:
         check_counts(**{name: getattr(self, name) for name in sizes})
         if not 0 <= self.dense_layers <= self.layers:
             raise ValueError(f"{self.name}: {self.dense_layers} dense layers of {self.layers}")
+        if self.experts and not 1 <= self.top_k <= self.experts:
+            raise ValueError(f"{self.name}: a token visits {self.top_k} of {self.experts} experts")
 
     def part(self, at: int, parts: int) -> range:
         """Layers of a part, from 0; where so many do not divide them evenly, those at the ends have one less.

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +57,10 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
     >>> from_config("mine", llama).parameters == MODELS["Llama 3.1 8B"].parameters
     True
     """
+    if isinstance(config, Mapping):
+        config = config.get("text_config", config)  # of a model that also sees
     if not isinstance(config, Mapping):
         raise ValueError("must be an object with keys such as num_hidden_layers")
-    config = config.get("text_config", config)  # of a model that also sees
 
     def size(*keys: str, default: int | None = None) -> int:
         value = next((config[key] for key in keys if config.get(key) is not None), default)
@@ -75,7 +75,7 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
     hidden, heads = size("hidden_size"), size("num_attention_heads")
     experts = size("n_routed_experts", "num_local_experts", "num_experts", default=0)
     dense, inner = size("first_k_dense_replace", default=0), size("intermediate_size")
-    model = Model(
+    return Model(
         name,
         "config.json",
         layers=size("num_hidden_layers"),
@@ -83,17 +83,11 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
         heads=heads,
         kv_heads=size("num_key_value_heads", default=heads),
         head_width=size("head_dim", "v_head_dim", default=hidden // max(1, heads)),
-        ffn=inner,
+        ffn=inner if dense or not experts else 0,
         vocabulary=size("vocab_size"),
         latent=Latent(*map(size, _LATENT)) if "kv_lora_rank" in config else None,
-    )
-    if not experts:
-        return model
-    return replace(
-        model,
-        ffn=inner if dense else 0,
         experts=experts,
-        top_k=size("num_experts_per_tok"),
+        top_k=size("num_experts_per_tok", default=None if experts else 0),
         expert_ffn=size("moe_intermediate_size", "intermediate_size"),
         shared_experts=size("n_shared_experts", default=0),
         dense_layers=dense,

@@ -95,6 +95,9 @@ def test_a_step_takes_a_model_from_its_file(tmp_path, capsys):
     [
         ("[]", "must be an object with keys such as num_hidden_layers"),
         ("{", "Expecting property name"),
+        ('{"text_config": null}', "must be an object with keys such as num_hidden_layers"),
+        (json.dumps(QWEN | {"num_experts_per_tok": 129}), "a token visits 129 of 128 experts"),
+        (json.dumps(QWEN | {"num_experts_per_tok": 0}), "a token visits 0 of 128 experts"),
         ("{}", "hidden_size is missing"),
         (json.dumps(LLAMA | {"num_hidden_layers": "80"}), "num_hidden_layers is '80', must be a whole number"),
         (json.dumps(LLAMA | {"num_hidden_layers": True}), "num_hidden_layers is True, must be a whole number"),
