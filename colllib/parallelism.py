@@ -424,13 +424,11 @@ def of_experts(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list
     return [Call("EP", "all-to-all", plan.ep, message, 1, content) for content in contents]
 
 
-def _passes(
-    model: Model, plan: Plan, tokens: int, count: int, layers: range, directions: tuple[bool, ...]
-) -> list[Call]:
-    """What so many passes through some layers issue in each direction (backward or not), equal calls as one."""
+def _passes(model: Model, plan: Plan, tokens: int, count: int, layers: range, ways: tuple[bool, ...]) -> list[Call]:
+    """What so many passes through some layers issue, backward or not in each of the ways, with equal calls as one."""
     calls = []
     for of_pass, times in ((in_layer, len(layers)), (of_experts, sum(map(model.has_experts, layers)))):
-        issued = chain(*(of_pass(model, plan, tokens, backward=backward) for backward in directions))
+        issued = chain(*(of_pass(model, plan, tokens, backward=backward) for backward in ways))
         calls += [replace(call, count=alike * times * count) for call, alike in Counter(issued).items()]
     return calls
 

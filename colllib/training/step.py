@@ -31,7 +31,7 @@ from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
 from colllib.primitives import check_counts
-from colllib.training.data_parallel import buckets, place_passes
+from colllib.training.data_parallel import Gathers, Leaving, buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
 from colllib.training.prices import by_nccl, group, on_tier, price, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
@@ -187,9 +187,7 @@ def _layer(training: Training, work: Work, layer: int, stage: int, split: bool) 
     return ops or [computing]
 
 
-def _network(
-    training: Training, stage: int, passes: list[tuple[Work, int]], final: str
-) -> tuple[dict[int, Op], dict[int, list[Op]]]:
+def _network(training: Training, stage: int, passes: list[tuple[Work, int]], final: str) -> tuple[Gathers, Leaving]:
     """By places of passes, parameters gathered before and gradients that leave after.
 
     These leave in buckets when they are final, with ZeRO-1 scattered, and the parameters gathered at the end; with
