@@ -81,25 +81,21 @@ def run(ops: Sequence[Op]) -> Step:
     queue = [(0.0, i) for i, count in enumerate(waits) if count == 0]
     while queue:
         now, i = heapq.heappop(queue)
-        changed = set()
         if isnan(start[i]):
             start[i] = now
-            changed.add(i)
-            for resource in ops[i].uses:
-                running[resource].add(i)
         elif due[i] == now and isnan(end[i]):
             end[i] = now
-            for resource in ops[i].uses:
-                running[resource].discard(i)
             for reader in readers[i]:
                 waits[reader] -= 1
                 if waits[reader] == 0:
                     heapq.heappush(queue, (now, reader))
         else:  # it has met others meanwhile, or was left alone
             continue
-        for j in changed.union(*(running[resource] for resource in ops[i].uses)):
+        for resource in {*ops[i].uses}:
+            running[resource] ^= {i}  # which begins to use it, or is done
+        for j in {i}.union(*(running[resource] for resource in ops[i].uses)):
             crowd = max((len(running[resource]) for resource in ops[j].uses), default=1)
-            if crowd != pace[j]:
+            if crowd != pace[j] and isnan(end[j]):
                 left[j] = max(0.0, left[j] - (now - since[j]) / pace[j])
                 since[j], pace[j], due[j] = now, crowd, now + left[j] * crowd
                 heapq.heappush(queue, (due[j], j))
