@@ -43,22 +43,32 @@ BUCKET = 25e6  # bytes
 class Training:
     """What a step does.
 
+    Args:
+        model: its layers are cut into stages.
+        plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
+        machine: of boxes with speeds, such as "dgx-h100:16".
+        tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
+        rate: operations per second that a rank sustains.
+        schedule, chunks: as for `colllib.training.pipelines.order`.
+        bucket: bytes of gradients, in whole layers, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
+            ZeRO each layer's leave alone.
+        nccl: whether the collectives are those of NCCL, as it is predicted (`colllib.measured.predict`), instead of the
+            fastest schedules known.
+
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
     """
 
-    model: Model  # its layers are cut into stages
-    plan: Plan  # with zero 2 or 3 a layer's parameters are asked for one pass ahead
-    machine: str  # boxes with speeds, such as "dgx-h100:16", of as many ranks as the plan
-    tokens: int = 8192  # of a microbatch
-    microbatches: int = 1  # of a replica's step
-    rate: float = 400e12  # operations per second that a rank sustains
-    schedule: str = "1f1b"  # this and `chunks` as for `colllib.training.pipelines.order`
+    model: Model
+    plan: Plan
+    machine: str
+    tokens: int = 8192
+    microbatches: int = 1
+    rate: float = 400e12
+    schedule: str = "1f1b"
     chunks: int = 1
-    #: Bytes of gradients, in whole layers, that leave together up to ZeRO-1 (default: `BUCKET`); with more of ZeRO each
-    #: layer's leave alone.
     bucket: float | None = None
-    nccl: bool = False  # whether collectives take what NCCL is predicted to, instead of the fastest schedules known
+    nccl: bool = False
 
     def __post_init__(self) -> None:
         plan, ranks = self.plan, topology(self.machine).ranks
