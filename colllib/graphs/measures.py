@@ -109,16 +109,14 @@ def intersection_array(graph: Topology) -> tuple[tuple[int, ...], tuple[int, ...
     if not is_undirected(graph) or graph.num_links != len(src) or (src == dst).any():
         return None
     hops = np.ascontiguousarray(hops, dtype=np.int16)  # a row at a time
-    counts = {offset: np.zeros_like(hops) for offset in (1, -1)}
-    for a, b in zip(src.tolist(), dst.tolist(), strict=True):
-        for offset in counts:
-            counts[offset][b] += hops[a] == hops[b] + offset
-    numbers = {}
-    for x in range(hops.max() + 1):
-        for offset in counts:
-            neighbors = counts[offset][hops == x]
-            if neighbors.min() != neighbors.max():
-                return None
-            numbers[x, offset] = int(neighbors[0])
-    steps = range(int(hops.max()))
-    return tuple(numbers[x, 1] for x in steps), tuple(numbers[x + 1, -1] for x in steps)
+    numbers = []
+    for offset in (1, -1):
+        counts = np.zeros_like(hops)
+        for a, b in zip(src.tolist(), dst.tolist(), strict=True):
+            counts[b] += hops[a] == hops[b] + offset
+        number = np.zeros(hops.max() + 1, dtype=np.intp)
+        number[hops] = counts
+        if (number[hops] != counts).any():
+            return None
+        numbers.append(tuple(number.tolist()))
+    return numbers[0][:-1], numbers[1][1:]
