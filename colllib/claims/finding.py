@@ -171,11 +171,7 @@ def _because() -> dict[str, Any]:
 
 @cache
 def causes() -> dict[str, Cause]:
-    """Every shared root by its key.
-
-    >>> causes()["switch-trip"].title
-    'One trip through a switch, counted once and twice'
-    """
+    """Every shared root by its key."""
     rows = _because()["causes"].items()
     return {key: Cause(**row | {"key": key, "ids": tuple(row["ids"].split())}) for key, row in rows}
 
@@ -346,11 +342,14 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     if wrong:
         case, failed = wrong[-1]
         beside = "" if failed.right in ("yes", "no") else f", not {_claimed(failed, case)}"
-        return Verdict.REFUTED, f"{_quantity(failed, case)}{beside}{_at(case, ',')}", case
+        at = f", at {case['at']}" if "at" in case else ""
+        return Verdict.REFUTED, f"{_quantity(failed, case)}{beside}{at}", case
+    case = about[-1]
     exact = all(one.exact(case) for case in about for one in first.statements)
+    at = f" at {case['at']}" if "at" in case else ""
     others = f", and in {len(about) - 1} other case{'s' * (len(about) > 2)}" if len(about) > 1 else ""
-    shown = f"{_shown(first.statements, about[-1], beside=True)}{_at(about[-1])}{others}"
-    return Verdict.REPRODUCED if exact else Verdict.ROUNDED, shown, about[-1]
+    shown = f"{_shown(first.statements, case, beside=True)}{at}{others}"
+    return Verdict.REPRODUCED if exact else Verdict.ROUNDED, shown, case
 
 
 def _differ(passages: Sequence[Passage], cases: Sequence[Case]) -> bool:
@@ -374,6 +373,7 @@ def _shown(statements: Iterable[Statement], case: Case, beside: bool = False) ->
     return ", ".join(texts.values())
 
 
+_NAME = re.compile(r"[A-Za-z][\w.]*")
 #: How an operator is read.
 _READ = {"<": "below ", "<=": "at most ", ">": "above ", ">=": "at least ", "!=": "other than ", "about": "about "}
 
@@ -383,7 +383,7 @@ def _claimed(one: Statement, case: Case) -> str:
     rounded = one.operator in ROUNDED
     number = rounded and not re.search(r"(?<![\w.])[A-Za-z_]", one.right)
     claimed = one.right if number else _text(one.sides(case)[1])
-    named = f" ({_spoken(one.right)})" if claimed != one.right and (rounded or _is_name(one.right)) else ""
+    named = f" ({_spoken(one.right)})" if claimed != one.right and (rounded or _NAME.fullmatch(one.right)) else ""
     return f"{_READ.get(one.operator, '')}{claimed}{named}"
 
 
@@ -416,12 +416,8 @@ def _named(name: str, words: bool, limit: bool) -> str:
 
 
 def _spoken(name: str) -> str:
-    """The name of a quantity in words; symbols such as n_beta, and expressions, are kept.
-
-    >>> _spoken("halving.n_beta"), _spoken("over_ring"), _spoken("ring.t / tree.t")
-    ('n_beta of halving', 'over ring', 'ring.t / tree.t')
-    """
-    if not _is_name(name):
+    """The name of a quantity in words, such as n_beta of halving; expressions are kept."""
+    if not _NAME.fullmatch(name):
         return name
     owner, _, quantity = name.rpartition(".")
     if quantity == "t":
@@ -429,14 +425,6 @@ def _spoken(name: str) -> str:
     elif not re.match("[A-Za-z]_", quantity):
         quantity = quantity.replace("_", " ")
     return f"{quantity} of {owner.replace('_', ' ')}" if owner else quantity
-
-
-def _is_name(text: str) -> bool:
-    return bool(re.fullmatch(r"[A-Za-z][\w.]*", text))
-
-
-def _at(case: Case, comma: str = "") -> str:
-    return f"{comma} at {case['at']}" if "at" in case else ""
 
 
 def _text(value: Any) -> str:
@@ -468,12 +456,7 @@ def _ran(name: str, used: Used) -> str:
 
 
 def _families(topologies: Iterable[Topology]) -> str:
-    """Topologies by kind, from the fewest ranks to the most, and those of as many by name.
-
-    >>> from colllib.topology import star, torus
-    >>> _families([star(8), star(64), star(4), torus((4, 4)), torus((16,))])
-    'star:4 to star:64, torus:16 to torus:4x4'
-    """
+    """Topologies by kind, from the fewest ranks to the most, and those of as many by name."""
     kinds: dict[str, set[tuple[int, str]]] = {}
     for topology in topologies:
         kinds.setdefault(topology.name.split(":")[0], set()).add((topology.ranks, topology.name))
