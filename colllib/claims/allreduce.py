@@ -143,21 +143,10 @@ def _below_the_ring() -> Cases:
         yield {"at": f"{on}:{n}", "c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates}
 
 
-def _kilobytes_from_which_the_tree_wins() -> int:
-    """Where the executed double tree at its best P overtakes recursive doubling."""
-    doubling = run(DOUBLING, "star:512").cost
-    sizes = range(1, 1 << 20)
-
-    def wins(kilobytes: int) -> bool:
-        message = kilobytes * 1e3
-        return best_us(TREE, message=message) < us(doubling, message=message)
-
-    return sizes[bisect_left(sizes, True, key=wins)]
-
-
-def _doubling_is_fastest() -> bool:
-    times = {a.name: best_us(f"all-reduce {a.name}", message=10e3) for a in of("all-reduce")}
-    return min(times, key=times.__getitem__) == "recursive-doubling"
+def _tree_wins(kilobytes: int) -> bool:
+    """Whether the executed double tree at its best P beats recursive doubling."""
+    message = kilobytes * 1e3
+    return us(run(DOUBLING, "star:512").cost, message=message) > best_us(TREE, message=message)
 
 
 # -- the chapter on ring and tree algorithms ---------------------------------------------------------
@@ -179,15 +168,6 @@ def _crossover_of_64() -> Cases:
 
 #: Exercise 3: 600 GB/s and 1 µs in a node, 100 GB/s and 5 us between nodes.
 PRICE: dict[str, Any] = {"message": 1e9, "alpha": (1e-6, 5e-6), "bandwidth": (600e9, 100e9)}
-
-
-def boxes(count: int, ranks: int, oversubscription: int = 1) -> str:
-    """The expression of so many boxes, whose uplinks may be oversubscribed.
-
-    >>> boxes(2, 4), boxes(4, 4, 2)
-    ('boxes:2x4', 'boxes:4x4,oversubscription=2')
-    """
-    return f"boxes:{count}x{ranks}" + (f",oversubscription={oversubscription}" if oversubscription > 1 else "")
 
 
 def hierarchical_ring(count: int, ranks: int) -> Schedule:
@@ -227,7 +207,7 @@ def _with_ghosts() -> Cases:
 def _three_phases() -> Cases:
     """Rings inside and between boxes, against the three phases run apart; M/BW between boxes is 1,000 alpha inside."""
     for count, ranks, s in ((2, 4, 1), (4, 2, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        on = boxes(count, ranks, s)
+        on = f"boxes:{count}x{ranks},oversubscription={s}"
         done, outer = built(hierarchical_ring, count, ranks, on=on), run(RING, f"star:{count}").cost
         price: dict[str, Any] = {"message": 1e3, "alpha": (1, 5), "bandwidth": (6, 1)}
         inner = {"message": 1e3, "alpha": 1, "bandwidth": 6}
@@ -238,7 +218,8 @@ def _three_phases() -> Cases:
             "gather": run("all-gather ring", f"star:{ranks}").cost.seconds(**inner),
             "outer": (done.cost_of(middle).seconds(**price) - 5.0 * float(outer.n_alpha)) / 1e3,
         }
-        yield {"at": on, "L": count, "N": count * ranks, "s": s, "t": done.cost.seconds(**price), **apart}
+        at = done.topology.name
+        yield {"at": at, "L": count, "N": count * ranks, "s": s, "t": done.cost.seconds(**price), **apart}
 
 
 def relay_singly(n: int) -> Schedule:
@@ -290,10 +271,16 @@ TABLE: Table = {
     # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
     "E-01-147 E-01-148 E-01-149 E-01-150": states(allreduce.rabenseifner, 4, chunks=(0, 3, 1, 2)),
     "R-01 R-04": _stepper,
-    "E-01-158": once("N = 512, 10 kB", doubling_fastest=_doubling_is_fastest),
+    "E-01-158": once(
+        "N = 512, 10 kB",
+        doubling_fastest=lambda: (
+            min((best_us(f"all-reduce {a.name}", message=10e3), a.name) for a in of("all-reduce"))[1]
+            == "recursive-doubling"
+        ),
+    ),
     "E-01-090 E-01-091 E-01-092": per((4, 8, 16, 64, 72, 512), _practice),
     "E-01-093": _below_the_ring,
-    "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),
+    "E-01-154": once("N = 512", kB=lambda: bisect_left(range(1 << 20), True, lo=1, key=_tree_wins)),
     "E-01-155": per(
         MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
     ),

@@ -32,11 +32,6 @@ def printed_reduce_tree() -> Schedule:
     return reversed_in_time(trees.down_one_child_a_step([-1, 0, 0, 2], [0, 1, 0, 1], needs(4)))
 
 
-def _levels(k: int) -> str:
-    depth = trees.depths(trees.binomial(1 << k)).tolist()
-    return " ".join(str(depth.count(d)) for d in range(k + 1))
-
-
 def _best_of_a_chain() -> Cases:
     """The whole numbers beside the root are executed against each other and against their neighbors."""
     for stages in (3, 7, 9, 31):
@@ -162,12 +157,6 @@ def _partners() -> Cases:
         yield {"at": f"round {t + 1}", "by_xor": by_xor, "rotated": away in ([distance], [8 - distance])}
 
 
-def _in_one_trip(n: int) -> bool:
-    """Whether a switch that can do both gathers and scatters in the latency of one message."""
-    whats = ("all-gather in-network", "reduce-scatter in-network")
-    return all(run(what, f"inc-star:{n}").cost.n_alpha == 1 for what in whats)
-
-
 TABLE: Table = {
     "E-01-015 E-01-182": _best_of_a_chain,
     "E-01-052": _crossovers,
@@ -178,7 +167,11 @@ TABLE: Table = {
     ),
     "E-01-018 E-01-019": states(broadcast.binomial_tree, 4),
     "E-01-042 E-01-043": states(printed_reduce_tree),
-    "E-01-020": per(range(1, 8), name="k", levels=_levels),
+    "E-01-020": per(
+        range(1, 8),
+        name="k",
+        levels=lambda k: " ".join(map(str, np.bincount(trees.depths(trees.binomial(1 << k))))),
+    ),
     # of the busiest rank, in so many pieces that every edge of the tree is in use at once
     "E-01-023": per(POWERS[1:], partners=lambda n: max(run(TREE, f"star:{n}", (n - 1).bit_length()).partners())),
     "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
@@ -204,5 +197,10 @@ TABLE: Table = {
     "E-01-137 E-01-138 E-01-139": per((1, 2, 3), name="r", at=", N = 8", chunks=_chunks),
     "E-01-162": states(allgather.recursive_doubling, 4),
     "E-01-163": once("N = 4", distances=lambda: distances("all-gather recursive-doubling")),
-    "E-01-096": per((2, 5, 8), exists=_in_one_trip),
+    "E-01-096": per(
+        (2, 5, 8),
+        exists=lambda n: all(
+            run(f"{what} in-network", f"inc-star:{n}").cost.n_alpha == 1 for what in ("all-gather", "reduce-scatter")
+        ),
+    ),
 }

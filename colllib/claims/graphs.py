@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache, partial
-from itertools import combinations, permutations, product
+from functools import cache, partial, reduce
+from itertools import combinations, product
 from math import gcd, log
 from operator import truediv
 from statistics import mean
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 from colllib.algorithms import breadth_first, expansion, synthesis
 from colllib.algorithms.breadth_first import BreadthFirst, Transport
@@ -22,6 +23,7 @@ from colllib.claims.cases import Quantities, once, per
 from colllib.claims.runs import built, by_formula, makes, place, proves
 from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.cost import Cost
+from colllib.exact import counted
 from colllib.execution import Execution
 from colllib.graphs import measures
 from colllib.graphs.isomorphism import isomorphism, reverse_symmetric
@@ -252,14 +254,9 @@ def always_full(run: Execution) -> bool:
 
 def added(run: Execution) -> Fraction:
     """What the rank with most to add in each step adds, in units of M, summed over the steps."""
-    shares = list(run.schedule.blocks.share)
-    total = Fraction(0)
-    for step in run.schedule.steps:
-        amount = [Fraction(0)] * run.schedule.ranks
-        for rank, block in np.transpose(step[1:3]).tolist():
-            amount[rank] += shares[block]
-        total += max(amount)
-    return total
+    share = run.schedule.blocks.share
+    most = (counted(step.dst, share.numerators[step.block], run.schedule.ranks).max() for step in run.schedule.steps)
+    return Fraction(int(sum(most)), share.denominator)
 
 
 def shared_links(graph: str) -> int:
@@ -290,9 +287,9 @@ def distances_of_pairs(graph: str) -> Cases:
     topology = place(graph)
     (src, dst), hops = arcs(topology), distances(topology)
     hops_of_links = distances(place(f"line-graph({graph})"))
-    pairs = [(a, b) for a, b in permutations(range(len(src)), 2) if dst[a] != src[b]]
-    longer = sum(hops_of_links[a, b] == hops[dst[a], src[b]] + 1 for a, b in pairs)
-    yield {"at": graph, "pairs": len(pairs), "longer": int(longer)}
+    apart = (dst[:, None] != src) & ~np.eye(len(src), dtype=bool)
+    longer = apart & (hops_of_links == hops[dst][:, src] + 1)
+    yield {"at": graph, "pairs": int(apart.sum()), "longer": int(longer.sum())}
 
 
 def shells(*graphs: str) -> Cases:
@@ -352,19 +349,16 @@ def _kautz(d: int, n: int) -> Case:
 def _two_in_a_row(n: int) -> Case:
     m = next(m for m in range(1, n) if (2 * m + 1) ** 2 >= 2 * n - 1)
     pairs = [(a, b) for a in range(1, n // 2) for b in range(a + 1, (n + 1) // 2) if gcd(n, a, b) == 1]
-    hops = _reach(n, m, m + 1)[1]
-    least = min((_reach(n, *pair)[1] for pair in pairs if n <= 20), default=hops)
+    hops = int(_hops(n, m, m + 1).max())
+    least = min((int(_hops(n, *pair).max()) for pair in pairs if n <= 20), default=hops)
     return {"at": f"n = {n}", "n": n, "m": m, "D": hops, "least": least, "ring": n // 2}
 
 
-def _reach(n: int, *jumps: int) -> tuple[int, int]:
-    """How many ranks of a circulant one rank reaches, and in how many hops."""
-    reached, new, hops = {0}, {0}, -1
-    while new:
-        new = {(rank + sign * jump) % n for rank in new for jump in jumps for sign in (1, -1)} - reached
-        reached |= new
-        hops += 1
-    return len(reached), hops
+def _hops(n: int, *jumps: int) -> NDArray[np.float64]:
+    """How far rank 0 of a circulant is from each rank, inf where it does not reach one."""
+    links = (np.arange(n)[:, None] - np.arange(n)) % n
+    hops: NDArray[np.float64] = shortest_path(np.isin(links, jumps), directed=False, unweighted=True, indices=0)
+    return hops
 
 
 def _new_cycles(sizes: str) -> int:
@@ -415,8 +409,7 @@ def _rings(*sizes: int) -> Schedule:
 def traditional(*shapes: tuple[int, ...]) -> Cases:
     """Rings along the axes one way, beside breadth-first on the torus; T_B of each in M/B."""
     for sizes in shapes:
-        one_way = "product(" * (len(sizes) - 1) + f"uniring:1x{sizes[0]}"
-        one_way += "".join(f",uniring:1x{size})" for size in sizes[1:])
+        one_way = reduce(lambda first, ring: f"product({first},{ring})", (f"uniring:1x{size}" for size in sizes))
         done = built(_rings, *sizes, on=place(one_way))
         torus = on(f"torus:{Lattice(sizes)}")
         rings = Fraction(done.cost.n_beta) * len(sizes)
@@ -430,28 +423,20 @@ def together_as_one(*graphs: str) -> Cases:
 
     for graph in graphs:
         plan = breadth_first.breadth_first(place(graph))
-        steps = range(len(plan.layers))
+        steps = np.arange(len(plan.layers))
         problems = [(t, plan.transport(receiver, t + 1)) for t in steps for receiver in range(place(graph).ranks)]
-        transports = [(t, transport) for t, transport in problems if transport is not None]
+        numbered = [(n, t, one) for n, (t, one) in enumerate(problems) if one is not None]
         # a variable for the load of each step, and one for what a link brings of the owners of one class
-        amounts = [
-            (number, kind, link)
-            for number, (_, transport) in enumerate(transports)
-            for kind, links in enumerate(transport.links)
-            for link in range(len(transport.capacity))
-            if links >> link & 1
-        ]
-        loaded, complete, owners = list[list[float]](), list[list[float]](), list[float]()
-        for number, (step, transport) in enumerate(transports):
-            for link, width in enumerate(transport.capacity):
-                row = [float((n, k) == (number, link)) for n, _, k in amounts]
-                loaded.append([-float(width) * (t == step) for t in steps] + row)
-            for kind, count in enumerate(transport.owners):
-                row = [float((n, i) == (number, kind)) for n, i, _ in amounts]
-                complete.append([0.0] * len(steps) + row)
-                owners.append(count)
-        price = [1.0] * len(steps) + [0.0] * len(amounts)
-        solution = linprog(price, loaded, np.zeros(len(loaded)), complete, owners)
+        links = np.array([(n, link, t, width) for n, t, one in numbered for link, width in enumerate(one.capacity)])
+        kinds = np.array([(n, kind, count) for n, _, one in numbered for kind, count in enumerate(one.owners)])
+        masks = [(n, kind, mask) for n, _, one in numbered for kind, mask in enumerate(one.links)]
+        amounts = np.array(
+            [(n, k, link) for n, k, mask in masks for link in range(mask.bit_length()) if mask >> link & 1]
+        )
+        loaded = np.c_[-links[:, 3:] * (links[:, 2:3] == steps), (links[:, None, :2] == amounts[:, ::2]).all(axis=2)]
+        complete = np.c_[np.zeros((len(kinds), len(steps))), (kinds[:, None, :2] == amounts[:, :2]).all(axis=2)]
+        price = np.r_[np.ones(len(steps)), np.zeros(len(amounts))]
+        solution = linprog(price, loaded, np.zeros(len(links)), complete, kinds[:, 2])
         assert solution.fun is not None
         yield {"at": graph, "together": Fraction(solution.fun).limit_denominator(1000), "apart": sum(loads(graph))}
 
@@ -520,7 +505,7 @@ TABLE: Table = {
     "D-A-088": per(
         [(n, *jumps) for n in (6, 8, 9, 12, 15) for jumps in combinations(range(1, n // 2), 2)],
         name="circulant",
-        connected=lambda of: _reach(*of)[0] == of[0],
+        connected=lambda of: bool(np.isfinite(_hops(*of)).all()),
         coprime=lambda of: gcd(*of) == 1,
     ),
     "D-A-089": each(*circulants(10, 1, 2, 3)),

@@ -14,7 +14,7 @@ import numpy as np
 
 from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
-from colllib.claims.allreduce import HALVING, RING, TREE, boxes, hierarchical_ring
+from colllib.claims.allreduce import HALVING, RING, TREE, hierarchical_ring
 from colllib.claims.cases import as_quantities, deferred, edges, measured, once, per, per_level, states, us
 from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, place, run, timed
@@ -115,9 +115,9 @@ def _all_to_all_of_two_racks() -> Cases:
 
 def _classes_of_bytes() -> Cases:
     for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        on = boxes(count, ranks, s)
-        load = run(BY_BOXES, on).cost.seconds(message=1.0, alpha=(0, 0), bandwidth=(6, 1))
-        yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
+        done = run(BY_BOXES, f"boxes:{count}x{ranks},oversubscription={s}")
+        load = done.cost.seconds(message=1.0, alpha=(0, 0), bandwidth=(6, 1))
+        yield {"at": done.topology.name, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
 
 def _both_tiers() -> Cases:
@@ -148,25 +148,26 @@ def software(primitive: str, name: str) -> Cases:
 @deferred
 def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int = 1) -> Cases:
     """A flat ring and rings on both tiers: times of whole and phases, bytes of cards and between boxes."""
-    on = boxes(count, ranks, narrow)
+    on = f"boxes:{count}x{ranks},oversubscription={narrow}"
     plain, two = run(RING, on), run(RINGS, on)
     steps = range(two.schedule.num_steps)
-    phases = steps[: ranks - 1], steps[ranks - 1 : 1 - ranks]
-    inside, between = (two.cost_of(phase).seconds(**price) for phase in phases)
+    inside, between = (
+        two.cost_of(part).seconds(**price) for part in (steps[: ranks - 1], steps[ranks - 1 : 1 - ranks])
+    )
     t, nested_t = (done.cost.seconds(**price) for done in (plain, two))
     bound, nested_bound = (done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two))
     latency = plain.cost.seconds(**price | {"message": 0})
     gb = price["message"]
+    crossed = {tier: crossing.most for tier, crossing in crossings(two).items()}
     inner, outer = per_level(two)
     drop = leaving(plain) / leaving(two)
-    yield {
+    yield crossed | {
         "at": plain.topology.name,
         **{"latency": latency, "load": t - latency, "flat": t, "nested": nested_t, "ratio": t / nested_t},
-        **{"inside": inside, "inner_ms": 2 * inside, "between": between},
-        **{"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossings(two)["card"].most) * gb},
+        **{"inside": inside, "inner_ms": 2 * inside, "between": between, "inner": inner, "outer": outer},
+        **{"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossed["card"]) * gb},
         **{"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb},
-        **{"drop": float(drop), "share": float(1 / drop), "inner": inner, "outer": outer},
-        **{tier: crossed.most for tier, crossed in crossings(two).items()},
+        **{"drop": float(drop), "share": float(1 / drop)},
         **{"bound": nested_bound, "flat_over_sum": t / bound, "nested_over_sum": nested_t / nested_bound},
     }
 
@@ -221,10 +222,9 @@ def _misplaced() -> Cases:
 POD = "superpod:32"
 
 
-def _route(topology: Topology, src: int, dst: int) -> list[str]:
-    """The tiers of the links that a message takes, in no order."""
-    _, links = topology.router(np.array([src]), np.array([dst]))
-    return [topology.tiers[int(topology.tier[link])].name for link in links]
+def _links(topology: Topology, src: int, dst: int) -> int:
+    """How many links a message takes."""
+    return len(topology.router(np.array([src]), np.array([dst]))[1])
 
 
 def _leaf(on: str) -> Switches:
@@ -246,18 +246,16 @@ def _oversubscribed() -> Cases:
         yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
 
 
-def _gap() -> float:
-    """One message of 1 TB between racks over one in a rack, without latency."""
-    inside, outside = (run("point-to-point direct", "boxes:2x72", target=rank).cost for rank in (1, 72))
-    price: dict[str, Any] = {"message": 1, "alpha": (0, 0), "bandwidth": (0.9, 0.05)}
-    return outside.seconds(**price) / inside.seconds(**price)
+def _to(rank: int) -> float:
+    """Seconds of one message of 1 TB from rank 0, without latency."""
+    cost = run("point-to-point direct", "boxes:2x72", target=rank).cost
+    return cost.seconds(message=1, alpha=(0, 0), bandwidth=(0.9, 0.05))
 
 
 def _across_rails() -> Cases:
     """From a GPU over its sibling on the right rail to one of another rack, which does or does not share the leaf."""
-    sibling = _route(place(POD), 0, 1)
     for rack, name in ((1, "racks that share a leaf"), (4, "racks that do not")):
-        yield {"at": name, "nvlink": sibling.count("box") // 2, "ib": len(_route(place(POD), 1, 72 * rack + 1))}
+        yield {"at": name, "nvlink": _links(place(POD), 0, 1) // 2, "ib": _links(place(POD), 1, 72 * rack + 1)}
 
 
 def _leaves(racks: int) -> Case:
@@ -267,14 +265,14 @@ def _leaves(racks: int) -> Case:
 
 def _edges_of_a_ring() -> Cases:
     topology = place("superpod:8")
-    edges = Counter(len(_route(topology, 72 * rack, 72 * ((rack + 1) % 8))) for rack in range(8))
+    edges = Counter(_links(topology, 72 * rack, 72 * ((rack + 1) % 8)) for rack in range(8))
     yield {"at": topology.name, "same_leaf": edges[2], "across": edges[4]}
 
 
 def _classes_of_peers() -> Cases:
     """Cross-rack peers by the network links behind the sibling that is on their rail."""
     topology = place("superpod:8")
-    links = Counter(0 if peer < 72 else len(_route(topology, peer % 72, peer)) for peer in range(1, topology.ranks))
+    links = Counter(0 if peer < 72 else _links(topology, peer % 72, peer) for peer in range(1, topology.ranks))
     yield {"at": topology.name, "n": 72, "p": 4, "L": 8, "inside": links[0], "same_leaf": links[2], "across": links[4]}
 
 
@@ -362,7 +360,7 @@ TABLE: Table = {
     "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
     "E-03-001": _small_clos,
     "E-03-003": _oversubscribed,
-    "E-03-007": once("boxes:2x72", gap=_gap),
+    "E-03-007": once("boxes:2x72", gap=lambda: _to(72) / _to(1)),
     "E-03-010": _across_rails,
     "E-03-012": per((4, 8, 32), _leaves, name="L"),
     "E-03-014": _edges_of_a_ring,

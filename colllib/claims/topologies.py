@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import compress, pairwise, permutations, product
 from typing import Any
@@ -96,26 +97,16 @@ def _pairs(schedule: Schedule, t: int, letters: str) -> str:
 
 
 @deferred
-def _spread(axes: Lattice, letters: str) -> Cases:
-    """A broadcast: who has sent to whom, and who holds the vector, after each phase."""
-    schedule = built(lattice.dim_chain, axes, phased=True, on=f"torus:{axes}").schedule
-    case: dict[str, Any] = {"at": f"torus:{axes}"}
-    for t in range(1, schedule.num_steps + 1):
-        holders = "".join(sorted(letter for letter, _ in _contents_after(schedule, t, letters)))
-        case |= {f"sent{t}": _pairs(schedule, t, letters), f"holders{t}": holders}
-    yield case
-
-
-@deferred
-def _collected(axes: Lattice, letters: str) -> Cases:
-    """A reduce: who has sent to whom, and the partial sums that a later message touches."""
-    schedule = built(lattice.dim_chain_reduce, axes, phased=True, on=f"torus:{axes}").schedule
+def _phased(build: Callable[..., Schedule], axes: Lattice, letters: str) -> Cases:
+    """After each phase: who has sent to whom, who holds the vector, and the sums that a later message touches."""
+    schedule = built(build, axes, phased=True, on=f"torus:{axes}").schedule
     case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
         contents = _contents_after(schedule, t, letters)
         later = "".join(_pairs(schedule, k, letters) for k in range(t + 1, schedule.num_steps + 1)) or letters[0]
-        sums = (f"{letter}:{contents[letter, 0]}" for letter in sorted(letters) if letter in later)
-        case |= {f"sent{t}": _pairs(schedule, t, letters), f"sums{t}": " ".join(sums)}
+        holders = sorted(letter for letter, _ in contents)
+        sums = " ".join(f"{letter}:{contents[letter, 0]}" for letter in holders if letter in later)
+        case |= {f"sent{t}": _pairs(schedule, t, letters), f"holders{t}": "".join(holders), f"sums{t}": sums}
     yield case
 
 
@@ -222,10 +213,6 @@ def _against_rings(axes: Lattice) -> Case:
 # -- meshes --------------------------------------------------------------------------------------------
 
 
-def _links_at(coordinates: tuple[int, ...]) -> int:
-    return links_per_rank(place("mesh:3x3x3"))[int(np.dot(coordinates, Lattice((3, 3, 3)).strides))]
-
-
 def one_by_one(axes: Lattice) -> Schedule:
     """A schedule that never lets the busiest link idle."""
     return relay.relay_one_by_one(place(f"mesh:{axes}"))
@@ -243,11 +230,8 @@ def _one_after_the_other(axes: Lattice) -> Case:
     return {"in_all": sum(max(compress(done.link_total, apart == stride)) for stride in axes.strides)}
 
 
-def _times(size: int) -> Fraction:
-    naive, both = (
-        built(lattice.line_reduce_scatter, size, together=together, on=f"mesh:{size}") for together in (False, True)
-    )
-    return Fraction(naive.cost.n_beta) / Fraction(both.cost.n_beta)
+def _line(size: int, together: bool) -> Fraction:
+    return Fraction(built(lattice.line_reduce_scatter, size, together=together, on=f"mesh:{size}").cost.n_beta)
 
 
 TABLE: Table = {
@@ -275,10 +259,10 @@ TABLE: Table = {
         "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
     ),
     "E-02-029": along("torus", ((4, 4, 4), (2, 2, 2)), _hops_in_rank_order),
-    "E-02-031 E-02-032 E-02-033": _spread(CUBE, CUBE_LETTERS),
-    "E-02-037": _spread(SQUARE, SQUARE_LETTERS),
-    "E-02-041 E-02-042 E-02-043": _collected(CUBE, CUBE_LETTERS),
-    "E-02-044": _collected(SQUARE, SQUARE_LETTERS),
+    "E-02-031 E-02-032 E-02-033": _phased(lattice.dim_chain, CUBE, CUBE_LETTERS),
+    "E-02-037": _phased(lattice.dim_chain, SQUARE, SQUARE_LETTERS),
+    "E-02-041 E-02-042 E-02-043": _phased(lattice.dim_chain_reduce, CUBE, CUBE_LETTERS),
+    "E-02-044": _phased(lattice.dim_chain_reduce, SQUARE, SQUARE_LETTERS),
     "E-02-058": once("torus:4x3x2", begins=_begins),
     "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), _axes_at_once),
     # a route through a star where all of alpha is its switch's, at the share of 500 ns in section 2
@@ -289,7 +273,10 @@ TABLE: Table = {
         pairwise=lambda n: Fraction(run(PAIRWISE, f"full-mesh:{n}").cost.n_beta),
         behind_one_port=lambda n: Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta),
     ),
-    "E-02-094": one_by("mesh:3x3x3", _links_at, body=(1, 1, 1), face=(1, 1, 0), edge=(0, 1, 0), corner=(0, 0, 0)),
+    # by ranks x + 3y + 9z
+    "E-02-094": one_by(
+        "mesh:3x3x3", lambda rank: links_per_rank(place("mesh:3x3x3"))[rank], body=13, face=4, edge=3, corner=0
+    ),
     "E-02-098": one_by(
         "N = 512", _busiest_over_a_port, cube="mesh:8x8x8", flat="mesh:32x16", flat_torus="torus:32x16,tie=balanced"
     ),
@@ -301,5 +288,5 @@ TABLE: Table = {
             built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
         ),
     ),
-    "E-02-102": per((2, 3, 4, 5, 8, 16), name="size", times=_times),
+    "E-02-102": per((2, 3, 4, 5, 8, 16), name="size", times=lambda size: _line(size, False) / _line(size, True)),
 }

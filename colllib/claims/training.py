@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -142,14 +141,9 @@ def _after_an_exchange() -> float:
     return 1e6 * line.finished(0, 500e-6)
 
 
-def _hidden(layers: int) -> float:
-    """The percentage of communication that hides, where a layer's all-reduce takes as long as its backward."""
-    return 100 * (1 - bucketed([Layer(0.0, 1.0, 1)] * layers, 1, float).idle(COMPUTE) / layers)
-
-
-def _layers(calls: int, seconds: float) -> timeline.Step:
-    """32 backwards of 15 ms, and their gradients in so many calls, each layer's of so many ms."""
-    return bucketed([Layer(0.0, 15.0, 1)] * 32, 32 / calls, lambda size: seconds * size)
+def _layers(calls: int, ms: float, backward: float = 15.0, layers: int = 32) -> timeline.Step:
+    """Backwards, and their gradients in so many calls, each layer's of so many ms."""
+    return bucketed([Layer(0.0, backward, 1)] * layers, layers / calls, lambda size: ms * size)
 
 
 def _budget_of_32_layers() -> Cases:
@@ -160,7 +154,7 @@ def _budget_of_32_layers() -> Cases:
         "behind": behind.seconds,
         "saved": 100 * (1 - behind.seconds / apart.seconds),
         "hidden": 100 * (1 - behind.idle(COMPUTE) / apart.idle(COMPUTE)),
-        **{f"hidden_of_{layers}": _hidden(layers) for layers in (2, 3, 32)},
+        **{f"hidden_of_{n}": 100 * (1 - _layers(n, 1.0, 1.0, n).idle(COMPUTE) / n) for n in (2, 3, 32)},
     }
 
 
@@ -318,9 +312,8 @@ def _who_notices() -> Cases:
 Node, Graph, Machine = tensor_states.Node, tensor_states.Graph, tensor_states.Machine
 
 
-@cache
-def _product(**states: tuple[str, ...]) -> tuple[tensor_states.Plan, bool]:
-    """y = x w and its two gradients on four ranks, each with a given state in the end; and whether it runs right."""
+def _product(**states: tuple[str, ...]) -> dict[str, Any]:
+    """y = x w and its two gradients on four ranks, each with a given state in the end."""
     nodes = (
         Node("x", "td"),
         Node("w", "df", keep=True),
@@ -333,7 +326,8 @@ def _product(**states: tuple[str, ...]) -> tuple[tensor_states.Plan, bool]:
     inputs = [node for node in nodes if node.kind == "input"]
     initial = {node.name: states.pop(node.name) for node in inputs if node.name in states}
     plan = tensor_states.cheapest(graph, Machine((4,), (450e9,)), given=initial, final=states)
-    return plan, _as_unsharded(plan)
+    calls = " / ".join(f"{name} {user or 'end'} {what}" for name, user, _, what, _ in plan.communication)
+    return {"at": "4 ranks", "calls": calls, "y": plan.states["y"][0], "equal": _as_unsharded(plan)}
 
 
 def _as_unsharded(plan: tensor_states.Plan) -> bool:
@@ -346,21 +340,11 @@ def _as_unsharded(plan: tensor_states.Plan) -> bool:
     return all(np.allclose(computed[name], expected[name]) for name in plan.final)
 
 
-def _calls(plan: tensor_states.Plan) -> str:
-    return " / ".join(f"{name} {user or 'end'} {what}" for name, user, _, what, _ in plan.communication)
-
-
 def _partial_product() -> Cases:
     """x cut along columns and w along rows; the product is asked for whole, and cut."""
-    whole, whole_equal = _product(x=("d",), w=("d",), y=("R",))
-    cut, cut_equal = _product(x=("d",), w=("d",), y=("t",))
-    calls = {"made": whole.states["y"][0], "whole": _calls(whole), "cut": _calls(cut)}
-    yield {"at": "4 ranks", **calls, "equal": whole_equal and cut_equal}
-
-
-def _fully_sharded_product() -> Cases:
-    plan, right = _product(x=("t",), w=("d",), dy=("t",), y=("t",), dx=("t",), dw=("d",))
-    yield {"at": "4 ranks", "calls": _calls(plan), "equal": right}
+    whole, cut = (_product(x=("d",), w=("d",), y=(state,)) for state in ("R", "t"))
+    equal = whole["equal"] and cut["equal"]
+    yield {"at": "4 ranks", "made": whole["y"], "whole": whole["calls"], "cut": cut["calls"], "equal": equal}
 
 
 def _computed_again() -> Cases:
@@ -496,7 +480,7 @@ TABLE: Table = {
     "M-57": _slow_rank,
     "M-58": _who_notices,
     "D-5-001": _partial_product,
-    "D-5-003": _fully_sharded_product,
+    "D-5-003": lambda: [_product(x=("t",), w=("d",), dy=("t",), y=("t",), dx=("t",), dw=("d",))],
     "D-5-004": _computed_again,
     "D-5-005 D-5-006 D-5-007 D-5-008 D-5-009 D-5-010 D-5-011 D-5-012 D-5-013": _listing,
     "D-5-014": _limit_of_the_cost_model,
