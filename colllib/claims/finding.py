@@ -24,7 +24,6 @@ from colllib.claims.value import (
     Rows,
     Statement,
     Table,
-    Words,
     evaluated,
     parsed,
     same,
@@ -128,9 +127,8 @@ def cases_of(name: str) -> tuple[list[Case], Used]:
     """All cases that were tried for a claim, and what working them out used."""
     if name in answers():
         return _gathered(answers()[name])
-    read = sentence(name).found.items()
-    case = {quantity: Words(value) if isinstance(value, str) else value for quantity, value in read}
-    return [case] if case else [], {}
+    read = sentence(name).found
+    return [read] if read else [], {}
 
 
 @cache
@@ -401,7 +399,7 @@ def _in_words(passage: Passage) -> str:
 def _quantity(one: Statement, case: Case) -> str:
     """The left side, with what it is; digits where digits are compared."""
     value = evaluated(one.left, case)
-    name = _named(one.left, isinstance(value, bool | Words), isinstance(value, Limit))
+    name = _named(one.left, isinstance(value, bool | str), isinstance(value, Limit))
     value = value.value if isinstance(value, Limit) else value
     if one.operator in ROUNDED and isinstance(value, Fraction) and value.denominator > 1:
         value = float(value)
@@ -430,8 +428,6 @@ def _spoken(name: str) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, Words):
-        return " ".join(value)
     if isinstance(value, float) or (isinstance(value, Fraction) and value.denominator > 10_000):
         return f"{float(value):.6g}"
     return str(value)

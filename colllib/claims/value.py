@@ -176,33 +176,21 @@ def _statement(text: str) -> Statement:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal: numbers exactly, or to nine digits where one is a float; words one by one."""
-    if isinstance(left, Words) or isinstance(right, Words):
-        return Words(left) == Words(right)
+    """Equal: numbers exactly, or to nine digits where one is a float; words one by one, of which "?" equals any.
+
+    >>> same("a b/c", "a ? / c"), same("a b", "a b c")
+    (True, False)
+    """
+    if isinstance(left, str):
+        words, others = _spaced(left).split(), _spaced(right).split()
+        return len(words) == len(others) and all(a == b or "?" in (a, b) for a, b in zip(words, others, strict=True))
     if isinstance(left, float) or isinstance(right, float):
         return isclose(left, right, rel_tol=1e-9)
     return bool(left == right)
 
 
-class Words(tuple[str, ...]):
-    """Words that are compared one by one; "?" equals any.
-
-    >>> Words("a b c") == Words("a ? c"), Words("a b") == Words("a b c")
-    (True, False)
-    """
-
-    def __new__(cls, text: str | tuple[str, ...]) -> Words:
-        """From a text, or from words."""
-        return super().__new__(cls, text.replace("/", " / ").split() if isinstance(text, str) else text)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, tuple)
-            and len(self) == len(other)
-            and all(a == b or "?" in (a, b) for a, b in zip(self, other, strict=True))
-        )
-
-    __hash__ = tuple.__hash__
+def _spaced(words: str) -> str:
+    return " ".join(words.replace("/", " / ").split())
 
 
 def evaluated(text: str, case: Case) -> Any:
@@ -215,7 +203,7 @@ def evaluated(text: str, case: Case) -> Any:
     Fraction(34, 1)
     """
     if text.startswith("["):
-        return Words(text[1:-1])
+        return _spaced(text[1:-1])
     return _value(_tree(text), case)
 
 
@@ -251,7 +239,7 @@ def _value(node: ast.expr, known: Case) -> Any:
 
 def _plain(quantity: Any) -> Any:
     if isinstance(quantity, str):
-        return Words(quantity)
+        return _spaced(quantity)
     return Fraction(quantity) if type(quantity) is int else quantity
 
 

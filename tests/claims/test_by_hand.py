@@ -39,7 +39,7 @@ from colllib.algorithms.direct import parameter_server
 from colllib.claims.allreduce import double_tree, hierarchical_ring, single_tree
 from colllib.claims.finding import cases_of, judged
 from colllib.claims.gather import as_printed, printed_reduce_tree
-from colllib.claims.value import Limit, Words, evaluated, parsed, same
+from colllib.claims.value import Limit, evaluated, parsed, same
 from colllib.contention import scattered
 from colllib.schedule import Schedule, pipelined
 from colllib.topology import Lattice, boxes, star, torus
@@ -562,13 +562,13 @@ def edges_of_the_traced_trees(case):
     pairs = {tuple(sorted(m[:2])) for step in reference.messages(broadcast.binomial_tree(4)) for m in step}
     back = {tuple(sorted(m[:2])) for step in reference.messages(printed_reduce_tree()) for m in step}
     assert pairs != back
-    return {"edges": Words(" ".join(f"{a}-{b}" for a, b in sorted(pairs)))}
+    return {"edges": " ".join(f"{a}-{b}" for a, b in sorted(pairs))}
 
 
 @counts("E-01-163")
 def distances_of_recursive_doubling(case):
     steps = reference.messages(allgather.recursive_doubling(4))
-    return {"distances": Words(" ".join(str(max(abs(m[0] - m[1]) for m in step)) for step in steps))}
+    return {"distances": " ".join(str(max(abs(m[0] - m[1]) for m in step)) for step in steps)}
 
 
 @counts("R-06")
@@ -821,7 +821,7 @@ def blocks_over_the_middle(case):
 def ports_before_the_cut(case):
     """A port takes in N-1 blocks; a cut severs N/2 ports, which (N/2)^2 blocks cross one way."""
     port, cut = Fraction(case["N"] - 1, case["N"]), Fraction((case["N"] // 2) ** 2, case["N"]) / (case["N"] // 2)
-    return {"bound": Words("port" if port > cut else "bisection")}
+    return {"bound": "port" if port > cut else "bisection"}
 
 
 # -- topologies --------------------------------------------------------------------------------------------
@@ -898,7 +898,7 @@ def axes_of(step, dims):
 @counts("E-02-058")
 def which_axis_begins(case):
     first = next(iter(reference.messages(lattice.dim_ring(Lattice((4, 3, 2))))))
-    return {"begins": Words(" ".join("XYZ"[k] for k in axes_of(first, (4, 3, 2))))}
+    return {"begins": " ".join("XYZ"[k] for k in axes_of(first, (4, 3, 2)))}
 
 
 @counts("E-02-059")
