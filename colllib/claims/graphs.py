@@ -26,7 +26,7 @@ from colllib.cost import Cost
 from colllib.exact import counted
 from colllib.execution import Execution
 from colllib.graphs import measures
-from colllib.graphs.isomorphism import isomorphism, reverse_symmetric
+from colllib.graphs.isomorphism import isomorphism, reversal
 from colllib.graphs.links import arcs
 from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
@@ -136,7 +136,7 @@ def on_graph(name: str, topology: Topology, cost: Callable[[], Cost], **known: A
     """What any all-gather on a graph comes to, and what the graph is."""
     return gathering(name, topology.ranks, measures.degree(topology), cost, **known).also(
         D=lambda: diameter(topology),
-        symmetric=lambda: reverse_symmetric(topology),
+        symmetric=lambda: reversal(topology) is not None,
         multi=lambda: len(topology.tiers) > 1 or topology.tiers[0].cables > 1,
     )
 
@@ -424,7 +424,9 @@ def together_as_one(*graphs: str) -> Cases:
     for graph in graphs:
         plan = breadth_first.breadth_first(place(graph))
         steps = np.arange(len(plan.layers))
-        problems = [(t, plan.transport(receiver, t + 1)) for t in steps for receiver in range(place(graph).ranks)]
+        problems = [
+            (t, plan.transport(receiver, t + 1)) for t in steps.tolist() for receiver in range(place(graph).ranks)
+        ]
         numbered = [(n, t, one) for n, (t, one) in enumerate(problems) if one is not None]
         # a variable for the load of each step, and one for what a link brings of the owners of one class
         links = np.array([(n, link, t, width) for n, t, one in numbered for link, width in enumerate(one.capacity)])

@@ -84,9 +84,7 @@ def bound(fabric: Fabric, *, search: str = "newton") -> Bound:
         return Bound(Fraction(0), (), 1, Fraction(1))
     cut = SEARCHES[search](fabric)
     inverse = ratio(fabric, cut)
-    scaled = (
-        inverse * fabric.unit
-    )  # per capacity of 1; U is its least multiple that makes every capacity a whole number
+    scaled = inverse * fabric.unit  # per capacity of 1; U is the least multiple that makes every capacity whole
     shared = gcd(scaled.denominator, *np.unique(fabric.capacity).tolist())
     unit = Fraction(scaled.numerator, shared) / fabric.unit
     return Bound(inverse, cut, int(unit / inverse), unit)

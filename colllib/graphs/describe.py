@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from colllib.graphs import measures
-from colllib.graphs.isomorphism import reverse_symmetric
+from colllib.graphs.isomorphism import reversal
 from colllib.graphs.throughput import distance_bound, throughput
 from colllib.limits import TooLarge, check_size
 from colllib.optimality import breadth_first_optimal
@@ -58,7 +58,7 @@ def promises(graph: Topology) -> dict[str, Any]:
         if degree is not None and hops is not None:
             result[f"moore_bound{name}"] = measures.moore_bound(degree, hops, undirected=undirected)
     result["undirected"] = undirected_links
-    result["reverse_symmetric"] = of("reverse_symmetric", reverse_symmetric)
+    result["reverse_symmetric"] = of("reverse_symmetric", lambda graph: reversal(graph) is not None)
     if hops is not None:
         result["even_layers"] = measures.even_layers(graph)
         result["intersection_array"] = measures.intersection_array(graph)

@@ -93,10 +93,8 @@ def _frontier(ranks: int, ports: int, loopless: bool, jumps: bool) -> tuple[Foun
 
 
 def _bases(ranks: int, ports: int, jumps: bool) -> Iterator[Found]:
-    least = Fraction(ranks - 1, ranks)
-
     def base(expression: str, name: str, n_alpha: int) -> Found:
-        return Found(expression, name, ranks, n_alpha, least)
+        return Found(expression, name, ranks, n_alpha, Fraction(ranks - 1, ranks))
 
     yield replace(base(f"uniring:{ports}x{ranks}", "one-way ring", ranks - 1), loops=False)
     if ports == 1:  # no other graph is connected
@@ -151,16 +149,10 @@ def _expansions(ranks: int, ports: int, loopless: bool, jumps: bool) -> Iterator
                 yield candidate(f"Cartesian power {times}", name, row.n_alpha * times, least, row)
     for few in range(1, ports // 2 + 1):
         for size in range(2, ranks // 2 + 1):
-            if ranks % size == 0:
-                a, b = _least_bandwidth(size, few, jumps), _least_bandwidth(ranks // size, ports - few, jumps)
-                yield candidate(
-                    "product", f"product({a.expression},{b.expression})", a.n_alpha + b.n_alpha, least, a, b
-                )
-
-
-def _least_bandwidth(ranks: int, ports: int, jumps: bool) -> Found:
-    """The row of least bandwidth term, which a ring makes as small as can be."""
-    return _frontier(ranks, ports, False, jumps)[-1]
+            if ranks % size == 0:  # the last row has the least bandwidth term, which a ring makes as small as can be
+                a, b = _frontier(size, few, False, jumps)[-1], _frontier(ranks // size, ports - few, False, jumps)[-1]
+                name = f"product({a.expression},{b.expression})"
+                yield candidate("product", name, a.n_alpha + b.n_alpha, least, a, b)
 
 
 # -- circulant graphs ----------------------------------------------------------------------------

@@ -110,18 +110,15 @@ def _matched(sides: tuple[_Adjacency, _Adjacency], colors: list[Colors], names: 
 
 
 def reversal(graph: Topology) -> IntArray | None:
-    """Where each rank of the transpose stands in the graph, so that links become links; None if nowhere."""
-    return np.arange(graph.ranks) if is_undirected(graph) else isomorphism(transpose(graph), graph)
+    """Where each rank of the transpose stands in the graph, so that links become links; None if nowhere.
 
-
-def reverse_symmetric(graph: Topology) -> bool:
-    """Whether the graph is isomorphic to its transpose, so that an all-gather on it reversed is a reduce-scatter on it.
+    With one, an all-gather on the graph reversed is a reduce-scatter on it.
 
     >>> from colllib.topology.expression import find
-    >>> reverse_symmetric(find("debruijn:2x3")), reverse_symmetric(find("diamond"))
-    (True, False)
+    >>> reversal(find("uniring:1x3")), reversal(find("diamond"))
+    (array([0, 2, 1]), None)
     """
-    return reversal(graph) is not None
+    return np.arange(graph.ranks) if is_undirected(graph) else isomorphism(transpose(graph), graph)
 
 
 def orbits(graph: Topology) -> tuple[IntArray, IntArray]:

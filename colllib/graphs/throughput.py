@@ -186,8 +186,7 @@ class Flow:
 
     def distances(self, lengths: FloatArray) -> FloatArray:
         """Distances from each source to all ranks by lengths, above 0, of the links of each orbit, shape (S, N)."""
-        lengths_of_paths: FloatArray = dijkstra(self._matrix(lengths[self.orbit]), indices=self.sources)
-        return lengths_of_paths
+        return np.asarray(dijkstra(self._matrix(lengths[self.orbit]), indices=self.sources))
 
     def length_bound(self, lengths: IntArray) -> Fraction:
         """What f cannot exceed: the lengths of all links over the distances between all ranks."""
