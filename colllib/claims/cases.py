@@ -169,12 +169,9 @@ def measured(what: str, on: str, pieces: int = 1, options: Mapping[str, Any] | N
 
 def of_schedule(build: Callable[..., Schedule], on: str, *arguments: Any) -> Quantities:
     """What a run of a schedule gives, by what builds it and from which arguments."""
-
-    def load(pieces: int) -> Fraction | int:
-        return built(build, *arguments, on=on, pieces=pieces).cost.n_beta
-
     # a double tree over a full mesh is full from 16 pieces on
-    return as_quantities(built(build, *arguments, on=on), lambda: Limit.of(load, 16))
+    limit = partial(Limit.of, lambda pieces: built(build, *arguments, on=on, pieces=pieces).cost.n_beta, 16)
+    return as_quantities(built(build, *arguments, on=on), limit)
 
 
 @deferred

@@ -343,7 +343,7 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
         at = f", at {case['at']}" if "at" in case else ""
         return Verdict.REFUTED, f"{_quantity(failed, case)}{beside}{at}", case
     case = about[-1]
-    exact = all(one.exact(case) for case in about for one in first.statements)
+    exact = all(one.operator not in ROUNDED or same(*one.sides(case)) for case in about for one in first.statements)
     at = f" at {case['at']}" if "at" in case else ""
     others = f", and in {len(about) - 1} other case{'s' * (len(about) > 2)}" if len(about) > 1 else ""
     shown = f"{_shown(first.statements, case, beside=True)}{at}{others}"

@@ -45,13 +45,13 @@ def fabric_of(on: str | Topology) -> forests.Fabric:
 
 
 @cache
-def forest_of(on: str) -> forests.Forest:
+def forest_of(on: str, **options: Any) -> forests.Forest:
     """The forest of a topology."""
-    return forests.forest(topology_of(on))
+    return forests.forest(topology_of(on), **options)
 
 
 def packed_forest(on: str, **options: Any) -> Schedule:
-    return (forests.forest(topology_of(on), **options) if options else forest_of(on)).schedule()
+    return forest_of(on, **options).schedule()
 
 
 def run_of(on: str, **options: Any) -> Execution:

@@ -50,11 +50,6 @@ def shifted_ring() -> Case:
     return {"at": "N = 1024", "t": ALPHA * int(cost.n_alpha) + M_OVER_B * float(cost.n_beta)}
 
 
-def printed_rows() -> str:
-    """Rows as a list prints them."""
-    return " ".join(f"{row['steps']} {float(row['load']):.3f} {row['D']}" for row in [*rows(), ideal(1024)])
-
-
 def order() -> Cases:
     """Table 3.4 from the top to the bottom."""
     steps, loads, times = ([one[name] for one in rows()] for name in ("steps", "load", "t"))
@@ -88,11 +83,10 @@ def fitted_to_cubes() -> Cases:
 
 def rows_of(ranks: int) -> Rows:
     """The frontier that the bases of Table A.3 lead to: steps and T_B in M/B."""
-
-    def printed_frontier() -> str:
-        return " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in pareto(ranks, 4, jumps=False))
-
-    return once(f"N = {ranks}", rows=printed_frontier)
+    return once(
+        f"N = {ranks}",
+        rows=lambda: " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in pareto(ranks, 4, jumps=False)),
+    )
 
 
 def traditional_torus(side: int) -> Case:
@@ -203,7 +197,10 @@ TABLE: Table = {
     "D-3-057 D-3-058 D-3-060": order,
     "D-3-091 D-3-094 D-3-098 D-3-099": fitted,
     "D-A-003": fitted_to_cubes,
-    "D-A-134": once("N = 1024", rows=printed_rows),
+    "D-A-134": once(
+        "N = 1024",
+        rows=lambda: " ".join(f"{one['steps']} {float(one['load']):.3f} {one['D']}" for one in [*rows(), ideal(1024)]),
+    ),
     "D-A-011": lambda: [most_popular(1)],
     "D-A-012": lambda: [most_popular(100)],
     "D-A-144": lambda: frontier(128, 10, Fraction(127, 128), "circulant:128x8x9"),

@@ -114,10 +114,6 @@ class Statement:
             return same(left, right) != (self.operator == "!=")
         return bool(ORDERS[self.operator](left, right))
 
-    def exact(self, case: Case) -> bool:
-        """Whether it holds without rounding."""
-        return self.operator not in ROUNDED or same(*self.sides(case))
-
 
 _NUMBER = r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
