@@ -1,6 +1,7 @@
 """What others published, each with its address and what was said of it: sweeps, and single figures."""
 
 import csv
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -42,28 +43,36 @@ def sweeps() -> tuple[Sweep, ...]:
     >>> by_name["tog-h100-1n-nvls"].machine.name, by_name["tog-h100-1n-nvls"].judged_by
     ('H100', 'user')
     """
-    text = (files("colllib") / "measured" / "sweeps.csv").read_text(encoding="utf-8")
-    return tuple(_sweep(line) for line in csv.DictReader(text.splitlines()))
+    return tuple(_sweep(line) for line in _lines("sweeps.csv"))
+
+
+def _lines(name: str) -> Iterator[dict[str, str]]:
+    yield from csv.DictReader((files("colllib") / "measured" / name).read_text(encoding="utf-8").splitlines())
 
 
 def _sweep(line: dict[str, str]) -> Sweep:
-    machine = by_gpu(line["gpu"]) if line["gpu"] else None
     boxes, gpus = int(line["boxes"] or 0), int(line["gpus"] or 0)
-    if machine and boxes:
-        machine = replace(machine, boxes=boxes, gpus=gpus)
-    if machine and line["cards"]:
-        machine = replace(machine, cards=int(line["cards"]), card=float(line["card_GBps"]) * 1e9, cards_known=True)
-    ranks = boxes * gpus
-    share = factor(line["collective"], ranks) if ranks else 0.0
+    share = factor(line["collective"], boxes * gpus) if boxes else 0.0
     columns = (line[name].split() for name in ("bytes", "times_us", "busbw_GBps"))
     rows = []
     for k, (size, time, busbw) in enumerate(zip_longest(*columns), 1):  # some have no times
         seconds, rate = float(time) * 1e-6 if time else None, float(busbw) * 1e9
         rows.append(Row(k, float(size), seconds, rate / share if share else None, rate))
-    run = Run("columns", tuple(rows), line["collective"], ranks or None, boxes or None, gpus or None, line["gpu"])
-    return Sweep(
-        line["id"], line["source"], line["judged_by"], line["state"], line["cause"], machine, line["network"], run
-    )
+    counts = boxes * gpus or None, boxes or None, gpus or None
+    run = Run("columns", tuple(rows), line["collective"], *counts, line["gpu"])
+    texts = {key: line[key] for key in ("source", "judged_by", "state", "cause", "network")}
+    return Sweep(line["id"], machine=_machine(line["gpu"], boxes, gpus, line["cards"]), run=run, **texts)
+
+
+def _machine(gpu: str, boxes: int, gpus: int, told: str) -> Machine | None:
+    """So many boxes of a GPU with the cards that are told, or null where it is not known."""
+    machine = by_gpu(gpu) if gpu else None
+    if machine and boxes:
+        machine = replace(machine, boxes=boxes, gpus=gpus)
+    if machine and told:
+        number, rate = cards(told)
+        machine = replace(machine, cards=number, card=rate, cards_known=True)
+    return machine
 
 
 @dataclass(frozen=True)
@@ -83,14 +92,7 @@ class Figure:
     @property
     def machine(self) -> Machine | None:
         """The boxes, or null where the GPU or, between boxes, the cards are not told."""
-        machine = by_gpu(self.gpu) if self.gpu else None
-        if machine is None or not (self.cards or self.boxes == 1):
-            return None
-        machine = replace(machine, boxes=self.boxes, gpus=self.gpus)
-        if not self.cards:
-            return machine
-        number, rate = cards(self.cards)
-        return replace(machine, cards=number, card=rate, cards_known=True)
+        return _machine(self.gpu, self.boxes, self.gpus, self.cards) if self.cards or self.boxes == 1 else None
 
     @property
     def group(self) -> tuple[str, str]:
@@ -105,12 +107,10 @@ def figures() -> tuple[Figure, ...]:
     >>> figures()[0].place, figures()[0].machine.name, figures()[0].busbw
     ('NVIDIA/nccl/issues/1639', 'RTX 5090', 28000000000.0)
     """
-    text = (files("colllib") / "measured" / "figures.csv").read_text(encoding="utf-8")
-    return tuple(_figure(**line) for line in csv.DictReader(text.splitlines()))
-
-
-def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
-    return Figure(boxes=int(boxes), gpus=int(gpus), busbw=float(busbw_GBps) * 1e9, **texts)
+    return tuple(
+        Figure(place, int(boxes), int(gpus), gpu, told, collective, float(rate) * 1e9, state, cause)
+        for place, boxes, gpus, gpu, told, collective, rate, state, cause in map(dict.values, _lines("figures.csv"))
+    )
 
 
 def of_others(machine: Machine, collective: str, state: str = "healthy") -> list[tuple[float, str]]:
