@@ -12,10 +12,10 @@ DRAWS, SIZES = 1000, np.array([2.0**k for k in range(8, 31)])
 def covered():
     """How often constant and bandwidth of a line with 3 % of noise both lie in their intervals."""
     noise, hits = np.random.default_rng(5), 0
-    for draw in range(DRAWS):
+    for _ in range(DRAWS):
         constant, bandwidth = noise.uniform(5e-6, 80e-6), noise.uniform(10e9, 400e9)
         times = (constant + SIZES / bandwidth) * np.exp(noise.normal(0, 0.03, len(SIZES)))
-        got = segments(SIZES, times, seed=draw)
+        got = segments(SIZES, times)
         first, last = got[0].constant_interval, got[-1].bandwidth_interval
         hits += first[0] <= constant <= first[1] and last[0] <= bandwidth <= last[1]
     return hits

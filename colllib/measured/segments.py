@@ -39,16 +39,13 @@ class Segment:
         return self.constant + message / self.bandwidth
 
 
-def segments(
-    messages: Values, seconds: Values, *, repeats: Sequence[int] | None = None, seed: int = 0
-) -> list[Segment]:
+def segments(messages: Values, seconds: Values, *, repeats: Sequence[int] | None = None) -> list[Segment]:
     """The lines that describe a sweep, as few as its noise allows.
 
     Args:
         messages: sizes in bytes, ascending, at least 2.
         seconds: a time above 0 for each.
         repeats: how often each was measured: its weight. By default all alike.
-        seed: of the bootstrap.
 
     Raises:
         ValueError: if there are fewer than 2 sizes, they do not ascend, or a time is not above 0.
@@ -67,7 +64,7 @@ def segments(
     if len(size) > MOST_POINTS:
         places = np.unique(np.linspace(0, len(size) - 1, MOST_POINTS).astype(int))
         size, time, weight = size[places], time[places], weight[places]
-    draws = np.random.default_rng(seed)
+    draws = np.random.default_rng(0)  # of the bootstrap
     return [_segment(size[a:b], time[a:b], weight[a:b], draws) for a, b in _cuts(size, time, weight)]
 
 
