@@ -71,14 +71,14 @@ def _of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evid
             yield Evidence(cause, weight, f"the library uses {used} cards of {usual_cards}")
 
 
-def of_the_numbers(machine: Machine, form: Shape, collective: str, facts: Mapping[str, str]) -> Iterator[Evidence]:
+def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> Iterator[Evidence]:
     """What the numbers say of a slow run; where the log shows GPUDirect RDMA, its way over PCIe is what can be slow."""
     if "beside" in facts:
         text = f"the {facts['beside']} beside it is healthy over the same cards: the choice of algorithm may be slow"
         yield Evidence("other", 1.5, text)
         return
     direct = "rdma" in facts and "no rdma" not in facts
-    for mark in _of_the_numbers(machine, form, collective):
+    for mark in _of_the_numbers(machine, form):
         if mark.cause == "no-gdr" and direct:
             detour = "GPUDirect RDMA is on, but may go through the processor (ACS, or a card far from its GPU)"
             yield replace(mark, cause="pcie-limited", text=detour)
@@ -86,12 +86,12 @@ def of_the_numbers(machine: Machine, form: Shape, collective: str, facts: Mappin
             yield mark
 
 
-def _of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
+def _of_the_numbers(machine: Machine, form: Shape) -> Iterator[Evidence]:
     if machine.boxes == 1:
         if form.largest >= LARGE:
             yield from _inside_a_box(machine, form)
         return
-    if form.erratic and form.fastest >= expected(machine, collective).low:
+    if form.erratic and form.fastest >= expected(machine, form.collective).low:
         text = f"large messages reach {max(form.best, form.fastest) / 1e9:.3g} GB/s: what slows others comes and goes"
         yield Evidence("congestion", 1.4 + (1.0 if machine.boxes >= 8 else 0), text)
         yield Evidence("other", 1.3, text)
@@ -104,32 +104,34 @@ def _of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[
     if machine.far:
         text = f"no GPU reaches {machine.far} of {machine.cards} cards without crossing the processor"
         yield Evidence("no-gdr", (CERTAIN - 0.5) * min(1.0, machine.far / machine.cards), text)
-    if collective in PAIRS:
-        yield from _of_pairs(machine, form, collective)
+    if form.collective in PAIRS:
+        yield from _of_pairs(machine, form)
     else:
-        yield from _of_a_ring(machine, form, collective)
+        yield from _of_a_ring(machine, form)
 
 
-def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
-    reached = form.measured / expected(machine, collective).low
+def _of_pairs(machine: Machine, form: Shape) -> Iterator[Evidence]:
+    reached = form.measured / expected(machine, form.collective).low
     if reached < 0.15:
         yield Evidence("misconfiguration", 1.6, f"{percent(reached)} of what a pair should get, as over sockets")
     if machine.boxes == 2:
         yield Evidence("no-gdr", 1.2, "copies through host memory can cost a pair as much")
     else:
-        yield Evidence("congestion", 1.5 if collective == "sendrecv" else 1.2, "many flows cross the fabric at once")
-    shared = collective == "all-to-all" and machine.boxes > 2
+        yield Evidence(
+            "congestion", 1.5 if form.collective == "sendrecv" else 1.2, "many flows cross the fabric at once"
+        )
+    shared = form.collective == "all-to-all" and machine.boxes > 2
     text = f"GPUs share {machine.cards} cards" if machine.gpus > 1 else "a card may be slow, or in a narrow slot"
     yield Evidence("nic-limited", 1.4 if shared else 1.1, text)
     yield Evidence("other", 0.8, "the library may give a pair few channels")
 
 
-def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
-    waiting, share = waits(machine, form, collective), form.measured / machine.network
+def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
+    waiting, share = waits(machine, form), form.measured / machine.network
     if waiting > 0.15:
         text = f"latencies over {machine.ranks} ranks are {waiting:.2g} times the time of the largest message"
         twice = 1 - min(1, 2 * waiting)  # steps over other networks than InfiniBand take up to twice as long
-        explained = form.measured >= UNSURE * twice * expected(machine, collective).low
+        explained = form.measured >= UNSURE * twice * expected(machine, form.collective).low
         yield Evidence("latency-bound", min(2.5, 8 * waiting) if explained else 0.7, text)
     if form.erratic:
         return
@@ -137,7 +139,7 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
     if 0 < one_card <= UNKNOWN.card:
         yield Evidence("single-nic", 2.2, f"busbw is that of one card of {one_card * 8 / 1e9:g} Gb/s")
     elif machine.cards > 1 and waiting <= 0.15:
-        alone = predict(replace(machine, cards=1), collective, form.largest).busbw  # over two boxes of a tree, too
+        alone = predict(replace(machine, cards=1), form.collective, form.largest).busbw  # over two boxes of a tree, too
         if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     if machine.name == "GB10" and 0.6 <= form.measured / (machine.pcie / 4) <= 1:
@@ -154,10 +156,10 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
     yield Evidence("misconfiguration", 0.8, unused if machine.cards > 1 else "an MTU of 1500 can cost as much")
 
 
-def waits(machine: Machine, form: Shape, collective: str) -> float:
+def waits(machine: Machine, form: Shape) -> float:
     """Latencies over the time of the largest message: of a ring's steps, but no less or more than the sweep shows."""
     steps, (least, most) = 0.0, (0.0, inf)
-    if machine.boxes > 1 and collective not in PAIRS:
+    if machine.boxes > 1 and form.collective not in PAIRS:
         inside, outside = NVLINK_STEP["ring"][2], NETWORK_STEP["ring"][2]  # microseconds
         steps = 1e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
     if form.fitted:

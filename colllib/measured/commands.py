@@ -33,14 +33,13 @@ from colllib.topology.machines import Machine
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
-_STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
+_STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")  # the worst first
 
 
 def _known_collective(_: str, name: str) -> str:
-    known = spelled(name, PROGRAMS)
-    if known not in PROGRAMS:
-        raise ValueError(f"unknown collective {units.shortened(name)!r}: known are {', '.join(PROGRAMS)}")
-    return known
+    if (known := spelled(name, PROGRAMS)) in PROGRAMS:
+        return known
+    raise ValueError(f"unknown collective {units.shortened(name)!r}: known are {', '.join(PROGRAMS)}")
 
 
 def _known_gpu(_: str, name: str) -> str:
@@ -78,13 +77,12 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     if machine:
         boxes, gpus = options["boxes"] or machine.boxes, options["gpus_per_box"] or machine.gpus
         machine = replace(machine, boxes=boxes, gpus=gpus)
-        if options["cards"]:
-            cards, rate = options["cards"]
-            machine = replace(machine, cards=cards, card=rate, cards_known=True)
+        if cards := options["cards"]:
+            machine = replace(machine, cards=cards[0], card=cards[1], cards_known=True)
     hints = Hints(**options | {"gpu": gpu or "".join(printed[:1]), "machine": machine})
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
     judged = [(diagnose(run, hints), run) for run in chosen]
-    first, worst = min(judged, key=_urgency)
+    first, worst = min(judged, key=lambda one: (_STATES.index(one[0].state), -(one[1].boxes or 0), -one[0].confidence))
     for verdict, run in judged:  # whose cards are in order, if this is of the same machine
         same = (run.ranks, run.boxes, run.gpu) == (worst.ranks, worst.boxes, worst.gpu)
         by_cards = verdict.bound is not None and verdict.bound.binding == "network card"
@@ -105,12 +103,6 @@ def _more_exact(hint: str, printed: str) -> str:
     """The GPU by the options, or by the log where that says more of the same one, as V100-PCIE of V100."""
     kind, exact = machines.by_gpu(hint), machines.by_gpu(printed)
     return printed if not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name)) else hint
-
-
-def _urgency(diagnosed: tuple[Diagnosis, Run]) -> tuple[int, int, float]:
-    """The order in which runs are named: the worst state first, then the most boxes, then the surest verdict."""
-    diagnosis, run = diagnosed
-    return _STATES.index(diagnosis.state), -(run.boxes or 0), -diagnosis.confidence
 
 
 def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:

@@ -142,38 +142,36 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
     if failed := [row for row in run.rows if row.failed]:
         text = "Values are wrong by the check of the program, so no speed of this run counts."
-        test, alternatives = (
-            "the same run with -c 1 twice, then with NCCL_PROTO=Simple",
-            ("misconfiguration", "protocol-switch"),
-        )
+        fix = "the same run with -c 1 twice, then with NCCL_PROTO=Simple"
+        others = ("misconfiguration", "protocol-switch")
         shown = [f"{row.wrong} at {binary_size(row.message)}" for row in failed if "all" not in row.wrong]
         where = f"{failed[0].wrong} values are wrong"
         if shown:
             where = f"wrong values in {len(shown)} of {len(run.rows)} rows: {', '.join(shown[:4])}"
-        return Diagnosis("not-a-measurement", "other", alternatives, 0.5, "unknown", text, (text, where), test, form)
+        return Diagnosis("not-a-measurement", "other", others, 0.5, "unknown", text, (text, where), fix, form)
     if machine is None:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
         return _unknown_machine(known, form, hints.cards, assumed)
     if machine.boxes == 1 and run.boxes and run.boxes > 1:
-        return _of_hosts(known, form, machine, collective, hints.cards is not None, assumed)
-    return _judged(known, form, machine, collective, assumed)
+        return _of_hosts(known, form, machine, hints.cards is not None, assumed)
+    return _judged(known, form, machine, assumed)
 
 
-def _of_hosts(run: Run, form: Shape, machine: Machine, collective: str, known: bool, assumed: list[str]) -> Diagnosis:
+def _of_hosts(run: Run, form: Shape, machine: Machine, known: bool, assumed: list[str]) -> Diagnosis:
     """Of one box that spans hosts: NVLink joins them, or else only their cards do, as who tells those expects."""
     hosts = run.boxes or 1
     gpus = machine.gpus // hosts
     cards = machine.cards if known else min(machine.cards, gpus)
     common = machine.common_network * cards / machine.cards
     apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
-    slow, slower = (form.measured < UNSURE * expected(way, collective).low for way in (machine, apart))
+    slow, slower = (form.measured < UNSURE * expected(way, form.collective).low for way in (machine, apart))
     if slower or (slow and known) or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
-        return _judged(run, form, apart, collective, [*assumed, "cards, not NVLink, join the hosts"])
+        return _judged(run, form, apart, [*assumed, "cards, not NVLink, join the hosts"])
     if slow:
         why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
         return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
-    return _judged(run, form, machine, collective, assumed)
+    return _judged(run, form, machine, assumed)
 
 
 def _undecided(why: str, needed: str) -> Diagnosis:
@@ -187,7 +185,7 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     state, why = decided(run, form)
     if state == "healthy" and (not certain or form.measured > UNKNOWN.pcie):
         text = f"{speed} is {why}; say --gpu to be sure."
-        faster = ("nvls",) if form.measured > UNKNOWN.pcie and run.collective == "all-reduce" else ()
+        faster = ("nvls",) if form.measured > UNKNOWN.pcie and form.collective == "all-reduce" else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run), form)
     if why and not state:
         others = Evidence("misconfiguration", 1.0, "sockets may leave as much of a faster card")
@@ -220,7 +218,7 @@ def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
     for boxes in (run.boxes,) if run.boxes else usual:
         gpus = max(1, ranks // boxes) if run.ranks else UNKNOWN.gpus
         machine = replace(UNKNOWN, boxes=boxes, gpus=gpus, cards=min(gpus, UNKNOWN.cards))
-        yield from causes.of_the_numbers(machine, form, str(run.collective), run.facts)
+        yield from causes.of_the_numbers(machine, form, run.facts)
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -228,25 +226,25 @@ def _certain(marks: list[Evidence]) -> bool:
     return any(mark.weight >= CERTAIN for mark in marks)
 
 
-def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: list[str]) -> Diagnosis:
+def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diagnosis:
     shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
     if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
         assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
         machine = replace(machine, link=machine.bridge)
-    bound, model = expected(machine, collective), predict(machine, collective, form.largest)
+    bound, model = expected(machine, form.collective), predict(machine, form.collective, form.largest)
     usual = machine if machine.cards_known else by_gpu(machine.name) or machine
     log_evidence = list(causes.of_the_log(run, machine.boxes, usual.cards))
     certain, scatters = _certain(log_evidence), form.erratic and machine.boxes > 1
-    state, distance = _state(form, bound, machine, collective, scatters or certain)
+    state, distance = _state(form, bound, machine, scatters or certain)
     slower = state == "healthy" and form.measured < SLOWER * model.busbw
     if state == "healthy" and (scatters or (slower and certain)):
         state, distance, slower = "below-expectation", 0.0, False  # no healthy fabric scatters so, or the log says why
     healthy = state == "healthy"
     marks = [mark for mark in log_evidence if not healthy or mark.weight >= CERTAIN] + list(causes.noted(form))
     if healthy:
-        marks += _normal(form, machine, collective, model, bound)
+        marks += _normal(form, machine, model, bound)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
-        marks += causes.of_the_numbers(machine, form, collective, run.facts)
+        marks += causes.of_the_numbers(machine, form, run.facts)
     ranked = weighed(marks)
     cause = next((name for name, weight in ranked if not healthy or (name in NORMAL and weight >= 1)), None)
     rest = tuple(name for name, _ in ranked if name != cause)[:2]
@@ -255,10 +253,10 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
         lines = {mark.line for mark in run.unread}
         evidence.append(f"{len(lines)} lines could not be read, the first is {min(lines)}")
     if form.in_place and form.largest >= LARGE and not 0.8 < form.in_place / form.measured < 1.25:
-        evidence.append(
-            f"in place {form.in_place / 1e9:.3g} GB/s: a network carries the same bytes, so look at the GPUs"
-        )
-    late = _late(run, machine, collective)
+        rate = f"{form.in_place / 1e9:.3g} GB/s"
+        evidence.append(f"in place {rate}: a network carries the same bytes, so look at the GPUs")
+    (smallest, *_), (seconds, *_) = run.series()
+    late = float(seconds / predict(machine, form.collective, smallest).seconds) if smallest <= SMALL else 0.0
     if late > MUCH_LATER:
         evidence.append(f"the smallest message takes {late:.0f} times the predicted time")
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
@@ -267,7 +265,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks))
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes)
-    for mark in log_evidence:
+    for mark in log_evidence:  # which names no other cause but NVLinks that are down
         if mark.cause == cause == "other":
             verdict, test = verdict.replace(CAUSES[cause][0], mark.text), f"nvidia-smi nvlink -s, then {test}"
     if healthy and late > MUCH_LATER:
@@ -283,13 +281,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound)
 
 
-def _late(run: Run, machine: Machine, collective: str) -> float:
-    """The time of the smallest message over the predicted one, or 0 where it is large."""
-    (size, *_), (seconds, *_) = run.series()
-    return float(seconds / predict(machine, collective, size).seconds) if size <= SMALL else 0.0
-
-
-def _state(form: Shape, bound: Expected, machine: Machine, collective: str, certain: bool) -> tuple[str, float]:
+def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tuple[str, float]:
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
@@ -298,23 +290,20 @@ def _state(form: Shape, bound: Expected, machine: Machine, collective: str, cert
     several = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
     share = UNSURE / 2 if halved or several else UNSURE
     border = bound.low if certain else share * bound.low
-    if (
-        speed > FASTER_THAN_THE_WIRE * bound.high
-        or bound.gap[0] < speed < bound.gap[1]
-        or (guessed and form.largest < LARGE)
-    ):
+    too_fast, between = speed > FASTER_THAN_THE_WIRE * bound.high, bound.gap[0] < speed < bound.gap[1]
+    if too_fast or between or (guessed and form.largest < LARGE):
         return "undecided", 0.0
     if speed >= bound.low:
         return "healthy", log(speed / bound.low, 2)
-    waiting = causes.waits(machine, form, collective)
+    waiting = causes.waits(machine, form)
     if form.largest < LARGE or speed >= border * (1 - waiting):  # with larger messages it may be fast enough
         return "undecided", 0.0
     return "below-expectation", log(border / speed, 2)
 
 
-def _normal(form: Shape, machine: Machine, collective: str, model: Prediction, bound: Expected) -> Iterator[Evidence]:
+def _normal(form: Shape, machine: Machine, model: Prediction, bound: Expected) -> Iterator[Evidence]:
     """What makes a healthy run as fast as it is, and over several boxes what a faster one would have."""
-    adds = machine.nvls and machine.gpus > 1 and collective == "all-reduce"
+    adds = machine.nvls and machine.gpus > 1 and form.collective == "all-reduce"
     if machine.boxes == 1:
         if adds and form.measured > NVLS_LEAST * machine.link:
             yield Evidence("nvls", 1.5, "faster than a ring on these links: the switch adds (NVLS)")

@@ -26,41 +26,30 @@ LEAST_OF_A_TREE = 1.1  # over two boxes, of what their cards carry, where NCCL t
 WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 FAST, SLOW = "healthy", "below-expectation"
-Assumed = list[str]
 
 
 @dataclass(frozen=True)
 class Hints:
     """What the options say beside the log; they override it, but not how many ranks ran on how many hosts.
 
-    Args:
-        gpus_per_box: ranks on a host.
-        boxes: hosts.
-        gpu: its name.
-        cards: how many a host has, and the rate of one in bytes per second.
-        collective: the book's name.
-        machine: all of the hardware at once.
-
     Raises:
         ValueError: for cards that are not so told.
     """
 
-    gpus_per_box: int | None = None
-    boxes: int | None = None
-    gpu: str = ""
-    cards: tuple[int, float] | None = None
-    collective: str | None = None
-    machine: Machine | None = None
+    gpus_per_box: int | None = None  # ranks on a host
+    boxes: int | None = None  # hosts
+    gpu: str = ""  # its name
+    cards: tuple[int, float] | None = None  # how many a host has, and the rate of one in bytes per second
+    collective: str | None = None  # the book's name
+    machine: Machine | None = None  # all of the hardware at once
 
     def __post_init__(self) -> None:
         match self.cards:
-            case None:
-                pass
             case (count, int() | float() as rate) if is_whole(count) and count > 0 and 0 < rate < inf:
-                pass
-            case _:
-                form = "must be a number and the bytes per second of one, as in (8, 50e9)"
-                raise ValueError(f"cards {shortened(repr(self.cards))}: {form}")
+                return
+        if self.cards is not None:
+            form = "must be a number and the bytes per second of one, as in (8, 50e9)"
+            raise ValueError(f"cards {shortened(repr(self.cards))}: {form}")
 
 
 def ranks_of(run: Run, hints: Hints) -> int | None:
@@ -90,10 +79,10 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     """
     if run.dialect == NEURON:
         return "", ""
-    speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
+    speed, ranks, pairs = form.measured, at_least(run), form.collective in PAIRS
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
     others = UNKNOWN.pcie if one else UNKNOWN.network
-    if run.collective == "sendrecv":
+    if form.collective == "sendrecv":
         others = WIDEST_SLOT
     few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
     if form.largest >= LARGE and few and speed < form.best / 2:
@@ -107,7 +96,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
     rich = replace(UNKNOWN, boxes=max(2, boxes), gpus=gpus, cards=min(gpus, UNKNOWN.cards), cards_known=True)
     poor = replace(rich, cards=1, card=POOREST_CARD)
-    low, least = (expected(machine, str(run.collective)).low for machine in (rich, poor))
+    low, least = (expected(machine, form.collective).low for machine in (rich, poor))
     nearly = UNSURE if boxes == 2 else 1.0  # there a tree over half the cards gives as much
     if nearly * low <= speed <= 2 * rich.network and not one:  # and it carries at most twice its cards
         return FAST, f"enough{', or nearly,' if speed < low else ''} even for boxes with {rich.cards} x 400 Gb/s cards"
@@ -115,12 +104,12 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
         return _of_few(run, speed, one and ranks > 1 and not pairs)
     if speed < UNSURE * least:
         return SLOW, "too little even for boxes with one card of 100 Gb/s"
-    if pairs or waits(rich, form, str(run.collective)) > UNCLEAR:
+    if pairs or waits(rich, form) > UNCLEAR:
         return "", ""
     if (full := filled(speed)) > UNKNOWN.card and form.best <= full:
         return FAST, f"what cards of {full / 1e9:g} GB/s a box give"
     more = 2 * CARD_SHARE if boxes > 2 else LEAST_OF_A_TREE
-    ring = run.collective == "all-reduce" or any(row.in_place for row in run.rows)  # half a table may be all-to-all's
+    ring = form.collective == "all-reduce" or any(row.in_place for row in run.rows)  # half a table may be all-to-all's
     between = any(total < speed < more * total for total in CARD_TOTALS if total < UNKNOWN.network / 2)
     if between and ring and not form.unsettled:
         return SLOW, "more than one usual total of a box's cards, and too little for the next"
@@ -142,7 +131,7 @@ def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
     return "", ""
 
 
-def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
+def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:
     """The machine, or null where its GPU is not known, and what was assumed.
 
     Raises:
@@ -152,7 +141,7 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     >>> machine.name, machine.boxes, assumed
     ('H100', 2, ['assumed: 8 x 400 Gb/s cards a box'])
     """
-    assumed: Assumed = []
+    assumed: list[str] = []
     stated = ranks_of(run, hints)
     if run.ranks and stated and stated < run.ranks:
         raise ValueError(f"the log has {run.ranks} ranks, the machine that is told holds {stated}")
@@ -191,7 +180,7 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     return (_part_of(machine, run) if fewer else machine), assumed
 
 
-def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[int, int]:
+def _layout(run: Run, hints: Hints, kind: Machine, assumed: list[str]) -> tuple[int, int]:
     """GPUs of a box, and ranks."""
     ranks, boxes, gpus = ranks_of(run, hints), hints.boxes, hints.gpus_per_box
     if kind.gpus <= LARGEST_HOST or boxes or gpus:
@@ -211,7 +200,7 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[in
     return gpus, ranks
 
 
-def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> Machine:
+def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed: list[str]) -> Machine:
     """The cards by the options, or as the log counts them, or the usual ones."""
     if hints.cards:
         return replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)

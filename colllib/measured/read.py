@@ -420,10 +420,8 @@ def _runs(table: Table) -> Iterator[Run]:
     for place in places:
         rows = tuple(row for row, at in zip(table.rows, table.places, strict=True) if at == place)
         nodes = re.fullmatch(r"(\d{1,5}) nodes?", place)
-        if nodes:
-            yield replace(run, rows=rows, boxes=int(nodes[1]))
-        else:
-            yield replace(run, rows=rows, boxes=None if table.dialect == "markdown" else boxes)
+        others = None if table.dialect == "markdown" else boxes
+        yield replace(run, rows=rows, boxes=int(nodes[1]) if nodes else others)
 
 
 def _ranks_of_an_all_reduce(rates: list[tuple[float, float]]) -> int | None:

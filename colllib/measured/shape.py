@@ -14,6 +14,7 @@ LARGE = 2**24  # bytes, from which on bandwidth shows
 class Shape:
     """The form of a sweep."""
 
+    collective: str  # of which it is
     fitted: tuple[Segment, ...]  # its segments
     measured: float  # busbw at the largest message, bytes per second
     largest: float  # that message, in bytes
@@ -37,8 +38,9 @@ def shape(run: Run) -> Shape:
     size, time = run.series()
     if not len(size):
         raise ValueError("no row has a time, or a bandwidth that gives one")
-    all_times, halves = list(run.times().values()), [run.times(in_place=half) for half in (False, True)]
-    bus = size / time * factor(str(run.collective), run.ranks or 1)
+    all_times, outside, inside = list(run.times().values()), run.times(in_place=False), run.times(in_place=True)
+    collective = str(run.collective)
+    bus = size / time * factor(collective, run.ranks or 1)
     best = float(bus[size >= LARGE].max(initial=bus[-1]))
     large, step = size[1:] >= LARGE, bus[1:] / bus[:-1]
     # whether times of a size, in place and out of place or repeated, differ by a third but for an eighth at an end
@@ -46,6 +48,7 @@ def shape(run: Run) -> Shape:
     rough[1:] |= large & (step < 0.8)
     faster = time[1:] < 0.87 * time[:-1]
     return Shape(
+        collective=collective,
         fitted=tuple(segments(size, time, repeats=[len(times) for times in all_times])) if len(size) > 1 else (),
         measured=float(bus[-1]),
         largest=float(size[-1]),
@@ -54,7 +57,5 @@ def shape(run: Run) -> Shape:
         erratic=bool(rough.sum() >= min(3, len(size)) or step[large].min(initial=1.0) < 0.5 or bus[-1] < 0.75 * best),
         best=best,
         unsettled=bool(step[-1] > (size[-1] / size[-2]) ** log2(1.03) if len(size) > 1 else size[0] < 2**27),
-        in_place=float(bus[-1] * time[-1] / median(halves[1][size[-1]]))
-        if all(size[-1] in h for h in halves)
-        else None,
+        in_place=float(bus[-1] * time[-1] / median(inside[size[-1]])) if size[-1] in inside.keys() & outside else None,
     )
