@@ -145,10 +145,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         fix = "the same run with -c 1 twice, then with NCCL_PROTO=Simple"
         others = ("misconfiguration", "protocol-switch")
         shown = [f"{row.wrong} at {binary_size(row.message)}" for row in failed if "all" not in row.wrong]
-        where = f"{failed[0].wrong} values are wrong"
+        evidence = f"{failed[0].wrong} values are wrong"
         if shown:
-            where = f"wrong values in {len(shown)} of {len(run.rows)} rows: {', '.join(shown[:4])}"
-        return Diagnosis("not-a-measurement", "other", others, 0.5, "unknown", text, (text, where), fix, form)
+            evidence = f"wrong values in {len(shown)} of {len(run.rows)} rows: {', '.join(shown[:4])}"
+        return Diagnosis("not-a-measurement", "other", others, 0.5, "unknown", text, (text, evidence), fix, form)
     if machine is None:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)

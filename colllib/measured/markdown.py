@@ -1,7 +1,6 @@
 """Tables in Markdown, as people post them: columns in any order, with units in heads or cells, several runs in one."""
 
 import re
-from collections import Counter
 from dataclasses import replace
 
 from colllib.measured.log import COLLECTIVES, Row
@@ -110,7 +109,7 @@ def _labeled(tables: list[Table], cells: list[str], at: int) -> Table:
     ]
     plain, labels = table.labeled.setdefault((), table), tuple(cell for _, cell in named)
     if labels not in table.labeled:
-        tables.append(replace(plain, rows=[], streams=Counter(), places=[], unread=[], per_rank=[]))
+        tables.append(replace(plain, rows=[], marks=[], unread=[], per_rank=[]))
         table.labeled[labels] = tables[-1]
     labeled = table.labeled[labels]
     labeled.line = table.line

@@ -55,15 +55,9 @@ def predict(
 
 
 def each_algorithm(machine: Machine, collective: str, message: float) -> list[Prediction]:
-    """What every algorithm and protocol would take that NCCL could pick, fastest first.
+    """What every algorithm and protocol would take that NCCL could pick, fastest first; arguments as of `predict`.
 
     NCCL picks by its own estimates, which are not scaled to measurements: what it picks need not come first.
-
-    Args:
-        machine, collective, message: as for `predict`.
-
-    Raises:
-        ValueError: as `predict`.
 
     >>> from colllib.topology.machines import find
     >>> [p.picked for p in each_algorithm(find("dgx-h100:1"), "all-reduce", 2**33)][:3]

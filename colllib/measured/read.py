@@ -267,7 +267,7 @@ def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     facts = table.after if table.ended or table.named else table.facts
     for name, pattern in _FACTS.items():
         if match := pattern.search(line):
-            facts[name] = next(group for group in match.groups() if group)
+            facts[name] = match[match.lastindex or 0]
     if match := _NVLINK.search(line):
         facts["links"] = " ".join(sorted({*facts.get("links", "").split(), match[1]}, key=float))
     if "NET/IB : Using" in line and (cards := len(_CARD.findall(line))):
@@ -298,7 +298,7 @@ def _launched(line: str) -> dict[str, str]:
 def _count(pattern: re.Pattern[str], text: str) -> int:
     """The number that a pattern takes from a text, or 0."""
     match = pattern.search(text)
-    return next((int(group) for group in match.groups() if group), 0) if match else 0
+    return int(match[match.lastindex or 0]) if match else 0
 
 
 def _row(table: Table, line: str) -> bool:
@@ -346,18 +346,18 @@ def _full_row(table: Table, size: str, count: str, kind: str, redop: str, behind
         return table.refuse(f"{len(rest)} numbers {place}")
     if rooted:
         table.root = rest.pop(0)
-    elements, total, table.kind = finite(count), finite(size), kind + redop
+    elements, total = finite(count), finite(size)
     parts = total / (elements * _BYTES[kind]) if elements and total else 1.0
     for first in range(0, len(rest), len(half)):
         cells = dict(zip(half, rest[first:], strict=False))
-        _add(table, {"size": size, **cells}, first > 0, parts)
+        _add(table, {"size": size, **cells}, first > 0, parts, kind + redop)
     if redop:
         table.reduces = redop != "none"
     if elements and total:
         table.per_rank.append(parts)
 
 
-def _add(table: Table, cells: dict[str, str], in_place: bool | None = None, parts: float = 1.0) -> None:
+def _add(table: Table, cells: dict[str, str], in_place: bool | None, parts: float = 1.0, kind: str = "") -> None:
     """The row of some cells by their columns, in us and GB/s, unless one of them cannot be.
 
     Where a message is counted in parts, one of each rank, the algbw of programs up to June 2020 leaves one part out.
@@ -384,7 +384,7 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None = None, part
                 return table.refuse("algbw is not size over time")
     giga = 1e6 / table.directions if table.dialect == "osu" else 1e9
     seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, giga)))
-    table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")))
+    table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")), kind)
 
 
 def _last_digit(text: str) -> float:
@@ -410,16 +410,17 @@ def _runs(table: Table) -> Iterator[Run]:
         boxes, per_box = None if printed else table.hosts, None if ranks else per_box
     gpu = next((name for *_, name in devices.values()), "")
     most = len(table.rows) / 10  # a process that printed a row or two of many was mislabeled
-    streams = max(sum(count >= max(1, most) for count in table.streams.values()), len(jobs))
+    rows_of = Counter(stream for stream, _ in table.marks)
+    streams = max(sum(count >= most for count in rows_of.values()), len(jobs))
     known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, streams)
     run = Run(*known, table.facts, tuple(table.unread))
-    places = dict.fromkeys(table.places)
-    if len(places) == 1:
+    kinds = dict.fromkeys(kind for _, kind in table.marks)
+    if len(kinds) == 1:
         yield run
         return
-    for place in places:
-        rows = tuple(row for row, at in zip(table.rows, table.places, strict=True) if at == place)
-        nodes = re.fullmatch(r"(\d{1,5}) nodes?", place)
+    for kind in kinds:
+        rows = tuple(row for row, (_, its) in zip(table.rows, table.marks, strict=True) if its == kind)
+        nodes = re.fullmatch(r"(\d{1,5}) nodes?", kind)
         others = None if table.dialect == "markdown" else boxes
         yield replace(run, rows=rows, boxes=int(nodes[1]) if nodes else others)
 

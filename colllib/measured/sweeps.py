@@ -64,13 +64,13 @@ def _sweep(line: dict[str, str]) -> Sweep:
     return Sweep(line["id"], machine=_machine(line["gpu"], boxes, gpus, line["cards"]), run=run, **texts)
 
 
-def _machine(gpu: str, boxes: int, gpus: int, told: str) -> Machine | None:
-    """So many boxes of a GPU with the cards that are told, or null where it is not known."""
+def _machine(gpu: str, boxes: int, gpus: int, of_a_box: str) -> Machine | None:
+    """So many boxes of a GPU with some cards, such as 8x400Gb/s, or null where it is not known."""
     machine = by_gpu(gpu) if gpu else None
     if machine and boxes:
         machine = replace(machine, boxes=boxes, gpus=gpus)
-    if machine and told:
-        number, rate = cards(told)
+    if machine and of_a_box:
+        number, rate = cards(of_a_box)
         machine = replace(machine, cards=number, card=rate, cards_known=True)
     return machine
 
@@ -108,8 +108,8 @@ def figures() -> tuple[Figure, ...]:
     ('NVIDIA/nccl/issues/1639', 'RTX 5090', 28000000000.0)
     """
     return tuple(
-        Figure(place, int(boxes), int(gpus), gpu, told, collective, float(rate) * 1e9, state, cause)
-        for place, boxes, gpus, gpu, told, collective, rate, state, cause in map(dict.values, _lines("figures.csv"))
+        Figure(place, int(boxes), int(gpus), gpu, of_a_box, collective, float(rate) * 1e9, state, cause)
+        for place, boxes, gpus, gpu, of_a_box, collective, rate, state, cause in map(dict.values, _lines("figures.csv"))
     )
 
 

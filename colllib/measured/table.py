@@ -1,7 +1,6 @@
 """A run of a benchmark while its lines come in."""
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import NamedTuple
@@ -27,9 +26,7 @@ class Table:
     columns: tuple[str, ...] = ()
     commas: bool = False  # between them
     rows: list[Row] = field(default_factory=list)
-    streams: Counter[str] = field(default_factory=Counter)  # rows by the process that printed them
-    kind: str = ""  # of the rows: a program may run one type after the other
-    places: list[str] = field(default_factory=list)  # the type of each row, in Markdown its column
+    marks: list[tuple[str, str]] = field(default_factory=list)  # of each row who printed it, and its type or column
     devices: list[tuple[int, str, int, str]] = field(default_factory=list)  # rank, host, its number there, its name
     unread: list[Unread] = field(default_factory=list)
     collective: str | None = None
@@ -59,11 +56,10 @@ class Table:
             self.other = True
             self.refuse(f"{program}: known are {', '.join(PROGRAMS)}")
 
-    def add(self, row: Row, place: str = "") -> None:
-        """One time, and its column in Markdown."""
+    def add(self, row: Row, kind: str = "") -> None:
+        """One time, and its type, as a program may run one after the other, or in Markdown its column."""
         self.rows.append(row)
-        self.streams[self.line.stream] += 1
-        self.places.append(place or self.kind)
+        self.marks.append((self.line.stream, kind))
 
 
 def finite(text: str) -> float | None:

@@ -21,9 +21,7 @@ def what_if(machine: Machine, collective: str, message: float, options: Sequence
     """The prediction with each of some changes alone.
 
     Args:
-        machine: the boxes.
-        collective: the book's name, or sendrecv.
-        message: bytes.
+        machine, collective, message: as for `colllib.measured.predict.predict`.
         options: such as "cards=4" or "boxes=4,gpus=4", which places 16 ranks on more boxes; see `machines.changed`.
 
     Raises:

@@ -237,6 +237,7 @@ def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_s
         ("all-gather", "healthy"),
     ]
     assert (result["cause"], result["alternatives"]) == ("other", [])  # the cards are in order
+    assert "nvlink" not in result["next_test"]
     place.write_text(logs.text(180e9) + "\n" + logs.text(360e9))  # as with other settings
     assert "\n  cause       no-gdr" in CliRunner().invoke(cli.cli, words).output
     place.write_text(logs.text(180e9))
