@@ -86,9 +86,8 @@ def _scaled(
     wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
     picked, binding = f"{chosen.algorithm}/{chosen.protocol}", "latency" if wait > wire else chosen.binding
-    return Prediction(
-        message, seconds, message / seconds * share, picked, binding, wait, wire, message / wire * share / bound, bound
-    )
+    efficiency = message / wire * share / bound
+    return Prediction(message, seconds, message / seconds * share, picked, binding, wait, wire, efficiency, bound)
 
 
 @cache

@@ -21,11 +21,11 @@ def write(run: Run) -> str:
     if run.collective not in PROGRAMS or run.ranks is None:
         raise ValueError("a table needs its collective and its ranks")
     program, redop, root, _, _ = PROGRAMS[run.collective]
-    lines = [] if run.gpu else [f"# Collective test starting: {program}"]
+    lines = [f"# Collective test starting: {program}"]
     if run.gpu:
         sizes = [int(row.message) for row in run.rows] or [0]
         ends = f"minBytes {min(sizes)} maxBytes {max(sizes)} step: 2(factor)"
-        lines += [f"# nThread 1 nGpus 1 {ends} warmup iters: 5 iters: 20", "#", "# Using devices"]
+        lines = [f"# nThread 1 nGpus 1 {ends} warmup iters: 5 iters: 20", "#", "# Using devices"]
         for rank in range(run.ranks):
             box, device = divmod(rank, run.gpus_per_box or run.ranks)
             place = f"on node{box + 1:02d} device {device:2d} [0x{device:02x}]"
