@@ -67,19 +67,16 @@ class Control:
         values = self.values
         if callable(values):
             values = values(**{name: state[name] for name in self.depends_on})
-        if not isinstance(values, Mapping):
-            for value, times in Counter(values).items():
-                if times > 1:
-                    raise ValueError(f"control {self.name!r} offers {value!r} twice; values must differ")
-            values = {value: self.format(value) for value in values}
-        texts = {value: str(text) for value, text in values.items()}
+        pairs = values.items() if isinstance(values, Mapping) else [(value, self.format(value)) for value in values]
+        texts = [(value, str(text)) for value, text in pairs]
         if not texts:
             settings = ", ".join(f"{name} = {value}" for name, value in state.items())
             condition = f" where {settings}" if state else ""
             raise ValueError(f"control {self.name!r} has no values{condition}; give at least one")
-        if len(set(texts.values())) < len(texts):
-            raise ValueError(f"control {self.name!r} shows two of its values with the same text; make them differ")
-        return texts
+        for text, times in Counter(text for _, text in texts).items():
+            if times > 1:
+                raise ValueError(f"control {self.name!r} offers {text!r} twice; values and their texts must differ")
+        return dict(texts)
 
 
 #: The marks of a logarithmic slider within a decade.

@@ -128,17 +128,13 @@ class Explorer:
         return "the summary" if number == len(self.parts) else f"part {number + 1}"
 
     def texts(self, state: State) -> dict[str, str]:
-        """The text of every control that `state` has a value for."""
-        texts = {}
-        for place, control in enumerate(self.controls):
-            if control.name not in state:
-                continue
-            value = state[control.name]
-            if isinstance(control, Quantity):
-                texts[control.name] = control.text(value)
-            else:
-                texts[control.name] = self.choices(place, state)[value]
-        return texts
+        """The text of every control."""
+        return {
+            control.name: control.text(state[control.name])
+            if isinstance(control, Quantity)
+            else self.choices(place, state)[state[control.name]]
+            for place, control in enumerate(self.controls)
+        }
 
     def needs(self, place: int) -> tuple[int, ...]:
         """The earlier controls that decide what control number `place` offers."""
@@ -305,16 +301,16 @@ class Explorer:
         tree = self.tree(on, numbered)
         forms = [json.loads(counts) for counts in variants]
         looks = {label: look for form in forms for label in form if (look := known(label))}
-        quantities = {"m": race.message, "a": race.alpha, "s": race.bandwidth}
-        levels = {"v": race.levels} if race.levels else {}
         return {
             "on": on,
             "tree": tree,
             "rows": [json.loads(fields) for fields in rows],
-            **quantities,
+            "m": race.message,
+            "a": race.alpha,
+            "s": race.bandwidth,
             "looks": looks,
             "variants": forms,
-            **levels,
+            **({"v": race.levels} if race.levels else {}),
         }
 
     # -- showing --------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import cos, dist, hypot, inf, pi, sin
@@ -12,13 +13,13 @@ from math import cos, dist, hypot, inf, pi, sin
 Point = tuple[float, float]
 
 
-def num(value: float) -> str:
-    """A coordinate, to a tenth of a pixel.
+def num(value: float | Fraction, decimals: int = 1) -> str:
+    """A number, such as a coordinate to a tenth of a pixel, with as many decimals as it needs.
 
-    >>> num(12.04), num(-0.01), num(7.25)
-    ('12', '0', '7.2')
+    >>> num(12.04), num(-0.01), num(7.25), num(Fraction(1, 3), 2)
+    ('12', '0', '7.2', '0.33')
     """
-    text = f"{value:.1f}".rstrip("0").rstrip(".")
+    text = f"{float(value):.{decimals}f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
@@ -53,11 +54,9 @@ class Box:
 
 def ends(boxes: Sequence[Box]) -> tuple[float, float, float, float]:
     """The left, right, upper and lower end of some boxes."""
-    left = min(box.x - box.width / 2 for box in boxes)
-    right = max(box.x + box.width / 2 for box in boxes)
-    top = min(box.y - box.height / 2 for box in boxes)
-    bottom = max(box.y + box.height / 2 for box in boxes)
-    return left, right, top, bottom
+    xs = [box.x + side * box.width / 2 for box in boxes for side in (-1, 1)]
+    ys = [box.y + side * box.height / 2 for box in boxes for side in (-1, 1)]
+    return min(xs), max(xs), min(ys), max(ys)
 
 
 def on_circle(count: int, radius: float, middle: Point = (0.0, 0.0)) -> list[Point]:

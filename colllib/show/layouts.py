@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import cos, pi, prod, sin
+from math import prod
 
 import numpy as np
 
 from colllib.algorithms.innetwork import SwitchTree
 from colllib.exact import IntArray
-from colllib.show.geometry import Box, Point, ends
+from colllib.show.geometry import Box, Point, ends, on_circle
 from colllib.topology import Lattice, Topology
 
 Size = tuple[float, float]
@@ -25,8 +25,7 @@ def circle(count: int, size: Size, width: float) -> list[Point]:
         return [(0.0, 0.0)]
     across, up = 0.0, 0.0
     while True:
-        turns = [2 * pi * k / count for k in range(count)]
-        places = [(across * sin(turn), -up * cos(turn)) for turn in turns]
+        places = [(across * x, up * y) for x, y in on_circle(count, 1.0)]
         gaps = [
             max(abs(a[0] - b[0]) - size[0], abs(a[1] - b[1]) - size[1])
             for a, b in zip(places, places[1:] + places[:1], strict=True)

@@ -126,34 +126,28 @@ def linear_ticks(low: float, high: float, most: int) -> list[float]:
     return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
 
 
-def _check(series: Mapping[str, Points], log_x: int, log_y: int) -> None:
+def _check(
+    series: Mapping[str, Points], bands: Mapping[str, Points], marks: Sequence[Mark], bases: tuple[int, int]
+) -> None:
+    """Refuse what cannot be drawn, by the name of the series, the edge of a band or the mark."""
     if not 1 <= len(series) <= len(SERIES):
         raise ValueError(f"lines draws 1 to {len(SERIES)} series, not {len(series)}")
-    for label, (xs, ys) in series.items():
-        if len(xs) != len(ys) or not len(xs):
-            raise ValueError(f"series {label!r} has {len(xs)} x and {len(ys)} y values; give as many of both")
-        for axis, log, values in (("x", log_x, xs), ("y", log_y, ys)):
-            for value in values:
-                if not math.isfinite(value) or (log and value <= 0):
-                    needed = "positive on a logarithmic axis" if log else "finite"
-                    raise ValueError(f"series {label!r} has {axis} = {value!r}; it must be {needed}")
-
-
-def _check_all(
-    series: Mapping[str, Points], bands: Mapping[str, Points], marks: Sequence[Mark], bases: Sequence[int]
-) -> None:
     for base in bases:
         if base < 0 or base == 1:
             raise ValueError(f"the base of a logarithmic axis must be 2 or more, not {base}")
-    _check(series, *bases)
-    for k, edge in enumerate(("low", "high") if bands else ()):
-        _check({f"{edge} of {name}": (series[name][0], band[k]) for name, band in bands.items()}, *bases)
-    for mark in marks:
-        for axis, base, value in zip("xy", bases, (mark.x, mark.y), strict=True):
-            if value is not None and base and value <= 0:
-                raise ValueError(
-                    f"mark {mark.label!r} has {axis} = {value!r}; it must be positive on a logarithmic axis"
-                )
+    curves = {f"series {name!r}": points for name, points in series.items()}
+    for k, edge in enumerate(("low", "high")):
+        curves |= {f"series '{edge} of {name}'": (series[name][0], band[k]) for name, band in bands.items()}
+    for name, (xs, ys) in curves.items():
+        if len(xs) != len(ys) or not len(xs):
+            raise ValueError(f"{name} has {len(xs)} x and {len(ys)} y values; give as many of both")
+    curves |= {f"mark {mark.label!r}": ([mark.x], [] if mark.y is None else [mark.y]) for mark in marks}
+    for name, points in curves.items():
+        for axis, base, values in zip("xy", bases, points, strict=True):
+            for value in values:
+                if not math.isfinite(value) or (base and value <= 0):
+                    needed = "positive on a logarithmic axis" if base else "finite"
+                    raise ValueError(f"{name} has {axis} = {value!r}; it must be {needed}")
 
 
 def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, float]:
@@ -370,7 +364,7 @@ N = 8 is marked at 8.
     """
     base_x, base_y = (10 if log is True else int(log) for log in (log_x, log_y))
     bands = bands or {}
-    _check_all(series, bands, marks, (base_x, base_y))
+    _check(series, bands, marks, (base_x, base_y))
     chosen = looks(list(series))
     curves = [
         Curve(name, name, *points, look, band=bands.get(name), dots=dots)

@@ -20,7 +20,7 @@ from colllib.show.control import Control, Part, counted
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, legend_row
-from colllib.show.geometry import Point
+from colllib.show.geometry import Point, num
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row
@@ -143,15 +143,6 @@ def link_label(topology: Topology, link: int) -> str:
     return "→".join(letter(int(ends[link])) for ends in (topology.link_src, topology.link_dst))
 
 
-def amount(value: Fraction) -> str:
-    """A count of blocks: an integer, or with as many decimals as it needs, two at most.
-
-    >>> [amount(Fraction(v)) for v in ("8", "15/2", "1/3")]
-    ['8', '7.5', '0.33']
-    """
-    return f"{float(value):.2f}".rstrip("0").rstrip(".")
-
-
 def carried(links: Heat, link: int) -> str:
     """What a link carried, block by block, in words."""
     blocks = links.run.schedule.blocks
@@ -159,7 +150,7 @@ def carried(links: Heat, link: int) -> str:
     for block, times in links.crossings[link].items():
         pairs[int(blocks.source[block]), int(blocks.target[block])] += blocks.share[block] * times
     described = [
-        f"{letter(a)}→{letter(b)}" + ("" if size == links.unit else f" ({amount(size / links.unit)})")
+        f"{letter(a)}→{letter(b)}" + ("" if size == links.unit else f" ({num(size / links.unit, 2)})")
         for (a, b), size in sorted(pairs.items())
     ]
     rest = len(described) - _MOST_NAMES
@@ -213,7 +204,7 @@ def _links(links: Heat, at: Sequence[Point], gap: float) -> str:
         nx, ny = x + dx * middle + 3.2 * sx, y + dy * middle + (3.7 * sy if sy > 0 else 2.1 * sy) + (3.5 if dy else 0)
         bold = ' font-weight="700"' if load == links.top else ""
         if load:
-            words = links.names[link] if links.names else amount(load / links.unit)
+            words = links.names[link] if links.names else num(load / links.unit, 2)
             numbers.append(f'<text x="{nx:.4g}" y="{ny:.4g}"{bold}>{words}</text>')
     halo = 'fill="currentColor" text-anchor="middle" paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="2.5"'
     return f'<g fill="none" style="{_COLORS}">{"".join(arrows)}</g><g {halo}>{"".join(numbers)}</g>'
@@ -236,7 +227,7 @@ def _legend(links: Heat) -> str:
     """For every color on the map, the loads that have it."""
     by_level: dict[int, list[str]] = defaultdict(list)
     for load in sorted(set(links.loads)):
-        by_level[links.level(load)].append(amount(load / links.unit))
+        by_level[links.level(load)].append(num(load / links.unit, 2))
     keys = []
     for level, loads in by_level.items():
         words = ", ".join(loads) if len(loads) < 3 else f"{loads[0]} to {loads[-1]}"
@@ -252,7 +243,7 @@ def describe(links: Heat) -> str:
     below = " ".join(map(letter, range(topology.lattice.dims[0])))
     counts = Counter(links.loads)
     described = ", ".join(
-        f"{count} carry {amount(load / links.unit)}" for load, count in sorted(counts.items(), reverse=True)[:6]
+        f"{count} carry {num(load / links.unit, 2)}" for load, count in sorted(counts.items(), reverse=True)[:6]
     )
     more = f", and {len(counts) - 6} other loads" if len(counts) > 6 else ""
     return (
@@ -322,7 +313,7 @@ def _facts(shape: str, rule: str, sender: int | None) -> str:
     least = floor("all-to-all", topology).n_beta
     rows = [
         f"Hottest link{_whose(sender)}: <b>{link_label(topology, link)}</b> with "
-        f"{amount(links.loads[link] / links.unit)} of M/N, that is {links.loads[link]} of M: "
+        f"{num(links.loads[link] / links.unit, 2)} of M/N, that is {links.loads[link]} of M: "
         f"{escape(carried(links, link))}.",
         f"Run in lock-step: <i>n</i><sub>α</sub> = {cost.n_alpha}, <i>n</i><sub>β</sub> = {cost.n_beta}; "
         f"the busiest link alone needs {max(of_all_senders.loads)}, and no schedule less than {least}.",
@@ -348,7 +339,7 @@ def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
     hottest = f"the hottest link{_whose(sender)} is {label}"
     if more := links.loads.count(most) - 1:
         hottest = f"the hottest links{_whose(sender)} are {label} and {more} more, each"
-    return [_priced(shape, rule, "chosen", f"{hottest} with {amount(most / links.unit)} of M/N")]
+    return [_priced(shape, rule, "chosen", f"{hottest} with {num(most / links.unit, 2)} of M/N")]
 
 
 # -- step by step --------------------------------------------------------------------------------
@@ -389,8 +380,7 @@ def progress(way: str) -> Progress:
     if callable(WAYS[way]):
         heats = [replace(links, most=3 * links.unit, names=_names(links)) for links in heats]
     else:
-        most = max(max(links.loads) for links in heats)
-        heats = [replace(links, most=most) for links in heats]
+        heats = [replace(links, most=max(max(each.loads) for each in heats)) for links in heats]
     share, target = schedule.blocks.share, schedule.blocks.target
     steps = map(schedule.step, range(schedule.num_steps))
     arriving = (step.block[step.dst == target[step.block]] for step in steps)
@@ -439,7 +429,7 @@ def _so_far(way: str, step: int) -> str:
     return (
         f"<p>So far <i>n</i><sub>α</sub> = {step} of {run.cost.n_alpha}, "
         f"<i>n</i><sub>β</sub> = {beta} of {run.cost.n_beta} (lock-step); "
-        f"{amount(done.arrived[step - 1])} of {done.blocks} blocks have arrived.</p>"
+        f"{num(done.arrived[step - 1], 2)} of {done.blocks} blocks have arrived.</p>"
         f"<p>{reading} Dashed links are idle. Port model: {run.topology.port_model}.</p>"
     )
 
@@ -450,6 +440,6 @@ def _sentence(way: str, step: int) -> str:
     busy = sum(load > 0 for load in links.loads)
     return (
         f"{way}, step {step} of {len(done.heats)}: {busy} of {len(links.loads)} links are busy, the busiest "
-        f"carries {amount(max(links.loads) / links.unit)} of M/16; {amount(done.arrived[step - 1])} of {done.blocks} "
+        f"carries {num(max(links.loads) / links.unit, 2)} of M/16; {num(done.arrived[step - 1], 2)} of {done.blocks} "
         "blocks have arrived."
     )

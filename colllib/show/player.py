@@ -185,7 +185,9 @@ class Show:
         if self._summed and film.kind in ("blocks", "contributions"):
             items.append(("block spent", "not needed any more"))
         sent = {message.add for messages in film.messages for message in messages}
-        items += [(name, word) for add, name, word in _ARROWS if add in sent]
+        items += [
+            (f"arrow {way}", word) for way, word in (("add", "added"), ("copy", "copied")) if (way == "add") in sent
+        ]
         tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}
         names = {f"t{tier.level}": tier_name(tier) for tier in film.run.topology.tiers[::-1]}
         items += [(f"arrow {tint}", f"by {names[tint]}") for tint in sorted(tiers)]
@@ -193,10 +195,6 @@ class Show:
             axes = zip("XYZ", AXES, film.run.topology.lattice.dims, strict=False)
             items += [(f"patch {hue}", f"along {axis}") for axis, hue, _ in axes]
         return items
-
-
-#: Whether a message is added, with the swatch of its arrow and what it stands for.
-_ARROWS = ((True, "arrow add", "added"), (False, "arrow copy", "copied"))
 
 
 @dataclass(frozen=True, repr=False)

@@ -30,9 +30,8 @@ POINTS = 64  # of a curve, but for the first
 _FORMATS: dict[str, Callable[[float], str]] = {
     "time": units.seconds,
     "rate": units.rate,
-    "gain": lambda value: f"{number(float(f'{value:.3g}'))} ×",
+    **dict.fromkeys(("gain", "slowdown"), lambda value: f"{number(float(f'{value:.3g}'))} ×"),
 }
-_FORMATS["slowdown"] = _FORMATS["gain"]
 
 
 def measured(what: str, one: Priced, message: float, standings: Sequence[Priced]) -> float:
@@ -432,9 +431,6 @@ _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
 }
 
 
-HOT, HEAT = color(1), 40  # the color of what is always busy, and how much of it a background takes
-
-
 @dataclass(frozen=True)
 class Heat(View):
     """For which share of every row's time the busiest links of each level carry bytes, and how much is latency.
@@ -453,7 +449,7 @@ class Heat(View):
         body = []
         for one, row in zip(standings, shares, strict=True):
             cells = "".join(
-                f'<td class="cl-right" style="background:color-mix(in srgb,{HOT} {HEAT * row[k]:.1f}%,transparent)">'
+                f'<td class="cl-right" style="background:color-mix(in srgb,{color(1)} {40 * row[k]:.1f}%,transparent)">'
                 f"{100 * row[k]:.0f}%</td>"
                 for k in used
             )

@@ -173,11 +173,11 @@ def test_fragments_may_be_charts_tables_or_text():
         ),
         (
             lambda: Explorer("x", [Control("n", "N", [1, 1.1], format="{:.0f}".format)], [SHOW], summary=SAID),
-            "the same text",
+            "control 'n' offers '1' twice",
         ),
         (
             lambda: Explorer("x", [Control("n", "N", [1, 2, 1])], [SHOW], summary=SAID),
-            "control 'n' offers 1 twice",
+            "control 'n' offers '1' twice",
         ),
         (
             lambda: Control("n", "N", [1], kind="knob"),

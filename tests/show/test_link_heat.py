@@ -11,9 +11,9 @@ import reference
 
 from colllib import units
 from colllib.bounds import floor
+from colllib.show.geometry import num
 from colllib.show.link_heat import (
     SHAPES,
-    amount,
     carried,
     describe,
     heat,
@@ -81,7 +81,7 @@ def test_picture_and_alt_text_say_the_same():
     shown = heat("torus 4 × 4", "X first, ties balanced")
     chart = heat_map(shown)
     numbers = re.findall(r"<text x=\"[^\"]+\" y=\"[^\"]+\"(?: font-weight=\"700\")?>([\d.]+)</text>", chart.body)
-    assert numbers == [amount(load / shown.unit) for load in shown.loads]
+    assert numbers == [num(load / shown.unit, 2) for load in shown.loads]
     assert describe(shown) == chart.alt
     assert "64 carry 8" in chart.alt
     assert chart.alt.endswith("Ranks stand in rows of 4, the first row below: a b c d.")

@@ -56,7 +56,7 @@ def test_repr_is_text_without_number_parsing():
         (([], []), "at least one header"),
         ((["a", "b"], [["x", 1], ["y"]]), "row 2 has 1 cells; the headers say 2"),
         ((["a"], [], None, ["left", "right"]), "align names 2 columns; the headers say 1"),
-        ((["a"], [], None, ["middle"]), "align 'middle' is not left, right or center"),
+        ((["a"], [], None, ["middle"]), "align 'middle' is not left or right"),
     ],
 )
 def test_wrong_shapes_are_refused(arguments, message):
