@@ -26,7 +26,6 @@ from pathlib import Path
 
 # What the tests import from elsewhere, imported once: every run of them is a fork.
 import hypothesis
-import matplotlib.figure  # noqa: F401
 import networkx  # noqa: F401
 import pytest
 import scipy.optimize

@@ -79,9 +79,6 @@ class Control:
         return dict(texts)
 
 
-#: The marks of a logarithmic slider within a decade.
-NICE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-
 _TEXT: dict[str, Callable[[float, int], str]] = {
     "message size": units.size,
     "time": units.seconds,
@@ -151,7 +148,8 @@ class Quantity:
             hundredths = [float(f"{self.high * k / 100:.4g}") for k in range(1, 101)]
             return [self.low, *(value for value in hundredths if value > self.low)]
         decades = range(round(log10(self.low)), round(log10(self.high)))
-        return [*(float(f"{nice}e{k}") for k in decades for nice in NICE), self.high]
+        nice = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+        return [*(float(f"{digits}e{k}") for k in decades for digits in nice), self.high]
 
     def at(self, value: float) -> int:
         """The mark that is nearest to a value."""

@@ -64,17 +64,15 @@ class Explorer:
         names = [control.name for control in self.controls]
         if not names or not self.parts:
             raise ValueError(f"explorer {self.title!r} needs at least one control and one part")
-        for place, control in enumerate(self.controls):
-            if control.name in names[:place]:
-                raise ValueError(f"two controls have the name {control.name!r}; names must differ")
-            _refuse_unknown(
-                f"control {control.name!r} depends on", control.depends_on, names[:place], "earlier control"
-            )
         chosen = [control.name for control in self.controls if isinstance(control, Control)]
-        _refuse_unknown("play names", [self.play] if self.play else [], chosen)
-        for control in self.controls:
+        for place, control in enumerate(self.controls):
+            name, before = repr(control.name), names[:place]
+            if control.name in before:
+                raise ValueError(f"two controls have the name {name}; names must differ")
+            _refuse_unknown(f"control {name} depends on", control.depends_on, before, "earlier control")
             if isinstance(control, Quantity) and control.only_with:
-                _refuse_unknown(f"quantity {control.name!r} is shown with", [control.only_with], chosen)
+                _refuse_unknown(f"quantity {name} is shown with", [control.only_with], chosen)
+        _refuse_unknown("play names", [self.play] if self.play else [], chosen)
         for number, part in enumerate(self.all_parts):
             needed = part.race.depends_on if isinstance(part, View) else part.depends_on
             _refuse_unknown(f"{self._part_name(number)} depends on", needed, chosen)
@@ -272,10 +270,8 @@ class Explorer:
         """What the page needs to know of a control."""
         control = self.controls[place]
         if isinstance(control, Quantity):
-            quantity: dict[str, Any] = {"name": control.name, "kind": control.kind, "marks": control.marks}
-            if control.only_with:
-                quantity["with"] = control.only_with
-            return quantity
+            shown_with = {"with": control.only_with} if control.only_with else {}
+            return {"name": control.name, "kind": control.kind, "marks": control.marks, **shown_with}
         on = self._limited(control.depends_on, f"the range of control {control.name!r}")
         tree = self.tree(on, lambda state: list(self.choices(place, state).values()))
         offer: dict[str, Any] = {"name": control.name, "on": on, "tree": tree}

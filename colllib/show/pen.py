@@ -67,7 +67,6 @@ def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int 
 
     Args:
         x, y: its upper left corner.
-        look: its size and its slots.
         index: its number, which it shows and which colors it.
         value: the contributions in it, as bits from rank 0 on, or their count where there are many.
         marks: a sum of `FINAL`, `ARRIVED` and `SPENT`.

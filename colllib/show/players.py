@@ -91,11 +91,6 @@ def trace_player(
 
     >>> trace_player(ranks=[2, 4])
     Explorer: All-reduce, step by step (Algorithms, Algorithm, Ranks N, Steps done)
-    >>> from colllib.algorithms.lattice import line_reduce_scatter
-    >>> from colllib.topology import line
-    >>> offer = {"line": ("From both ends", line_reduce_scatter)}
-    >>> trace_player("reduce-scatter", ranks=[4], offer=offer, topology=line)
-    Explorer: Reduce-scatter, step by step (Algorithm, Ranks N, Steps done)
     """
     offered, few = variants(primitive), FEW[primitive]
     if offer is not None:
@@ -118,25 +113,26 @@ def _scheduled(text: str, build: Callable[[int], Schedule]) -> Entry:
     return Entry(text, lambda topology: build(topology.ranks), lambda topology: True)
 
 
-def _several(entries: Iterable[tuple[str, str]]) -> dict[str, Entry]:
+def _several(names: Iterable[str]) -> dict[str, Entry]:
     """Entries of several primitives, each with its primitive's name before its own."""
-    return {
-        f"{primitive} {name}": replace(entry, text=f"{primitive.capitalize()}: {entry.text[0].lower()}{entry.text[1:]}")
-        for primitive, name in entries
-        for entry in [variants(primitive)[name]]
-    }
+    entries = {}
+    for name in names:
+        primitive, _, algorithm = name.partition(" ")
+        entry = variants(primitive)[algorithm]
+        entries[name] = replace(entry, text=f"{primitive.capitalize()}: {entry.text[0].lower()}{entry.text[1:]}")
+    return entries
 
 
 TORI = ((2, 2, 2), (6,), (3, 3), (4, 3), (4, 4))
 ON_TORI = (
-    ("all-reduce", "dim-ring"),
-    ("broadcast", "dim-chain"),
-    ("all-reduce", "dim-shortest-way"),
-    ("all-reduce", "rotated-dim-ring"),
-    ("all-reduce", "breadth-first"),
-    ("all-gather", "breadth-first"),
-    ("broadcast", "all-links, P = 4"),
-    ("reduce", "dim-chain"),
+    "all-reduce dim-ring",
+    "broadcast dim-chain",
+    "all-reduce dim-shortest-way",
+    "all-reduce rotated-dim-ring",
+    "all-reduce breadth-first",
+    "all-gather breadth-first",
+    "broadcast all-links, P = 4",
+    "reduce dim-chain",
 )
 
 
@@ -149,10 +145,9 @@ def torus_player() -> Player:
     Explorer: On a torus, step by step (Algorithms, Algorithm, Torus, Steps done)
     """
     texts = {dims: " × ".join(map(str, dims)) if len(dims) > 1 else f"a ring of {dims[0]}" for dims in TORI}
-    few = [" ".join(names) for names in ON_TORI[:2]]
     places = {dims: torus(dims) for dims in TORI}
     control = Control("dims", "Torus", texts, kind="select")
-    return player("On a torus, step by step", _several(ON_TORI), places, control, few)
+    return player("On a torus, step by step", _several(ON_TORI), places, control, ON_TORI[:2])
 
 
 IN_BOXES = ("hierarchical", "ring", "recursive-doubling", "rabenseifner", "binomial-tree", "pairwise")
@@ -176,13 +171,8 @@ def boxes_player(
 
 
 def _boxes(sizes: Iterable[tuple[int, ...]]) -> Control:
-    texts = {size: " × ".join(map(str, size[-2:])) for size in sizes}
-    return Control(
-        "boxes",
-        "Boxes",
-        {size: f"{size[0]} groups of " * (len(size) > 2) + texts[size] for size in sizes},
-        kind="select",
-    )
+    texts = {size: f"{size[0]} groups of " * (len(size) > 2) + " × ".join(map(str, size[-2:])) for size in sizes}
+    return Control("boxes", "Boxes", texts, kind="select")
 
 
 ADDING_IN_BOXES = ("nvls", "nvls-tree", "collnet", "hierarchical")
@@ -200,15 +190,15 @@ def boxes_switch_player() -> Player:
 
 
 THROUGH_SWITCHES = (
-    ("all-reduce", "in-network"),
-    ("all-reduce", "binomial-tree"),
-    ("all-reduce", "in-network-two-shot"),
-    ("all-reduce", "in-network, P = 4"),
-    ("reduce-scatter", "in-network"),
-    ("all-gather", "in-network"),
-    ("broadcast", "in-network"),
-    ("reduce", "in-network"),
-    ("all-to-all", "in-network"),
+    "all-reduce in-network",
+    "all-reduce binomial-tree",
+    "all-reduce in-network-two-shot",
+    "all-reduce in-network, P = 4",
+    "reduce-scatter in-network",
+    "all-gather in-network",
+    "broadcast in-network",
+    "reduce in-network",
+    "all-to-all in-network",
 )
 
 
@@ -221,6 +211,5 @@ def switch_player() -> Player:
     texts = {f"inc-star:{n}": f"one switch, {n} ranks" for n in (4, 2, 3, 6, 8)}
     texts |= {f"inc-switch-tree:{n}x{radix}": f"two levels, {n} ranks" for n, radix in ((4, 3), (6, 3), (8, 4))}
     places = {name: find(name) for name in texts}
-    few = [" ".join(names) for names in THROUGH_SWITCHES[:2]]
     network = Control("network", "Network", texts, kind="select")
-    return player("Through the switch, step by step", _several(THROUGH_SWITCHES), places, network, few)
+    return player("Through the switch, step by step", _several(THROUGH_SWITCHES), places, network, THROUGH_SWITCHES[:2])

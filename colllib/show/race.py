@@ -112,15 +112,7 @@ class Form:
         return _each(float, self._numbers)
 
     def busy(self, message: float, alpha: Sequence[float], bandwidth: Sequence[float]) -> list[float]:
-        """Seconds for which each level's busiest links carry bytes, and seconds of latency; of a cost by tiers.
-
-        >>> from colllib.execution import execute
-        >>> from colllib.topology import boxes
-        >>> from colllib.algorithms import allgather
-        >>> cost = execute(allgather.ring(4), boxes((2, 2))).cost
-        >>> Form((cost,)).busy(8.0, [0.0, 1.0], [2.0, 1.0])
-        [3.0, 6.0, 3.0]
-        """
+        """Seconds for which each level's busiest links carry bytes, and seconds of latency; of a cost by tiers."""
         waits = sum(steps * max(h * a for h, a in zip(hops, alpha, strict=True)) for steps, hops, _ in self._floats)
         carries = [
             sum(steps * loads[level] * message / speed for steps, _, loads in self._floats)

@@ -73,8 +73,6 @@ KINDS = {
     "all-reduce": ("all-reduce", 1),
     "reduce-scatter": ("reduce-scatter", 1),
     "all-gather": ("all-gather", 3),
-    "dispatch": ("dispatch", 5),
-    "combine": ("combine", 4),
     "send": ("send", 7),
 }
 MOST_BOXES = 60  # of a kind in a row, beyond which neighbors that touch become one
@@ -214,16 +212,11 @@ def space_time(
 
     Args:
         schedule: what to run, on at most 16 ranks.
-        message: M in bytes.
-        alpha: latency in seconds.
-        bandwidth: BW in bytes per second.
+        message, alpha, bandwidth: M in bytes, alpha in seconds, BW in bytes per second.
         clock: "event" or "lock-step".
         segments: segments P per original block: labels count from 0 in each, and the segments of
             the second block (a second tree's half) are drawn hollow.
         until: end of the time axis (default: the last arrival), to compare two clocks.
-        time_format: writes times.
-        x_label: names the time axis.
-        title: a heading.
 
     Raises:
         ValueError: for more than 16 ranks, or an unknown clock.

@@ -64,13 +64,7 @@ def figure(alt: str, body: str) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """A part that the page draws itself.
-
-    Args:
-        race: what it shows.
-        label: names it where it has to scroll.
-        fold: what to click on to see it; "" shows it at once.
-    """
+    """A race as a part that the page draws itself; label and fold are those of a `Part`."""
 
     race: Race
     label: str = ""
