@@ -114,7 +114,7 @@ class Axis:
         if self.base == 10 and last - first < 2:
             fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
             ticks = [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
-        return ticks if len(ticks) > 1 else linear_ticks(self.low, self.high, most)
+        return ticks if len(ticks) > 1 or step > 1 else linear_ticks(self.low, self.high, most)
 
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:

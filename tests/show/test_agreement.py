@@ -103,7 +103,7 @@ def drawn(explorers):
         views = [k for k, part in enumerate(explorer.all_parts) if isinstance(part, View)]
         for k in range(EACH):
             state, at = setting(explorer, draw)
-            part, width = views[k % len(views)], draw.choice((360, 640))
+            part, width = views[k % len(views)], draw.choice((300, 640))
             asked = explorer.address, part, at, width
             drawings.append((asked, explorer.all_parts[part].draw(state, explorer.texts(state), width)))
     assert len(drawings) >= 1000

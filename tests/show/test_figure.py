@@ -171,3 +171,7 @@ def test_round_values_at_the_ends_of_an_axis_have_ticks(low, high, ticks):
 def test_a_narrow_logarithmic_axis_has_round_ticks_too():
     assert Axis(0.953, 2.2, 10, 0, 100).ticks(5) == [1, 2]
     assert Axis(0.953, 1.9, 10, 0, 100).ticks(5) == [1, 1.2, 1.4, 1.6, 1.8]
+
+
+def test_a_logarithmic_axis_with_room_for_one_tick_has_one_above_zero():
+    assert Axis(1e2, 1e11, 10, 0, 100).ticks(1) == [100]

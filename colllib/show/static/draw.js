@@ -34,7 +34,7 @@ const draw = (function () {
       for (let k = first - 1; k <= last; k += 1) [1, 2, 5].forEach((m) => values.push(Number(`${m}e${k}`)));
       values = values.filter((v) => low * (1 - 1e-9) <= v && v <= high * (1 + 1e-9));
     }
-    return values.length > 1 ? values : linear(low, high, most);
+    return values.length > 1 || step > 1 ? values : linear(low, high, most);
   }
   function linear(low, high, most) {
     const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw));
