@@ -114,19 +114,17 @@ def two_tiers() -> str:
     return _table(headers, rows)
 
 
-def fastest_on_clusters() -> str:
+def fastest_on_clusters(primitives: Sequence[str] = ladder.PRIMITIVES) -> str:
     """The fastest on clusters of several tiers at the anchor's message, as a Markdown table.
 
-    >>> head, _, *rows = fastest_on_clusters().splitlines()
+    >>> head, _, row = fastest_on_clusters(["broadcast"]).splitlines()
     >>> head
     '| primitive | 64 boxes of 8 on rails | time | 8 NVL72 pods | time |'
-    >>> [row.split(" | ")[0].strip("| ") for row in rows] == list(ladder.PRIMITIVES)
-    True
-    >>> {row.count("|") for row in rows} == {head.count("|")}
-    True
+    >>> row.startswith("| broadcast | "), row.count("|")
+    (True, 6)
     """
     rows = []
-    for primitive in ladder.PRIMITIVES:
+    for primitive in primitives:
         fastest = [rungs(primitive, name)[0] for name in CLUSTERS]
         rows.append([primitive, *(cell for rung in fastest for cell in (rung.label, _time(rung.seconds)))])
     return _table(["primitive", *(head for name in CLUSTERS for head in (name, "time"))], rows)
