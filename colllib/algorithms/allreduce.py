@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 
-from colllib.algorithms import allgather, broadcast, circulant, reducescatter, trees
+from colllib.algorithms import allgather, reduce, reducescatter, trees
 from colllib.closed_form import POWER_OF_TWO, SEGMENTED_POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import Blocks, Shares, all_reduce, check_counts, check_ranks, reduce
+from colllib.primitives import Blocks, Shares, all_reduce, check_counts, check_ranks
 from colllib.primitives import broadcast as broadcast_blocks
-from colllib.schedule import Orbit, Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.primitives import reduce as reduce_blocks
+from colllib.schedule import Orbit, Schedule, Step, backwards, in_sequence, placed, scaled, side_by_side, there_and_back
 from colllib.topology import Lattice
 
 
@@ -75,20 +75,11 @@ def shortest_way_reduce_scatter(ranks: int) -> Schedule:
             halves = [half] if 2 * d == ranks else [low, high]
             sides.append(Step.of(-direction * d % ranks, -direction * (d - 1) % ranks, halves, add=True))
         steps.append(Step.joined(sides))
-    one = scaled(Schedule.from_steps(reduce(ranks, 2), steps), Fraction(1, ranks))
+    one = scaled(Schedule.from_steps(reduce_blocks(ranks, 2), steps), Fraction(1, ranks))
     return Orbit(one, Lattice((ranks,)), number=lambda half, owner: 2 * owner + half)
 
 
-def shortest_way_ring(ranks: int) -> Schedule:
-    """`shortest_way_reduce_scatter`, then the same backwards: 2 floor(N/2) steps, where one ring takes 2 (N - 1).
-
-    >>> shortest_way_ring(6).num_steps, shortest_way_ring(7).num_steps
-    (6, 6)
-    """
-    scatter = shortest_way_reduce_scatter(ranks)
-    return in_sequence(scatter, reversed_in_time(scatter))
-
-
+shortest_way_ring = there_and_back(shortest_way_reduce_scatter)
 #: Half the bytes on a physical ring.
 shortest_way_ring_cost = formulas("2 * (N // 2)", "2 * (N - 1) / N")
 
@@ -99,30 +90,14 @@ def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
     >>> binomial_tree(5)
     Schedule(5 ranks, 1 blocks, 6 steps)
     """
-    down = broadcast.binomial_tree(ranks, root=root)
-    return in_sequence(reversed_in_time(down), down)
+    return there_and_back(reduce.binomial_tree)(ranks, root=root)
 
 
 binomial_tree_cost = formulas("2 * lg(N)", "2 * lg(N)")
 
 
-def reduce_broadcast(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
-    """A round-optimal reduce to a root, then a round-optimal broadcast from it.
-
-    Args:
-        ranks: number of ranks N, any.
-        segments: segments P into which the vector is cut and pipelined, in each of the two.
-        root: the rank that holds the sum in between.
-
-    Source: Träff (2024).
-
-    >>> reduce_broadcast(8, segments=4)
-    Schedule(8 ranks, 4 blocks, 12 steps)
-    """
-    down = circulant.circulant(ranks, segments=segments, root=root)
-    return in_sequence(reversed_in_time(down), down)
-
-
+#: A round-optimal reduce to a root, then a round-optimal broadcast from it. Source: Träff (2024).
+reduce_broadcast = there_and_back(reduce.circulant)
 reduce_broadcast_cost = formulas("2 * (lg(N) + P - 1)", "2 * (lg(N) + P - 1) / P")
 
 
@@ -153,8 +128,7 @@ def double_binary_tree(
         return Schedule.from_steps(all_reduce(1), [])
     first, second = trees.complementary(ranks) if parents is None else parents
     pair = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
-    down = two_trees_down(pair, segments)
-    return in_sequence(reversed_in_time(down), down)
+    return there_and_back(backwards(two_trees_down))(pair, segments)
 
 
 @closed_form("2 * (2 * lg(N) + 2 * P - 3)", "(2 * lg(N) + 2 * P - 3) / P", SEGMENTED_POWER_OF_TWO)
@@ -174,20 +148,8 @@ def double_binary_tree_cost(ranks: int, segments: int = 1) -> Cost:
     if segments == 1:
         depth = ranks.bit_length() - 1 if ranks % 2 else (ranks - 1).bit_length()
         return Cost(2 * depth, 2 * depth - (1 - ranks % 2))
-    rounds = fill_rounds(ranks) + 2 * (segments - 1)
+    rounds = trees.fill_rounds(trees.complementary, ranks) + 2 * (segments - 1)
     return Cost(2 * rounds, Fraction(rounds, segments))
-
-
-@cache
-def fill_rounds(ranks: int) -> int:
-    """Rounds until the first segments have reached every rank down both colored trees.
-
-    2 log2 N - 1 where N is a power of two.
-
-    >>> [fill_rounds(n) for n in (4, 8, 16, 512)]
-    [3, 5, 7, 17]
-    """
-    return trees.fill_rounds(*trees.complementary(ranks))
 
 
 def two_trees_down(
@@ -263,11 +225,9 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     power = _power_below(ranks)
-    half = reducescatter.recursive_halving(power, order="far" if order == "near" else "near")
-    schedule = in_sequence(half, reversed_in_time(half))
-    if fused and half.num_steps:
-        steps = [schedule.step(t) for t in range(schedule.num_steps)]
-        last = half.num_steps
+    schedule = there_and_back(reducescatter.recursive_halving)(power, order="far" if order == "near" else "near")
+    if fused and schedule.num_steps:
+        steps, last = list(schedule.steps), schedule.num_steps // 2
         both = Step.joined(steps[last - 1 : last + 1])
         steps[last - 1 : last + 1] = [both._replace(add=np.ones_like(both.add))]
         schedule = Schedule.from_steps(schedule.blocks, steps)
@@ -286,17 +246,9 @@ def rabenseifner_cost(ranks: int, fused: bool = False) -> Cost:
     return Cost(cost.n_alpha - 1, cost.n_beta) if fused and power > 1 else cost
 
 
-def bruck(ranks: int) -> Schedule:
-    """Reduce-scatter, then all-gather, both in Bruck's shifts: optimal bytes in 2 ceil(log2 N) steps, for any N.
-
-    Source: Träff (2025), "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms".
-
-    >>> bruck(6).num_steps, rabenseifner(6).num_steps
-    (6, 6)
-    """
-    return in_sequence(reducescatter.bruck(ranks), allgather.bruck(ranks))
-
-
+#: Reduce-scatter, then all-gather, both in Bruck's shifts: optimal bytes in 2 ceil(log2 N) steps, for any N.
+#: Source: Träff (2025), "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms".
+bruck = there_and_back(reducescatter.bruck)
 bruck_cost = formulas("2 * lg(N)", "2 * (N - 1) / N")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 
@@ -27,18 +26,17 @@ def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     >>> chain(4, root=2).step(0)
     Step(src=array([2]), dst=array([3]), block=array([0]), add=array([False]))
     """
-    check_ranks(ranks)
-    check_rank("root", root, ranks)
     check_counts(segments=segments)
+    blocks = broadcast(ranks, segments if ranks > 1 else 1, root)
     if ranks == 1:
-        return Schedule.from_steps(broadcast(1), [])
+        return Schedule.from_steps(blocks, [])
 
     def step(t: int) -> Step:
         segment = np.arange(max(0, t - ranks + 2), min(t + 1, segments))
         sender = root + t - segment
         return Step.of(sender % ranks, (sender + 1) % ranks, segment)
 
-    return Schedule(broadcast(ranks, segments, root), ranks - 1 + segments - 1, step)
+    return Schedule(blocks, ranks - 1 + segments - 1, step)
 
 
 #: On one full-duplex port per rank, as all closed forms here.
@@ -112,18 +110,8 @@ def two_tree_cost(ranks: int, segments: int = 1) -> Cost:
     >>> two_tree_cost(8, segments=4)
     Cost(n_alpha=12, n_beta=3/2)
     """
-    rounds = two_tree_fill(ranks) + 2 * (segments - 1)
+    rounds = trees.fill_rounds(_below_root, ranks) + 2 * (segments - 1)
     return Cost(rounds, Fraction(rounds, 2 * segments))
-
-
-@cache
-def two_tree_fill(ranks: int) -> int:
-    """Rounds until the first segments of `two_tree` have reached every rank.
-
-    >>> [two_tree_fill(n) for n in (2, 3, 5, 9, 17)]
-    [2, 4, 5, 7, 9]
-    """
-    return trees.fill_rounds(*_below_root(ranks))
 
 
 def scatter_allgather(ranks: int, *, root: int = 0) -> Schedule:
@@ -143,8 +131,7 @@ def scatter(ranks: int, *, root: int = 0) -> Schedule:
     >>> scatter(6).num_steps
     3
     """
-    check_ranks(ranks)
-    check_rank("root", root, ranks)
+    blocks = replace(broadcast(ranks, ranks, root), target=np.arange(ranks))
     steps = []
     for k in reversed(range((ranks - 1).bit_length())):
         distance = 1 << k
@@ -152,7 +139,6 @@ def scatter(ranks: int, *, root: int = 0) -> Schedule:
         sent = [(a, b) for a in src.tolist() for b in range(a + distance, min(a + 2 * distance, ranks))]
         sender, block = np.array(sent, dtype=np.intp).T
         steps.append(Step.of((sender + root) % ranks, (sender + distance + root) % ranks, (block + root) % ranks))
-    blocks = replace(broadcast(ranks, ranks, root), target=np.arange(ranks))
     return Schedule.from_steps(blocks, steps)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from colllib.closed_form import formulas
 from colllib.exact import IntArray
-from colllib.primitives import broadcast, check_counts, check_rank, check_ranks
+from colllib.primitives import broadcast, check_counts, check_ranks
 from colllib.schedule import Schedule, Step
 
 
@@ -124,8 +124,6 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     >>> circulant(12, segments=5)
     Schedule(12 ranks, 5 blocks, 8 steps)
     """
-    check_ranks(ranks)
-    check_rank("root", root, ranks)
     check_counts(segments=segments)
     blocks = broadcast(ranks, segments if ranks > 1 else 1, root=root)
     skip, table = skips(ranks), receive_schedule(ranks)

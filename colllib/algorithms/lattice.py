@@ -32,7 +32,7 @@ from colllib.exact import IntArray
 from colllib.limits import MOST_MESSAGES, check_size
 from colllib.primitives import broadcast, check_rank
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
-from colllib.schedule import Schedule, Step, backwards, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
+from colllib.schedule import Schedule, Step, backwards, pipelined, scaled, side_by_side, there_and_back
 from colllib.topology import Lattice
 from colllib.topology.lattice import shortest_way
 
@@ -116,16 +116,7 @@ def dim_ring_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = N
 dim_ring_all_gather = backwards(dim_ring_reduce_scatter)  # the last of its axes first
 
 
-def dim_ring(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
-    """All-reduce: `dim_ring_reduce_scatter`, then the same backwards.
-
-    >>> dim_ring(Lattice((2, 2, 2)))
-    Schedule(8 ranks, 8 blocks, 6 steps)
-    """
-    down = dim_ring_reduce_scatter(lattice, order=order, direction=direction)
-    return in_sequence(down, reversed_in_time(down))
-
-
+dim_ring = there_and_back(dim_ring_reduce_scatter)
 #: Of one half of `dim_ring`, one link per neighbor.
 dim_ring_half_cost = formulas("total(d - 1)", "(N - 1) / N")
 dim_ring_cost = formulas("2 * total(d - 1)", "2 * (N - 1) / N")
@@ -141,14 +132,7 @@ def dim_shortest_way_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | 
     return _by_axes(lattice, allreduce.shortest_way_reduce_scatter, order)
 
 
-def dim_shortest_way(lattice: Lattice) -> Schedule:
-    """All-reduce: `dim_shortest_way_reduce_scatter`, then the same backwards.
-
-    >>> dim_shortest_way(Lattice((8, 8, 8))).num_steps
-    24
-    """
-    down = dim_shortest_way_reduce_scatter(lattice)
-    return in_sequence(down, reversed_in_time(down))
+dim_shortest_way = there_and_back(dim_shortest_way_reduce_scatter)
 
 
 @closed_form("total(d // 2)", "(N - 1) / (2 * N)", LONG_RINGS)
@@ -311,8 +295,7 @@ def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     last = "far" if order == "near" else "near"  # the halving's order is that of the doubling which undoes it
-    down = _by_axes(lattice, lambda size: reducescatter.recursive_halving(size, order=last), None)
-    return in_sequence(down, reversed_in_time(down))
+    return there_and_back(_by_axes)(lattice, lambda size: reducescatter.recursive_halving(size, order=last), None)
 
 
 def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
@@ -341,8 +324,7 @@ def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: in
                 at, stride = lattice.coordinate(rank, axis), lattice.strides[axis]
                 partner = (at + np.where(at % 2 == 0, shift, -shift)) % lattice.dims[axis]
                 partners.append(rank + (partner - at) * stride)
-    down = butterfly(partners)
-    return in_sequence(down, reversed_in_time(down))
+    return there_and_back(butterfly)(partners)
 
 
 def rotated_swing(lattice: Lattice) -> Schedule:

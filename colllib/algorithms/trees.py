@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -198,15 +199,17 @@ def down_colored(parent: IntArray, color: IntArray, blocks: Blocks) -> Schedule:
     return Schedule(blocks, rounds, step)
 
 
-def fill_rounds(first: IntArray, second: IntArray) -> int:
-    """Rounds until block 0 has reached every rank down both of two trees, in the colors of `two_colors`.
+@cache
+def fill_rounds(two_trees: Callable[[int], tuple[IntArray, IntArray]], ranks: int) -> int:
+    """Rounds until block 0 has reached all N ranks down both of two trees, in the colors of `two_colors`.
 
-    >>> fill_rounds(*complementary(8))
-    5
+    2 log2 N - 1 down the complementary ones where N is a power of two.
+
+    >>> [fill_rounds(complementary, n) for n in (4, 8, 16, 512)]
+    [3, 5, 7, 17]
     """
-    pair = (first, second)
-    colors = two_colors(*pair)
-    return max(int(first_arrivals(tree, color).max()) for tree, color in zip(pair, colors, strict=True))
+    pair = two_trees(ranks)
+    return max(int(first_arrivals(*colored).max()) for colored in zip(pair, two_colors(*pair), strict=True))
 
 
 def first_arrivals(parent: IntArray, color: IntArray) -> IntArray:
