@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -71,7 +72,6 @@ def line_reduce_scatter(ranks: int, *, together: bool = True) -> Schedule:
     sends both ways at once.
 
     Args:
-        ranks: N.
         together: whether sums flow up and down the line at the same time, or first all up, then all down.
 
     >>> from colllib.execution import execute
@@ -91,17 +91,10 @@ def line_reduce_scatter(ranks: int, *, together: bool = True) -> Schedule:
     return Schedule.from_steps(reduce_scatter_blocks(ranks), steps)
 
 
-def _one_way(lattice: Lattice, direction: int) -> Callable[[int], Schedule]:
-    if not lattice.wraps:
-        return line_reduce_scatter
-    return lambda size: reducescatter.ring(size, direction=direction)
-
-
 def dim_ring_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
     """Reduce-scatter round a ring (on a mesh: along a line) on every axis in turn.
 
     Args:
-        lattice: the axes.
         order: the axes in the order of the phases (default: as given).
         direction: 1 or -1, the way round every ring.
 
@@ -110,7 +103,8 @@ def dim_ring_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = N
     >>> dim_ring_reduce_scatter(Lattice((8, 8, 8))).num_steps
     21
     """
-    return _by_axes(lattice, _one_way(lattice, direction), order)
+    on_axis = partial(reducescatter.ring, direction=direction) if lattice.wraps else line_reduce_scatter
+    return _by_axes(lattice, on_axis, order)
 
 
 dim_ring_all_gather = backwards(dim_ring_reduce_scatter)  # the last of its axes first
@@ -171,7 +165,6 @@ def rotated(lattice: Lattice, build: Callable[..., Schedule]) -> Schedule:
     no axis is longer than 2 there is one direction and k copies.
 
     Args:
-        lattice: the axes.
         build: makes a schedule from the lattice, an `order` and a `direction`.
 
     Source: Sack & Gropp (2015), section 4.
@@ -192,31 +185,18 @@ def rotated(lattice: Lattice, build: Callable[..., Schedule]) -> Schedule:
     return side_by_side(*(scaled(copy, Fraction(1, len(copies))) for copy in copies))
 
 
-def rotated_reduce_scatter(lattice: Lattice) -> Schedule:
-    """Reduce-scatter: rotated copies of `dim_ring_reduce_scatter`.
+def _rotating(build: Callable[..., Schedule]) -> Callable[[Lattice], Schedule]:
+    """The builder of rotated copies of what another one builds.
 
-    >>> rotated_reduce_scatter(Lattice((3, 3))).num_steps
-    4
+    >>> rotated_all_gather(Lattice((3, 3))).num_steps, rotated_dim_ring(Lattice((3, 3))).num_steps
+    (4, 8)
     """
-    return rotated(lattice, dim_ring_reduce_scatter)
+    return lambda lattice: rotated(lattice, build)
 
 
-def rotated_all_gather(lattice: Lattice) -> Schedule:
-    """All-gather: rotated copies of `dim_ring_all_gather`.
-
-    >>> rotated_all_gather(Lattice((3, 3))).num_steps
-    4
-    """
-    return rotated(lattice, dim_ring_all_gather)
-
-
-def rotated_dim_ring(lattice: Lattice) -> Schedule:
-    """All-reduce: 2k rotated copies of `dim_ring`.
-
-    >>> rotated_dim_ring(Lattice((3, 3))).num_steps
-    8
-    """
-    return rotated(lattice, dim_ring)
+rotated_reduce_scatter = _rotating(dim_ring_reduce_scatter)
+rotated_all_gather = _rotating(dim_ring_all_gather)
+rotated_dim_ring = _rotating(dim_ring)
 
 
 @closed_form("2 * total(d - 1)", "(N - 1) / (k * N)", EQUAL_LONG_RINGS, elsewhere=False)
@@ -284,7 +264,6 @@ def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
     """All-reduce: recursive halving on every axis in turn, then doubling back.
 
     Args:
-        lattice: the axes, each a power of two.
         order: "near" halves with the partner at distance 1 on an axis first, "far" with the one at
             distance d/2.
 
@@ -321,17 +300,13 @@ def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: in
         shift = direction * sum((-2) ** i for i in range(s + 1))
         for axis in range(len(bits)) if order is None else order:
             if s < bits[axis]:
-                at, stride = lattice.coordinate(rank, axis), lattice.strides[axis]
-                partner = (at + np.where(at % 2 == 0, shift, -shift)) % lattice.dims[axis]
-                partners.append(rank + (partner - at) * stride)
+                even = lattice.coordinate(rank, axis) % 2 == 0
+                partners.append(lattice.shifted(rank, axis, np.where(even, shift, -shift)))
     return there_and_back(butterfly)(partners)
 
 
 def rotated_swing(lattice: Lattice) -> Schedule:
     """All-reduce: 2k rotated copies of `swing`, half of them mirrored, so that all links are used at once.
-
-    Args:
-        lattice: the axes, each a power of two.
 
     Raises:
         ValueError: for an axis that is no power of two.
@@ -384,9 +359,7 @@ def dim_chain(
     """Broadcast along the first axis, from there along the second, and so on, segment after segment.
 
     Args:
-        lattice: the axes.
         segments: segments P into which the vector is cut and pipelined.
-        root: the rank that holds the vector.
         both: go both ways round a ring, or up only. A line is always followed to both its ends.
         phased: an axis waits until the one before is done, instead of starting wherever the vector
             has arrived. It takes as many steps.
@@ -397,11 +370,9 @@ def dim_chain(
     check_rank("root", root, lattice.ranks)
     rank = np.arange(lattice.ranks)
     when, parent = np.zeros(lattice.ranks, dtype=np.intp), np.full(lattice.ranks, trees.ROOT)
-    for axis, (size, stride) in enumerate(zip(lattice.dims, lattice.strides, strict=True)):
+    for axis in range(len(lattice.dims)):
         direction, hops = _distances(lattice, axis, root, both)
-        at = lattice.coordinate(rank, axis)
-        back = rank + ((at - direction) % size - at) * stride
-        parent = np.where(hops > 0, back, parent)
+        parent = np.where(hops > 0, lattice.shifted(rank, axis, -direction), parent)
         when = np.where(hops > 0, when.max() + hops, when) if phased else when + hops
     blocks = broadcast(lattice.ranks, root=root)
     return pipelined(trees.down_one_child_a_step(parent, when - 1, blocks), segments)

@@ -26,7 +26,6 @@ def relay(lattice: Lattice, *, tie: str = "balanced", phased: bool = False, rota
     """All blocks move one hop in every step, along one axis after the other, several on a link as one message.
 
     Args:
-        lattice: the axes.
         tie: where a block goes that is half way round an axis of even size: "up", "balanced" (one
             of the two ways, half of the blocks each), or "split" into halves, one each way.
         phased: wait for all blocks before going on to the next axis: the dimension-decomposed
@@ -98,32 +97,18 @@ class _Paths:
 
     def step(self, t: int, phases: list[int] | None = None) -> Step:
         """The hops of step t; with `phases`, the length of each axis's phase, an axis at a time."""
-        src, dst, block = [], [], []
+        parts = []
         for c, order in enumerate(self.turns):
             members = np.flatnonzero(self.turn == c)
             at, moves = self.source[members], np.full(len(members), t)
-            going = np.full(len(members), -1)
             for axis in order:
-                hops = self.hops[members, axis]
-                done = np.clip(moves, 0, hops)
-                current = (moves >= 0) & (moves < hops) & (going < 0)
-                going[current] = axis
-                at = self._along(at, axis, self.direction[members, axis] * done)
+                direction, hops = self.direction[members, axis], self.hops[members, axis]
+                at = self.lattice.shifted(at, axis, direction * np.clip(moves, 0, hops))
+                going = np.flatnonzero((moves >= 0) & (moves < hops))
+                ahead = self.lattice.shifted(at[going], axis, direction[going])
+                parts.append(Step.of(at[going], ahead, members[going]))
                 moves = moves - (hops if phases is None else phases[axis])
-                if phases is None:
-                    moves[current] = -1
-            active = np.flatnonzero(going >= 0)
-            for axis in order:
-                some = active[going[active] == axis]
-                src.append(at[some])
-                dst.append(self._along(at[some], axis, self.direction[members[some], axis]))
-                block.append(members[some])
-        return Step.of(np.concatenate(src), np.concatenate(dst), np.concatenate(block))
-
-    def _along(self, rank: IntArray, axis: int, by: IntArray) -> IntArray:
-        stride, size = self.lattice.strides[axis], self.lattice.dims[axis]
-        at = rank // stride % size
-        return rank + ((at + by) % size - at) * stride
+        return Step.joined(parts)
 
 
 def relay_one_by_one(topology: Topology) -> Schedule:

@@ -80,6 +80,11 @@ class Lattice:
         """Where a rank stands on every axis."""
         return tuple(rank // stride % size for stride, size in zip(self.strides, self.dims, strict=True))
 
+    def shifted(self, rank: IntArray, axis: int, by: IntArray | int) -> IntArray:
+        """The ranks so many places further on an axis, from its end on at its start."""
+        at = self.coordinate(rank, axis)
+        return rank + ((at + by) % self.dims[axis] - at) * self.strides[axis]
+
     def __str__(self) -> str:
         return "x".join(map(str, self.dims))
 
@@ -162,10 +167,6 @@ class Topology:
         """The bandwidth of each link in units of the BW of its level, shape (L,)."""
         return Fractions.of(tier.bandwidth for tier in self.tiers).taken(self.tier)
 
-    @cached_property
-    def _level(self) -> IntArray:
-        return np.array([tier.level for tier in self.tiers], dtype=np.intp)[self.tier]
-
     def latencies(self, message: IntArray, link: IntArray, count: int) -> tuple[IntArray, IntArray]:
         """What the routes of messages take of alpha: the level whose alpha it is, and how much, shapes (count,).
 
@@ -181,7 +182,8 @@ class Topology:
         part = self.alpha.numerators[link]
         if self.levels == 1:
             return np.zeros(count, dtype=np.intp), counted(message, part, count)
-        outermost, level = np.zeros(count, dtype=np.intp), self._level[link]
+        level = np.array([tier.level for tier in self.tiers], dtype=np.intp)[self.tier[link]]
+        outermost = np.zeros(count, dtype=np.intp)
         np.maximum.at(outermost, message, level)
         deciding = level == outermost[message]
         return outermost, counted(message[deciding], part[deciding], count)

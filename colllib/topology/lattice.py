@@ -91,13 +91,11 @@ def _links(lattice: Lattice) -> tuple[IntArray, IntArray, IntArray]:
     ends = [(rank[:0], rank[:0])]
     count = 0
     for axis, size in enumerate(lattice.dims):
-        start = lattice.coordinate(rank, axis)
         for side, direction in enumerate((1, -1)):
             if size == 1 or (size == 2 and lattice.wraps and direction == -1):
                 continue
-            step = (start + direction) % size - start
-            neighbor = rank + step * lattice.strides[axis]
-            linked = rank[lattice.wraps | (step == direction)]
+            neighbor = lattice.shifted(rank, axis, direction)
+            linked = rank[lattice.wraps | (neighbor - rank == direction * lattice.strides[axis])]
             link_of[axis, side, linked] = count + np.arange(len(linked))
             ends.append((linked, neighbor[linked]))
             count += len(linked)
@@ -135,19 +133,13 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
         links: list[IntArray] = []
         reached = np.asarray(src)
         for axis in order:
-            size, stride = lattice.dims[axis], lattice.strides[axis]
             direction, hops = shortest_way(lattice, axis, src, dst, tie)
             message, hop = ragged(hops)
-            start = lattice.coordinate(reached, axis)
-            line = reached - start * stride  # its first node
-            node = line[message] + (start[message] + direction[message] * hop) % size * stride
-            side = (1 - direction) // 2
+            node = lattice.shifted(reached[message], axis, direction[message] * hop)
             messages.append(message)
-            links.append(link_of[axis, side[message], node])
-            reached = line + lattice.coordinate(dst, axis) * stride
+            links.append(link_of[axis, (1 - direction[message]) // 2, node])
+            reached = lattice.shifted(reached, axis, direction * hops)
         message = np.concatenate(messages)
-        if len(order) == 1:
-            return message, links[0]
         by_message = np.argsort(message, kind="stable")
         return message[by_message], np.concatenate(links)[by_message]
 

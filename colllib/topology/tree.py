@@ -89,7 +89,6 @@ def oversubscription_ratios(oversubscription: Oversubscription, tiers: int) -> l
 
     Raises:
         ValueError: for another number of values, or one below 1.
-
     """
     ratios = list(oversubscription) if isinstance(oversubscription, Sequence) else [oversubscription]
     if len(ratios) not in (1, tiers):
