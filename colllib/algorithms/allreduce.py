@@ -10,9 +10,8 @@ import numpy as np
 from colllib.algorithms import allgather, reduce, reducescatter, trees
 from colllib.closed_form import POWER_OF_TWO, SEGMENTED_POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
-from colllib.exact import Fractions, IntArray
+from colllib.exact import Fractions
 from colllib.primitives import Blocks, Shares, all_reduce, check_counts, check_ranks
-from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import reduce as reduce_blocks
 from colllib.schedule import Orbit, Schedule, Step, backwards, in_sequence, placed, scaled, side_by_side, there_and_back
 from colllib.topology import Lattice
@@ -22,7 +21,6 @@ def ring(ranks: int, *, first: int = 0, shares: Shares | None = None) -> Schedul
     """Ring reduce-scatter, then ring all-gather.
 
     Args:
-        ranks: number of ranks N.
         first: the chunk that rank r sends first is r + first (0 as the textbooks draw it).
         shares: the chunks' shares of M (default: N equal ones).
 
@@ -112,7 +110,6 @@ def double_binary_tree(
     receives more than one segment in a step.
 
     Args:
-        ranks: number of ranks N, any.
         segments: segments P into which each tree's half is cut.
         parents: the two trees as arrays of parents, -1 at the root (default:
             `trees.complementary`).
@@ -128,7 +125,7 @@ def double_binary_tree(
         return Schedule.from_steps(all_reduce(1), [])
     first, second = trees.complementary(ranks) if parents is None else parents
     pair = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
-    return there_and_back(backwards(two_trees_down))(pair, segments)
+    return there_and_back(backwards(trees.down_both))(pair, segments, trees.two_colors(*pair) if segments > 1 else None)
 
 
 @closed_form("2 * (2 * lg(N) + 2 * P - 3)", "(2 * lg(N) + 2 * P - 3) / P", SEGMENTED_POWER_OF_TWO)
@@ -150,30 +147,6 @@ def double_binary_tree_cost(ranks: int, segments: int = 1) -> Cost:
         return Cost(2 * depth, 2 * depth - (1 - ranks % 2))
     rounds = trees.fill_rounds(trees.complementary, ranks) + 2 * (segments - 1)
     return Cost(2 * rounds, Fraction(rounds, segments))
-
-
-def two_trees_down(
-    pair: tuple[IntArray, IntArray], segments: int, colors: tuple[IntArray, IntArray] | None = None
-) -> Schedule:
-    """Broadcast half of the vector down each of two trees, in the same steps.
-
-    Args:
-        pair: the two trees as arrays of parents, -1 at the root.
-        segments: segments P into which each half is cut; with one, a level a step.
-        colors: for each tree the color of the edge into each rank, where there are several segments (default: such
-            that every rank has one port).
-
-    >>> two_trees_down(trees.complementary(4), 8)
-    Schedule(4 ranks, 16 blocks, 17 steps)
-    """
-    ranks = len(pair[0])
-    blocks = [broadcast_blocks(ranks, segments, root=int(np.argmax(tree == trees.ROOT))) for tree in pair]
-    if segments == 1:
-        halves = [trees.down_by_level(tree, block) for tree, block in zip(pair, blocks, strict=True)]
-    else:
-        colors = trees.two_colors(*pair) if colors is None else colors
-        halves = [trees.down_colored(*tree) for tree in zip(pair, colors, blocks, strict=True)]
-    return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
 
 
 def recursive_doubling(ranks: int) -> Schedule:
@@ -210,7 +183,6 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     Where N is no power of two the surplus ranks fold in first and get the result last.
 
     Args:
-        ranks: number of ranks N.
         order: "near" halves with the partner at distance 1 first, "far" with the partner at
             distance N/2 first. The all-gather undoes the order.
         fused: make one of the last step of the halving and the first of the doubling: both sides

@@ -12,16 +12,14 @@ from colllib.closed_form import POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import broadcast, check_counts, check_rank, check_ranks
-from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed, scaled, side_by_side
+from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed
 
 
 def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """From rank to rank along a chain, segment after segment: with several segments, the ring broadcast.
 
     Args:
-        ranks: number of ranks N.
         segments: segments P into which the vector is cut and pipelined.
-        root: the rank that holds the vector.
 
     >>> chain(4, root=2).step(0)
     Step(src=array([2]), dst=array([3]), block=array([0]), add=array([False]))
@@ -47,10 +45,8 @@ def binomial_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """The set of ranks that hold a segment doubles in every step; segments follow one step apart.
 
     Args:
-        ranks: number of ranks N.
         segments: segments P into which the vector is cut and pipelined. The root sends to all its
             children from one port, so this shortens nothing there: the ledger shows it.
-        root: the rank that holds the vector.
 
     >>> binomial_tree(6).num_steps
     3
@@ -71,9 +67,7 @@ def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     A rank sends and receives at most one segment in each step.
 
     Args:
-        ranks: number of ranks N, any.
         segments: segments P into which each half is cut.
-        root: the rank that holds the vector.
 
     Source: Sanders, Speck & Träff (2009).
 
@@ -86,11 +80,7 @@ def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     if ranks == 1:
         return Schedule.from_steps(broadcast(1), [])
     pair = _below_root(ranks)
-    halves = [
-        trees.down_colored(tree, color, broadcast(ranks, segments))
-        for tree, color in zip(pair, trees.two_colors(*pair), strict=True)
-    ]
-    schedule = side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
+    schedule = trees.down_both(pair, segments, trees.two_colors(*pair))
     return placed(schedule, ((np.arange(ranks) + root) % ranks).tolist())
 
 

@@ -18,7 +18,7 @@ from typing import cast
 
 import numpy as np
 
-from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, trees
+from colllib.algorithms import allgather, broadcast, reducescatter, trees
 from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_AT_ONCE, check_size
 from colllib.primitives import Blocks, check_rank, is_whole
@@ -42,7 +42,6 @@ def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[
     """The ranks in the order of a channel's ring.
 
     Args:
-        topology: with its ranks in boxes.
         channel: the place in the box at which it enters.
         turn: "rotated" leaves a box at the place before its own, and crosses to the next box's own; "alternate" runs
             backwards through every second box, so that a ring of an even number of boxes never changes its rail.
@@ -204,7 +203,7 @@ def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedul
     over_boxes = trees.complementary(heads)
     both = zip(over_boxes, trees.two_colors(*over_boxes), strict=True)
     pair, colors = zip(*(_with_chains(topology, number, *tree) for number, tree in enumerate(both)), strict=True)
-    down = allreduce.two_trees_down(pair, segments, colors)
+    down = trees.down_both(pair, segments, colors if segments > 1 else None)
     schedule = _in_channels(scaled(down, Fraction(1, len(places))), [ring_order(topology, place) for place in places])
     return in_sequence(reversed_in_time(schedule), schedule)
 

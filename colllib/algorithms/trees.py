@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
 
 from colllib.exact import IntArray
-from colllib.primitives import Blocks, check_rank, check_ranks
-from colllib.schedule import Schedule, Step
+from colllib.primitives import Blocks, broadcast, check_rank, check_ranks
+from colllib.schedule import Schedule, Step, scaled, side_by_side
 
 ROOT = -1
 COLORS = 2  # of edges, which take turns
@@ -38,9 +39,6 @@ def complementary(ranks: int) -> tuple[IntArray, IntArray]:
     Both are in-order search trees, so leaves and interior ranks alternate. For even N rank 0 is
     put on top of a tree of the other ranks and the second tree is the mirror image; for odd N
     the tree stands by itself and the second one is shifted by a rank.
-
-    Args:
-        ranks: number of ranks N, any.
 
     Source: Sanders, Speck & Träff (2009), section 3; the alternation for any N is ours.
 
@@ -171,6 +169,28 @@ def two_colors(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     for (tree, child), c in color.items():
         colors[tree][child] = c
     return colors[0], colors[1]
+
+
+def down_both(
+    pair: tuple[IntArray, IntArray], segments: int, colors: tuple[IntArray, IntArray] | None = None
+) -> Schedule:
+    """Broadcast half of the vector, in so many segments, down each of two trees in the same steps.
+
+    Args:
+        pair: the trees as arrays of parents.
+        segments: segments P into which each half is cut.
+        colors: for each tree the color of the edge into each rank (default: a level takes a step).
+
+    >>> pair = complementary(4)
+    >>> down_both(pair, 8, two_colors(*pair))
+    Schedule(4 ranks, 16 blocks, 17 steps)
+    """
+    blocks = [broadcast(len(tree), segments, root=int(np.argmax(tree == ROOT))) for tree in pair]
+    if colors is None:
+        halves = [down_by_level(*tree) for tree in zip(pair, blocks, strict=True)]
+    else:
+        halves = [down_colored(*tree) for tree in zip(pair, colors, blocks, strict=True)]
+    return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
 
 
 def down_colored(parent: IntArray, color: IntArray, blocks: Blocks) -> Schedule:
