@@ -49,7 +49,6 @@ def all_reduce(topology: Topology, *, segments: int = 1, tiers: str = "ring", or
     """Reduce-scatter on all tiers but the last, all-reduce there, then all-gather back.
 
     Args:
-        topology: with its ranks in boxes.
         segments: segments P into which every block is cut.
         tiers: the algorithm of each tier, innermost first, with commas between, or one for all: an
             all-gather's name for all but the last in the order, an all-reduce's for that.
@@ -132,8 +131,7 @@ def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> nvls_tree(boxes((4, 2), inc="box")).num_steps
     8
     """
-    assert topology.lattice is not None
-    tiers = [IN_NETWORK, *["ring"] * (len(topology.lattice.dims) - 2), "double-binary-tree"]
+    tiers = [IN_NETWORK, *["ring"] * (len(_axes(topology).dims) - 2), "double-binary-tree"]
     return all_reduce(topology, segments=segments, tiers=",".join(tiers))
 
 
@@ -161,8 +159,7 @@ def nvls(topology: Topology, *, segments: int = 1) -> Schedule:
 
 def _through_network(topology: Topology, inner: str, segments: int) -> Schedule:
     """An algorithm in the boxes, and one tree of switches over all further tiers, which blocks go up and down once."""
-    lattice = topology.lattice
-    assert lattice is not None
+    lattice = _axes(topology)
     for axis in range(1, len(lattice.dims)):
         if (refusal := tier_refusal(topology, axis, "all-reduce")) is not None:
             raise ValueError(f"all-reduce {IN_NETWORK} on tier {axis} {refusal}")
@@ -186,8 +183,7 @@ def _up_and_down(sizes: Sequence[int]) -> Schedule:
 
 def _tree_above(topology: Topology) -> IntArray | None:
     """For each place in a box the switches that join all boxes' ranks there, lowest first, shape (places, switches)."""
-    assert topology.lattice is not None
-    dims, switches = topology.lattice.dims, []
+    dims, switches = _axes(topology).dims, []
     for axis in (axis for axis in range(1, len(dims)) if dims[axis] > 1):
         joining = tier_switches(topology, axis).reshape(dims[0], prod(dims[1:axis]), -1, order="F")
         switches.append(joining[:, 0])  # on the tiers below, any rank's will do
@@ -201,7 +197,14 @@ def phases(primitive: str, topology: Topology, tiers: str, order: str, root: int
     >>> [(phase.axis, phase.schedule.num_steps) for phase in phases("all-reduce", boxes((4, 2)), "ring", "inner-first")]
     [(0, 1), (1, 6), (0, 1)]
     """
-    lattice, names, axes = _read(topology, tiers, order)
+    lattice, names = _axes(topology), [name.strip() for name in tiers.split(",")]
+    count = len(lattice.dims)
+    if len(names) not in (1, count):
+        raise ValueError(f"tiers {tiers!r}: {topology.name} has {count}, give one algorithm for each, innermost first")
+    if order not in ORDERS:
+        raise ValueError(f"order {order!r}: must be one of {', '.join(ORDERS)}")
+    names *= count // len(names)
+    axes = range(count) if order == "inner-first" else range(count)[::-1]
     places: tuple[int | None, ...] = (None,) * len(axes)
     if root is not None:
         primitives.check_rank("root", root, lattice.ranks)
@@ -217,27 +220,13 @@ def phases(primitive: str, topology: Topology, tiers: str, order: str, root: int
 def _tier_by_tier(
     primitive: str, topology: Topology, segments: int, tiers: str, order: str, root: int | None = None
 ) -> Schedule:
-    chosen = phases(primitive, topology, tiers, order, root)
-    assert topology.lattice is not None
-    return pipelined(nested(topology.lattice, chosen), segments)
+    return pipelined(nested(_axes(topology), phases(primitive, topology, tiers, order, root)), segments)
 
 
-def _read(topology: Topology, tiers: str, order: str) -> tuple[Lattice, list[str], list[int]]:
-    lattice = topology.lattice
-    if lattice is None:
+def _axes(topology: Topology) -> Lattice:
+    if topology.lattice is None:
         raise ValueError(f"{topology.name} has no boxes: a hierarchical schedule needs some")
-    count = len(lattice.dims)
-    names = [name.strip() for name in tiers.split(",")]
-    if len(names) not in (1, count):
-        raise ValueError(f"tiers {tiers!r}: {topology.name} has {count}, give one algorithm for each, innermost first")
-    if order not in ORDERS:
-        raise ValueError(f"order {order!r}: must be one of {', '.join(ORDERS)}")
-    if len(names) == 1:
-        names *= count
-    axes = list(range(count))
-    if order == "outer-first":
-        axes.reverse()
-    return lattice, names, axes
+    return topology.lattice
 
 
 def _serving(topology: Topology, axis: int, primitive: str) -> tuple[Algorithm, ...]:
@@ -249,8 +238,7 @@ def _serving(topology: Topology, axis: int, primitive: str) -> tuple[Algorithm, 
 
 def _meshed(topology: Topology, axis: int) -> bool:
     """Whether every two ranks of each line of an axis have a link, whatever detour some other message takes."""
-    lattice = topology.lattice
-    assert lattice is not None
+    lattice = _axes(topology)
     between = (topology.link_src < lattice.ranks) & (topology.link_dst < lattice.ranks)
     ends = [end[between] for end in (topology.link_src, topology.link_dst)]
     start, stop = (end - lattice.coordinate(end, axis) * lattice.strides[axis] for end in ends)  # firsts of their lines
@@ -260,8 +248,7 @@ def _meshed(topology: Topology, axis: int) -> bool:
 
 def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | None = None) -> Phase:
     """One tier's schedule."""
-    assert topology.lattice is not None
-    size = topology.lattice.dims[axis]
+    size = _axes(topology).dims[axis]
     at = {} if root is None else {"root": root}
     if name == IN_NETWORK:
         if (refusal := tier_refusal(topology, axis, primitive)) is not None:
@@ -290,12 +277,12 @@ def choices(topology: Topology, axis: int, primitive: str, order: str) -> list[s
     >>> choices(boxes((2, 3), inside="full-mesh"), 0, "all-reduce", "inner-first")
     ['ring', 'bruck', 'pat', 'direct']
     """
-    assert topology.lattice is not None
-    last = 0 if order == "outer-first" else len(topology.lattice.dims) - 1
+    dims = _axes(topology).dims
+    last = 0 if order == "outer-first" else len(dims) - 1
     halves = primitive == "reduce-scatter" or (primitive == "all-reduce" and axis != last)
     through = (primitive,) if axis == last or primitive != "all-reduce" else ("reduce-scatter", "all-gather")
     named = _serving(topology, axis, "all-gather" if halves else primitive)
-    names = [algorithm.name for algorithm in named if algorithm.counts(topology.lattice.dims[axis]) is None]
+    names = [algorithm.name for algorithm in named if algorithm.counts(dims[axis]) is None]
     refused = any(tier_refusal(topology, axis, needed) for needed in through)
     return names if refused else [*names, IN_NETWORK]
 
@@ -327,8 +314,7 @@ def tier_switches(topology: Topology, axis: int) -> IntArray:
     >>> tier_switches(boxes((2, 4)), 0).tolist(), tier_switches(boxes((2, 4)), 1).tolist()
     ([[0], [1]], [[4], [4], [4], [4]])
     """
-    lattice = topology.lattice
-    assert lattice is not None
+    lattice = _axes(topology)
     rank = np.arange(lattice.ranks)
     first = rank[lattice.coordinate(rank, axis) == 0]
     if lattice.dims[axis] == 1:

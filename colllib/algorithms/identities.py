@@ -33,8 +33,11 @@ def _gathered(ranks: int, root: int) -> Schedule:
     return in_sequence(reducescatter.bruck(ranks), reversed_in_time(broadcast.scatter(ranks, root=root)))
 
 
-def _from_every_root(build: Callable[[int], Schedule], ranks: int, factor: Fraction | int) -> Schedule:
-    return side_by_side(*(scaled(build(root), factor) for root in range(ranks)))
+def _from_every_root(build: Callable[..., Schedule], whole: bool = False) -> Callable[[int, int], Schedule]:
+    """From each root once, side by side, with M/N each or the whole of M."""
+    return lambda n, _: side_by_side(
+        *(scaled(build(n, root=root), 1 if whole else Fraction(1, n)) for root in range(n))
+    )
 
 
 IDENTITIES = (
@@ -55,26 +58,18 @@ IDENTITIES = (
     ),
     Identity("reduce", "reduce-scatter, then gather", _gathered),
     Identity("all-gather", "a reduce-scatter, backwards", lambda n, root: reversed_in_time(reducescatter.ring(n))),
-    Identity(
-        "all-gather",
-        "N broadcasts side by side, each of M/N, down a chain",
-        lambda n, root: _from_every_root(lambda r: broadcast.chain(n, root=r), n, Fraction(1, n)),
-    ),
+    Identity("all-gather", "N broadcasts side by side, each of M/N, down a chain", _from_every_root(broadcast.chain)),
     Identity(
         "all-gather",
         "N broadcasts side by side, each of M/N, down a binomial tree",
-        lambda n, root: _from_every_root(lambda r: broadcast.binomial_tree(n, root=r), n, Fraction(1, n)),
+        _from_every_root(broadcast.binomial_tree),
     ),
     Identity("reduce-scatter", "an all-gather, backwards", lambda n, root: reversed_in_time(allgather.ring(n))),
-    Identity(
-        "reduce-scatter",
-        "N reduces side by side, each of M/N, up a chain",
-        lambda n, root: _from_every_root(lambda r: reduce.chain(n, root=r), n, Fraction(1, n)),
-    ),
+    Identity("reduce-scatter", "N reduces side by side, each of M/N, up a chain", _from_every_root(reduce.chain)),
     Identity(
         "all-to-all",
         "N scatters side by side, each of M, down a binomial tree",
-        lambda n, root: _from_every_root(lambda r: broadcast.scatter(n, root=r), n, 1),
+        _from_every_root(broadcast.scatter, whole=True),
     ),
 )
 

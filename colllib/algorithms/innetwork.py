@@ -25,7 +25,6 @@ from colllib.primitives import (
     all_reduce,
     all_to_all,
     broadcast,
-    check_rank,
     check_ranks,
     reduce,
     reduce_scatter,
@@ -40,6 +39,7 @@ Mask = NDArray[np.bool_]
 ABILITIES = {"combines": "add", "replicates": "replicate", "scatters": "take bundles apart"}
 #: A step through one switch: "up" or "down", and the share of M on every port.
 Stage = tuple[str, Fraction]
+_ONE_SHOT: list[Stage] = [("up", Fraction(1)), ("down", Fraction(1))]
 
 
 class SwitchTree:
@@ -136,7 +136,7 @@ def one_shot_all_reduce(topology: Topology, *, segments: int = 1) -> Schedule:
 
     Args:
         topology: ranks below one switch or a tree of them.
-        segments: segments P into which the vector is cut and pipelined.
+        segments: P, into how many every block is cut and pipelined.
 
     Source: Graham et al. (2016), section 3; Klenk et al. (2020).
 
@@ -157,7 +157,6 @@ def reduce_to_root(topology: Topology, *, segments: int = 1, root: int = 0) -> S
     >>> reduce_to_root(star(8), root=3).num_steps
     2
     """
-    check_rank("root", root, topology.ranks)
     tree = SwitchTree(topology)
     blocks = reduce(tree.ranks, root=root)
     down = _towards(tree, np.array([root]))
@@ -171,18 +170,16 @@ def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedu
     >>> multicast(star(8)).num_steps
     2
     """
-    check_rank("root", root, topology.ranks)
     tree = SwitchTree(topology)
+    blocks = broadcast(tree.ranks, root=root)
     up = _towards(tree, np.array([root]))
-    return _one_shot(tree, broadcast(tree.ranks, root=root), up, ~up, add=False, segments=segments)
+    return _one_shot(tree, blocks, up, ~up, add=False, segments=segments)
 
 
 def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
     """Reduce-scatter: every rank pushes its vector up, the switches add, and each slice goes down to its owner.
 
     Args:
-        topology: ranks below one switch or a tree of them.
-        segments: segments P into which every slice is cut and pipelined.
         keep_own: a rank keeps its own part of its own slice at home and adds it at the end, so
             that it pushes (N-1)/N instead of the whole vector.
 
@@ -230,8 +227,6 @@ def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool
     Each rank pushes its vector and the sum of its slice, and receives that sum and the other slices.
 
     Args:
-        topology: ranks below one switch or a tree of them.
-        segments: segments P into which every slice is cut and pipelined.
         keep_own: as for `scatter_reduced`.
 
     >>> from colllib.topology import star
@@ -248,8 +243,6 @@ def scatter_bundles(topology: Topology, *, segments: int = 1, by_root: bool = Fa
     On a tree of switches a block turns around in the lowest switch above both its ranks.
 
     Args:
-        topology: ranks below one switch or a tree of them.
-        segments: segments P into which every block is cut and pipelined.
         by_root: every block goes up to the root, also where both its ranks stand below one lower switch.
 
     >>> from colllib.execution import execute
@@ -285,10 +278,7 @@ def _through_one_switch(topology: Topology, stages: Sequence[Stage], segments: i
 
 def _busiest(stages: Sequence[Stage]) -> Fraction:
     """What the busier of the two ways carries."""
-    loads = {"up": Fraction(0), "down": Fraction(0)}
-    for direction, share in stages:
-        loads[direction] += share
-    return max(loads.values())
+    return max(sum((share for way, share in stages if way == side), Fraction(0)) for side in ("up", "down"))
 
 
 @cache
@@ -318,7 +308,7 @@ def whole_vector_cost(topology: Topology, segments: int = 1) -> Cost:
     >>> whole_vector_cost(star(8)), whole_vector_cost(star(8), segments=9)
     (Cost(n_alpha=1, n_beta=2), Cost(n_alpha=5, n_beta=10/9))
     """
-    return _through_one_switch(topology, _one_shot_stages(), segments)
+    return _through_one_switch(topology, _ONE_SHOT, segments)
 
 
 @closed_form("(P + 1) / 2", "(P * N + 1) / (P * N)", ONE_SWITCH)
@@ -329,8 +319,7 @@ def scatter_reduced_cost(topology: Topology, segments: int = 1, keep_own: bool =
     >>> scatter_reduced_cost(star(8)), scatter_reduced_cost(star(8), keep_own=True)
     (Cost(n_alpha=1, n_beta=9/8), Cost(n_alpha=1, n_beta=1))
     """
-    part = Fraction(1, topology.ranks)
-    return _through_one_switch(topology, [("up", 1 - part if keep_own else Fraction(1)), ("down", part)], segments)
+    return _through_one_switch(topology, _two_shots(topology.ranks, keep_own)[:2], segments)
 
 
 @closed_form("(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)", ONE_SWITCH)
@@ -341,15 +330,10 @@ def gather_multicast_cost(topology: Topology, segments: int = 1) -> Cost:
     >>> gather_multicast_cost(star(8))
     Cost(n_alpha=1, n_beta=1)
     """
-    part = Fraction(1, topology.ranks)
-    return _through_one_switch(topology, [("up", part), ("down", 1 - part)], segments)
+    return _through_one_switch(topology, _two_shots(topology.ranks)[2:], segments)
 
 
-def _one_shot_stages() -> list[Stage]:
-    return [("up", Fraction(1)), ("down", Fraction(1))]
-
-
-def _two_shot_stages(ranks: int, keep_own: bool = False) -> list[Stage]:
+def _two_shots(ranks: int, keep_own: bool = False) -> list[Stage]:
     part = Fraction(1, ranks)
     return [("up", 1 - part if keep_own else Fraction(1)), ("down", part), ("up", part), ("down", 1 - part)]
 
@@ -362,14 +346,13 @@ def two_shot_cost(topology: Topology, segments: int = 1, keep_own: bool = False)
     >>> two_shot_cost(star(8)), round(float(two_shot_cost(star(8), segments=10**6).n_beta), 4)
     (Cost(n_alpha=2, n_beta=17/8), 1.125)
     """
-    return _through_one_switch(topology, _two_shot_stages(topology.ranks, keep_own), segments)
+    return _through_one_switch(topology, _two_shots(topology.ranks, keep_own), segments)
 
 
 def port_load(ranks: int, *, shots: int) -> Fraction:
     """What a port carries in an all-reduce through a switch that adds: n_beta in segments without end.
 
     Args:
-        ranks: number of ranks N.
         shots: 1 for whole vectors (`one_shot_all_reduce`), 2 for slices (`two_shot_all_reduce`).
 
     >>> port_load(8, shots=1), port_load(8, shots=2)
@@ -378,8 +361,7 @@ def port_load(ranks: int, *, shots: int) -> Fraction:
     check_ranks(ranks)
     if shots not in (1, 2):
         raise ValueError(f"shots = {shots}: whole vectors take 1, slices 2")
-    stages = _one_shot_stages() if shots == 1 else _two_shot_stages(ranks)
-    return _busiest(stages)
+    return _busiest(_ONE_SHOT if shots == 1 else _two_shots(ranks))
 
 
 @closed_form("(P + 1) / 2", "(P + 1) * (N - 1) / (P * N)", ONE_SWITCH)
