@@ -48,34 +48,26 @@ _NAMES = {
     "two-tree": "two trees",
     "scatter-allgather": "scatter and all-gather",
     "reduce scatter-allgather": "reduce-scatter and gather",
-    "dim-ring": "dim-ring",
-    "dim-chain": "dim-chain",
-    "dim-shortest-way": "dim-shortest-way",
     "dim-rabenseifner": "Rabenseifner by axes",
     "rotated-dim-ring": "rotated dim-ring",
-    "breadth-first": "breadth-first",
     "breadth-first-rooted": "rooted breadth-first",
-    "in-network": "in-network",
     "in-network-two-shot": "in-network two-shot",
     "nvls-tree": "NVLS + tree",
     "collnet": "CollNet",
     "nvls": "NVLS + CollNet",
+    **{name: name for name in ("dim-ring", "dim-chain", "dim-shortest-way", "breadth-first", "in-network")},
 }
 
 # -- where an algorithm applies: None, or the sentence that says why not --------------------------
 
 
-def any_number(_: int) -> None:
-    """Any number of ranks will do."""
+def any_will_do(_: int | Topology) -> None:
+    """Any number of ranks, or any topology, will do."""
 
 
 def powers_of_two(ranks: int) -> str | None:
     """Only a power of two will do."""
     return f"needs a power of two, not {ranks} ranks" if ranks & (ranks - 1) else None
-
-
-def anywhere(_: Topology) -> None:
-    """Any topology will do."""
 
 
 def on_axes(topology: Topology) -> str | None:
@@ -220,8 +212,8 @@ class Algorithm:
     reference: str | None
     segmented: bool = False
     takes: str = "ranks"
-    counts: Callable[[int], str | None] = any_number
-    topologies: Callable[[Topology], str | None] = anywhere
+    counts: Callable[[int], str | None] = any_will_do
+    topologies: Callable[[Topology], str | None] = any_will_do
     belongs: Callable[[Topology], bool] | None = None
     many_partners: bool = False
     searched: Callable[[Topology], bool] | None = None

@@ -19,7 +19,6 @@ def ring(ranks: int, *, first: int = 0, direction: int = 1, shares: Shares | Non
     """Ring all-gather: every rank passes on what it received in the step before.
 
     Args:
-        ranks: number of ranks N.
         first: rank r starts with chunk r + first (times the direction) and sends it first.
         direction: 1 sends to rank r + 1, -1 to rank r - 1.
         shares: the chunks' shares of M (default: N equal ones).
@@ -102,9 +101,6 @@ recursive_doubling_cost = formulas("lg(N)", "(N - 1) / N", POWER_OF_TWO)
 def bruck(ranks: int) -> Schedule:
     """Send all that one holds, up to what is still missing, to the rank 1, 2, 4, ... below.
 
-    Args:
-        ranks: number of ranks N, any.
-
     Source: Bruck et al. (1997), section 4.
 
     >>> [len(bruck(6).step(t).src) // 6 for t in range(3)]
@@ -136,7 +132,6 @@ def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule
     NCCL sends to the rank below instead of the one above, which is the same schedule mirrored.
 
     Args:
-        ranks: number of ranks N, any.
         cap: the most blocks in one message (default: no limit).
         order: "depth" or "rounds".
 
@@ -206,9 +201,7 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     span = 1 << (ranks - 1).bit_length()
     most = min(cap or span, span // 2)
     if order == "rounds":
-        shifts = [1 << k for k in range(span.bit_length() - 1)]
-        blocks = [len(range(0, ranks - shift, 2 * shift)) for shift in shifts]
-        steps = sum(-(-count // most) for count in blocks)
+        steps = sum(-(-len(sent) // most) for sent, _ in _pat_rounds(ranks, span // 2, 1))
     else:
         subtrees = 1 << (most.bit_length() - 1)
         steps = subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1

@@ -21,7 +21,6 @@ def pairwise(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> 
     """In round k every rank sends rank r + k its block and receives one from rank r - k.
 
     Args:
-        ranks: number of ranks N, any.
         shares: shares[i][j], the share of M that rank i has for rank j (default: 1/N each).
 
     Source: Thakur, Rabenseifner & Gropp (2005), section 4.6.
@@ -37,9 +36,6 @@ def pairwise_by_boxes(topology: Topology) -> Schedule:
     """Pairwise exchange box by box: in each round all ranks send to ranks as many boxes and as many places further.
 
     All messages of a round then go equally far, and the first G - 1 of the rounds stay in the boxes of G.
-
-    Args:
-        topology: with its ranks in boxes.
 
     Source: the rounds of NCCL's `src/init.cc` (`p2pSchedule`), which takes boxes and places in another order.
 
@@ -109,7 +105,6 @@ def bruck(ranks: int, radix: int = 2) -> Schedule:
     algorithm that is usually called Bruck; base N is `pairwise`.
 
     Args:
-        ranks: number of ranks N, any.
         radix: the base k, at least 2.
 
     Source: Bruck et al. (1997), section 3. Their rotations before and after only reorder memory
@@ -153,7 +148,6 @@ def radices(ranks: int, most: int | None = None) -> tuple[int, ...]:
     Every radix is counted; kept are those that lie below every line through two others.
 
     Args:
-        ranks: number of ranks N.
         most: the largest that is counted (default: N). N - 1 is pairwise exchange too: one digit for every distance.
 
     >>> radices(1), radices(9), radices(9, most=7), 22 in radices(512), 21 in radices(512)
@@ -208,10 +202,6 @@ def bruck_buffers(ranks: int, radix: int = 2) -> Iterator[list[list[int]]]:
     sends whole slots and fills them with what arrives, and the last permutation moves slot j of
     rank r to slot (r - j) mod N, the number of the block's source.
 
-    Args:
-        ranks: number of ranks N.
-        radix: the base k.
-
     Yields:
         buffers[rank][slot], the index i * N + j of the block from rank i to rank j.
 
@@ -242,7 +232,6 @@ def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule
     """Every block travels hop by hop round the ring, the shorter way.
 
     Args:
-        ranks: number of ranks N, any.
         tie: where a block to the antipode of an even ring goes: "up", or "split" into two halves,
             one each way.
         bundled: move all blocks in every step, several on a link as one message; or else one
@@ -262,9 +251,9 @@ def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule
         turns = [(hop, np.flatnonzero(distance > hop)) for hop in range(farthest)]
     else:
         turns = [(hop, np.flatnonzero(distance == d)) for d in range(1, farthest + 1) for hop in range(d)]
-    steps = []
-    for hop, block in turns:
-        steps.append(Step.of(direction[block] * hop % ranks, direction[block] * (hop + 1) % ranks, block))
+    steps = [
+        Step.of(direction[block] * hop % ranks, direction[block] * (hop + 1) % ranks, block) for hop, block in turns
+    ]
     return Orbit(Schedule.from_steps(blocks, steps), Lattice((ranks,)), number=by_pairs(ranks))
 
 

@@ -61,9 +61,6 @@ def receive_schedule(ranks: int) -> IntArray:
     segments of the period before, -q to -1, each once except the one that the rank got as new then.
     The root's row is without meaning: it receives nothing.
 
-    Args:
-        ranks: number of ranks N, any.
-
     Source: Träff (2022), with the search of Träff (2024). `execute` proves what it finds, for any N.
 
     >>> receive_schedule(4)
@@ -114,9 +111,7 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     the schedule backwards is a reduce.
 
     Args:
-        ranks: number of ranks N, any.
         segments: segments P into which the vector is cut.
-        root: the rank that holds the vector.
 
     Source: Träff (2022), (Poly)logarithmic time construction of round-optimal n-block broadcast
         schedules; Träff (2024), Optimal broadcast schedules in logarithmic time, also for reduce.

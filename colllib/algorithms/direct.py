@@ -24,7 +24,6 @@ def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -
     """Every block goes straight to its destination, all of them in one step.
 
     Args:
-        ranks: number of ranks N.
         shares: of M, by source and destination (default: all alike).
 
     >>> from colllib.execution import execute
@@ -75,9 +74,8 @@ def one_shot(ranks: int) -> Schedule:
     """
     blocks = primitives.all_reduce(ranks)
     check_size(f"one shot over {ranks} ranks", ranks * ranks, MOST_BLOCKS, "messages")
-    src, dst = np.divmod(np.arange(ranks * ranks), ranks)
-    away = src != dst
-    return Schedule.from_steps(blocks, [Step.of(src[away], dst[away], 0, add=True)] if ranks > 1 else [])
+    src, dst = np.nonzero(~np.eye(ranks, dtype=np.bool_))
+    return Schedule.from_steps(blocks, [Step.of(src, dst, 0, add=True)] if ranks > 1 else [])
 
 
 def broadcast(ranks: int, *, root: int = 0) -> Schedule:
@@ -90,9 +88,8 @@ def broadcast(ranks: int, *, root: int = 0) -> Schedule:
     """
     blocks = primitives.broadcast(ranks, ranks, root)
     others = np.delete(np.arange(ranks), root)
-    src, dst = np.divmod(np.arange(ranks * ranks), ranks)
-    away = (src != dst) & (dst != root)
-    steps = [Step.of(root, others, others), Step.of(src[away], dst[away], src[away])] if ranks > 1 else []
+    src, dst = np.nonzero(~np.eye(ranks, dtype=np.bool_) & (np.arange(ranks) != root))
+    steps = [Step.of(root, others, others), Step.of(src, dst, src)] if ranks > 1 else []
     return Schedule.from_steps(blocks, steps)
 
 

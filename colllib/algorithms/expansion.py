@@ -50,7 +50,7 @@ def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
     src, dst = arcs(graph)
     bonds = lcm(*(tier.cables for tier in graph.tiers))  # into so many pieces, so that each link of a bond has its part
     base, pieces = split(base, bonds), fewer * bonds
-    leaving, entering = _Lists.of(src, graph.ranks), _Lists.of(dst, graph.ranks)
+    leaving, entering = _Lists(src, graph.ranks), _Lists(dst, graph.ranks)
     blocks = shards(len(src), pieces)
 
     def first_step() -> Step:
@@ -98,7 +98,7 @@ def degree_expansion(schedule: Schedule, graph: Topology, times: int) -> Schedul
     """
     base, fewer = _in_order(schedule, graph)
     ranks, (src, dst) = graph.ranks, arcs(graph)
-    into = _Lists.of(dst, ranks)
+    into = _Lists(dst, ranks)
     parts = times * max(1, int(into.count.max(initial=0)))
     pieces = lcm(fewer, parts)
     base = split(base, pieces // fewer)
@@ -132,9 +132,6 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
 
     As many copies as factors run at once, each with its part of every shard and beginning with
     another factor. On equal factors, a Cartesian power, no two of them ever share a link.
-
-    Args:
-        schedules: an all-gather for each factor.
 
     Raises:
         ValueError: for no schedule, or one that is no all-gather of equal shards.
@@ -255,14 +252,10 @@ def _renamed(schedule: Schedule, permutation: IntArray) -> Schedule:
 class _Lists:
     """For each of some keys the places that have it, in ascending order."""
 
-    def __init__(self, count: IntArray, place: IntArray) -> None:
-        self.count, self.place = count, place
-        self.first = np.cumsum(count) - count
-
-    @classmethod
-    def of(cls, key: IntArray, size: int) -> _Lists:
+    def __init__(self, key: IntArray, size: int) -> None:
         """By keys 0..size-1, shape (n,)."""
-        return cls(np.bincount(key, minlength=size), np.argsort(key, kind="stable"))
+        self.count, self.place = np.bincount(key, minlength=size), np.argsort(key, kind="stable")
+        self.first = np.cumsum(self.count) - self.count
 
     def places_of(self, keys: IntArray) -> tuple[IntArray, IntArray]:
         """For every key in turn all its places: which one of the keys, and the place."""
@@ -290,12 +283,11 @@ def _in_order(schedule: Schedule, graph: Topology | None = None) -> tuple[Schedu
         raise ValueError(f"a schedule for {ranks} ranks does not fit {graph.name}, which has {graph.ranks}")
     pieces, over = divmod(len(blocks), ranks)
     share = blocks.share.numerators
-    if over or not PRIMITIVES["all-gather"].accepts(blocks) or (share != share[0]).any():
+    equal = not over and PRIMITIVES["all-gather"].accepts(blocks) and (share == share[0]).all()
+    if not equal or (np.bincount(blocks.source, minlength=ranks) != pieces).any():
         raise ValueError(f"{schedule!r}: an all-gather of equal shards in equal pieces is needed")
     check_size(repr(schedule), len(blocks), MOST_BLOCKS, "blocks")
     order = np.argsort(blocks.source, kind="stable")
-    if (np.bincount(blocks.source, minlength=ranks) != pieces).any():
-        raise ValueError(f"{schedule!r}: an all-gather of equal shards in equal pieces is needed")
     if (order == np.arange(len(order))).all():
         return schedule, pieces
     number = np.argsort(order)

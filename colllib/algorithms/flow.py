@@ -61,12 +61,9 @@ def all_to_all(topology: Topology, steps: int = 0) -> Schedule:
         for t, link in path
     ]
     when, src, dst, block = np.array(sorted(messages), dtype=np.intp).reshape(-1, 4).T
-    return Schedule.from_messages(_blocks(ranks, pieces), steps, when, Step.of(src, dst, block))
-
-
-def _blocks(ranks: int, pieces: int) -> Blocks:
-    source, target = (np.repeat(end, pieces) for end in np.divmod(np.arange(ranks * ranks), ranks))
-    return Blocks(ranks, Fractions.equal(len(source), ranks), source, target, ())
+    sources, targets = (np.repeat(end, pieces) for end in np.divmod(np.arange(ranks * ranks), ranks))
+    blocks = Blocks(ranks, Fractions.equal(len(sources), ranks), sources, targets, ())
+    return Schedule.from_messages(blocks, steps, when, Step.of(src, dst, block))
 
 
 def _amounts(topology: Topology, hops: IntArray, steps: int) -> NDArray[np.float64]:
@@ -92,11 +89,7 @@ def _amounts(topology: Topology, hops: IntArray, steps: int) -> NDArray[np.float
         "b_eq": np.ones(arrived.shape[0]),
         "bounds": [(0.0, value) for value in most.tolist()] + [(0.0, None)] * steps,
     }
-    solution = linprog(
-        np.r_[np.full(len(most), HOP), np.ones(steps)],
-        **limits,
-        method="highs-ds",
-    )
+    solution = linprog(np.r_[np.full(len(most), HOP), np.ones(steps)], **limits, method="highs-ds")
     if solution.x is None:
         raise ArithmeticError(f"all-to-all flow on {topology.name}: {solution.message}")
     amounts: NDArray[np.float64] = solution.x[: len(most)].reshape(ranks, steps, links)

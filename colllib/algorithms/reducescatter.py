@@ -16,7 +16,6 @@ def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | No
     """Ring reduce-scatter: partial sums travel round the ring and grow by one contribution a step.
 
     Args:
-        ranks: number of ranks N.
         first: rank r sends chunk r + first (times the direction) in its first step. -1 leaves rank
             r with chunk r, as NCCL's and torch's interfaces promise; 0 leaves it with the next
             rank's chunk, as the textbooks draw it.

@@ -137,9 +137,8 @@ def read_smi(text: str, gpu: str = "") -> Machine:
         raise ValueError("no whole matrix of nvidia-smi topo -m: paste it from its header line on")
     bonds = [[int(rows[a][b].partition("NV")[2] or 0) for b in gpus if b != a] for a in gpus]
     links = max((sum(row) if sum(row) <= MOST_LINKS else max(row) for row in bonds), default=0)
-    all_linked = links == 6 or all(
-        min(row) for row in bonds if row
-    )  # but for Volta's, a pair without links means bridges
+    # but for Volta's, a pair without links means bridges
+    all_linked = links == 6 or all(min(row) for row in bonds if row)
     cards = [name for name in header if name not in gpus]
     near = [card for card in cards if any(rows[gpu][card] in ("PIX", "PXB") for gpu in gpus)]
     used = near or cards  # NCCL takes what is near, and leaves the others to storage and management

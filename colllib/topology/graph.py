@@ -26,14 +26,13 @@ def full_mesh(ranks: int) -> Topology:
     """
     check_ranks(ranks)
     check_network(f"full-mesh:{ranks}", ranks, ranks * (ranks - 1))
-    src, dst = np.divmod(np.arange(ranks * ranks), ranks)
-    keep = src != dst
+    src, dst = np.nonzero(~np.eye(ranks, dtype=np.bool_))
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         # rank r's links start at r * (N - 1) and skip r itself
         return np.arange(len(src)), src * (ranks - 1) + dst - (dst > src)
 
-    return uniform(f"full-mesh:{ranks}", ranks, src[keep], dst[keep], route, "one full-duplex link per pair of ranks")
+    return uniform(f"full-mesh:{ranks}", ranks, src, dst, route, "one full-duplex link per pair of ranks")
 
 
 def from_links(

@@ -46,8 +46,6 @@ def star(
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         message = np.arange(len(src))
         up, down = src < ranks, dst < ranks
-        if up.all() and down.all():
-            return np.concatenate((message, message)), np.concatenate((src, dst + ranks))
         return np.concatenate((message[up], message[down])), np.concatenate((src[up], dst[down] + ranks))
 
     name = f"{'inc-' if combines or replicates or scatters else ''}star:{ranks}"
