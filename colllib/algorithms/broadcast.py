@@ -18,9 +18,6 @@ from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed
 def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """From rank to rank along a chain, segment after segment: with several segments, the ring broadcast.
 
-    Args:
-        segments: segments P into which the vector is cut and pipelined.
-
     >>> chain(4, root=2).step(0)
     Step(src=array([2]), dst=array([3]), block=array([0]), add=array([False]))
     """

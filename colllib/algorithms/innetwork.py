@@ -289,15 +289,10 @@ def _windows(
 
     The busy stages of a step are a window that grows, stands for every further segment, and shrinks.
     """
-
-    def step(busy: Sequence[Stage]) -> tuple[Fraction, Fraction]:
-        return max({"up": up, "down": down}[direction] for direction, _ in busy), _busiest(busy)
-
-    steps = [
-        step([stage for i, stage in enumerate(stages) if 0 <= t - i < segments])
-        for t in range(len(stages) + segments - 1)
-    ]
-    return (sum((a for a, _ in steps), Fraction(0)), sum((b for _, b in steps), Fraction(0))), step(stages)
+    latency = {"up": up, "down": down}
+    windows = [stages[max(0, t - segments + 1) : t + 1] for t in range(len(stages) + segments - 1)]
+    *rim, standing = [(max(latency[way] for way, _ in busy), _busiest(busy)) for busy in (*windows, stages)]
+    return (sum((a for a, _ in rim), Fraction(0)), sum((b for _, b in rim), Fraction(0))), standing
 
 
 @closed_form("(P + 1) / 2", "(P + 1) / P", ONE_SWITCH)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import product
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from colllib.closed_form import (
 )
 from colllib.cost import Cost
 from colllib.exact import IntArray
+from colllib.lattice_group import LatticeGroup
 from colllib.limits import MOST_MESSAGES, check_size
 from colllib.primitives import broadcast, check_rank
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
@@ -359,7 +359,6 @@ def dim_chain(
     """Broadcast along the first axis, from there along the second, and so on, segment after segment.
 
     Args:
-        segments: segments P into which the vector is cut and pipelined.
         both: go both ways round a ring, or up only. A line is always followed to both its ends.
         phased: an axis waits until the one before is done, instead of starting wherever the vector
             has arrived. It takes as many steps.
@@ -423,13 +422,15 @@ def disjoint_trees(lattice: Lattice, root: int = 0) -> list[IntArray]:
             directions.append((axis, 1))
         if size > 2:
             directions.append((axis, -1))
-    parents = [np.full(lattice.ranks, trees.ROOT) for _ in directions]
-    for place in product(*(range(size) for size in lattice.dims)):
-        if any(place):
-            rank = _shifted(lattice, root, place)
-            for tree, arrival in zip(parents, _arrivals(lattice, directions, place), strict=True):
-                axis, sign = directions[arrival]
-                tree[rank] = _shifted(lattice, rank, tuple(-sign * (k == axis) for k in range(len(place))))
+    rank, group = np.arange(lattice.ranks), LatticeGroup.of(lattice)
+    place = group.image(rank, group.element_to(np.array([root])))  # of each rank of the trees from rank 0
+    before = np.array([lattice.shifted(rank, axis, -sign) for axis, sign in directions])
+    arrivals = [_arrivals(lattice, directions, lattice.coordinates(number)) for number in rank.tolist()]
+    parents = []
+    for arrival in np.array(arrivals, dtype=np.intp).T:
+        tree = np.full(lattice.ranks, trees.ROOT)
+        tree[place[1:]] = place[before[arrival, rank][1:]]
+        parents.append(tree)
     return parents
 
 
@@ -452,13 +453,6 @@ def _arrivals(lattice: Lattice, directions: list[tuple[int, int]], place: tuple[
     for i, j in enumerate(off):
         arrivals[j] = off[(i + shift) % len(off)]
     return arrivals
-
-
-def _shifted(lattice: Lattice, rank: int, by: tuple[int, ...]) -> int:
-    at = lattice.coordinates(rank)
-    return sum(
-        (a + b) % size * stride for a, b, size, stride in zip(at, by, lattice.dims, lattice.strides, strict=True)
-    )
 
 
 def all_links_broadcast(lattice: Lattice, *, segments: int = 1, root: int = 0) -> Schedule:

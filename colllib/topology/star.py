@@ -105,8 +105,7 @@ def switch_tree(
     Args:
         radix: ports of a switch, at least three times `uplinks`.
         uplinks: ports of a switch that lead up.
-        latency: how alpha divides: a route of s switches costs endpoint + (s + 1) hops + s switches.
-        combines, replicates, scatters: as for `star`.
+        latency, combines, replicates, scatters: as for `star`; each further switch adds a hop and a switch.
 
     Raises:
         ValueError: for a radix that leaves no tree.
