@@ -29,11 +29,9 @@ def ring(ranks: int, *, first: int = 0, shares: Shares | None = None) -> Schedul
     >>> ring(4)
     Schedule(4 ranks, 4 blocks, 6 steps)
     """
-    halves = (
-        reducescatter.ring(ranks, first=first, shares=shares),
-        allgather.ring(ranks, first=first + 1, shares=shares),
+    return in_sequence(
+        reducescatter.ring(ranks, first=first, shares=shares), allgather.ring(ranks, first=first + 1, shares=shares)
     )
-    return in_sequence(*halves)
 
 
 #: Of `ring` with equal chunks, and `bidirectional_ring`, on one full-duplex port per rank, as all closed forms here.

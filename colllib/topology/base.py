@@ -250,6 +250,13 @@ def ragged(counts: IntArray) -> tuple[IntArray, IntArray]:
     return row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
+def by_message(messages: list[IntArray], links: list[IntArray]) -> tuple[IntArray, IntArray]:
+    """Crossings in parts as a router gives them: one message after another, each with its links in the parts' order."""
+    message, link = (np.concatenate(parts) if parts else np.zeros(0, dtype=np.intp) for parts in (messages, links))
+    order = np.argsort(message, kind="stable")
+    return message[order], link[order]
+
+
 def check_network(name: str, nodes: int, links: int) -> None:
     """Refuse a topology of too many nodes or links, before any is made."""
     check_size(name, nodes, MOST_NODES, "ranks and switches")

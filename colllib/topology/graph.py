@@ -14,7 +14,7 @@ from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_ROUTES, check_size
 from colllib.primitives import check_ranks, whole_numbers
-from colllib.topology.base import NoRouteError, Router, Topology, check_network, uniform
+from colllib.topology.base import NoRouteError, Router, Topology, by_message, check_network, uniform
 from colllib.topology.latency import HALVES, Latency
 
 
@@ -156,11 +156,9 @@ def fewest_hops(nodes: int, ends: IntArray, ranks: int) -> Router:
             message, node = message[on_its_way], node[on_its_way]
             link = first[node, dst[message]]
             messages.append(message)
-            links.append(link)
+            links.append(link.astype(np.intp))
             node = ends[link, 1]
-        message = np.concatenate(messages) if messages else np.zeros(0, np.intp)
-        order = np.argsort(message, kind="stable")
-        return message[order], (np.concatenate(links) if links else message)[order].astype(np.intp)
+        return by_message(messages, links)
 
     return route
 
@@ -176,8 +174,7 @@ def transposed(topology: Topology) -> Topology:
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         message, link = (crossed[::-1] for crossed in topology.router(dst, src))
-        order = np.argsort(message, kind="stable")
-        return message[order], link[order]
+        return by_message([message], [link])
 
     return replace(
         topology,

@@ -13,7 +13,7 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.primitives import check_ranks
-from colllib.topology.base import Lattice, Router, Topology, check_network, ragged, uniform
+from colllib.topology.base import Lattice, Router, Topology, by_message, check_network, ragged, uniform
 
 PER_NEIGHBOR = "one full-duplex link per neighbor"
 TIES = ("up", "balanced")
@@ -139,8 +139,6 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
             messages.append(message)
             links.append(link_of[axis, (1 - direction[message]) // 2, node])
             reached = lattice.shifted(reached, axis, direction * hops)
-        message = np.concatenate(messages)
-        by_message = np.argsort(message, kind="stable")
-        return message[by_message], np.concatenate(links)[by_message]
+        return by_message(messages, links)
 
     return route

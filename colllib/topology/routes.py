@@ -10,7 +10,7 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.primitives import is_whole
-from colllib.topology.base import Lattice, NoRouteError, Topology, ragged
+from colllib.topology.base import Lattice, NoRouteError, Topology, by_message, ragged
 from colllib.topology.lattice import torus
 
 
@@ -106,9 +106,7 @@ def alternating_torus(dims: Sequence[int]) -> Topology:
             message, link = topology.router(src[starting], dst[starting])
             messages.append(starting[message])
             links.append(link)
-        message = np.concatenate(messages)
-        order = np.argsort(message, kind="stable")
-        return message[order], np.concatenate(links)[order]
+        return by_message(messages, links)
 
     return replace(plain, name=f"{plain.name}, alternating axes", router=route)
 
