@@ -135,10 +135,12 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
         for axis in order:
             direction, hops = shortest_way(lattice, axis, src, dst, tie)
             message, hop = ragged(hops)
-            node = lattice.shifted(reached[message], axis, direction[message] * hop)
+            start, stride = lattice.coordinate(reached, axis), lattice.strides[axis]
+            line = reached - start * stride  # its first node
+            node = line[message] + (start[message] + direction[message] * hop) % lattice.dims[axis] * stride
             messages.append(message)
-            links.append(link_of[axis, (1 - direction[message]) // 2, node])
-            reached = lattice.shifted(reached, axis, direction * hops)
+            links.append(link_of[axis, np.where(direction == 1, 0, 1)[message], node])
+            reached = line + lattice.coordinate(dst, axis) * stride
         return by_message(messages, links)
 
     return route
