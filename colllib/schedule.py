@@ -602,8 +602,8 @@ def there_and_back(build: Callable[Params, Schedule]) -> Callable[Params, Schedu
 
     @wraps(build)
     def build_both(*args: Params.args, **options: Params.kwargs) -> Schedule:
-        there = build(*args, **options)
-        return in_sequence(there, reversed_in_time(there))
+        first = build(*args, **options)
+        return in_sequence(first, reversed_in_time(first))
 
     build_both.__doc__ = f"`{build.__name__}`, then the same backwards."
     return build_both
