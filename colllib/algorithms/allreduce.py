@@ -13,7 +13,17 @@ from colllib.cost import Cost
 from colllib.exact import Fractions
 from colllib.primitives import Blocks, Shares, all_reduce, check_counts, check_ranks
 from colllib.primitives import reduce as reduce_blocks
-from colllib.schedule import Orbit, Schedule, Step, backwards, in_sequence, placed, scaled, side_by_side, there_and_back
+from colllib.schedule import (
+    Orbit,
+    Schedule,
+    Step,
+    in_sequence,
+    placed,
+    reversed_in_time,
+    scaled,
+    side_by_side,
+    there_and_back,
+)
 from colllib.topology import Lattice
 
 
@@ -75,7 +85,15 @@ def shortest_way_reduce_scatter(ranks: int) -> Schedule:
     return Orbit(one, Lattice((ranks,)), number=lambda half, owner: 2 * owner + half)
 
 
-shortest_way_ring = there_and_back(shortest_way_reduce_scatter)
+def shortest_way_ring(ranks: int) -> Schedule:
+    """`shortest_way_reduce_scatter`, then the same backwards: 2 floor(N/2) steps, where one ring takes 2 (N - 1).
+
+    >>> shortest_way_ring(6).num_steps, shortest_way_ring(7).num_steps
+    (6, 6)
+    """
+    return there_and_back(shortest_way_reduce_scatter(ranks))
+
+
 #: Half the bytes on a physical ring.
 shortest_way_ring_cost = formulas("2 * (N // 2)", "2 * (N - 1) / N")
 
@@ -86,14 +104,23 @@ def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
     >>> binomial_tree(5)
     Schedule(5 ranks, 1 blocks, 6 steps)
     """
-    return there_and_back(reduce.binomial_tree)(ranks, root=root)
+    return there_and_back(reduce.binomial_tree(ranks, root=root))
 
 
 binomial_tree_cost = formulas("2 * lg(N)", "2 * lg(N)")
 
 
-#: A round-optimal reduce to a root, then a round-optimal broadcast from it. Source: Träff (2024).
-reduce_broadcast = there_and_back(reduce.circulant)
+def reduce_broadcast(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
+    """A round-optimal reduce to a root, then a round-optimal broadcast from it, each in so many segments.
+
+    Source: Träff (2024).
+
+    >>> reduce_broadcast(8, segments=4)
+    Schedule(8 ranks, 4 blocks, 12 steps)
+    """
+    return there_and_back(reduce.circulant(ranks, segments=segments, root=root))
+
+
 reduce_broadcast_cost = formulas("2 * (lg(N) + P - 1)", "2 * (lg(N) + P - 1) / P")
 
 
@@ -123,7 +150,8 @@ def double_binary_tree(
         return Schedule.from_steps(all_reduce(1), [])
     first, second = trees.complementary(ranks) if parents is None else parents
     pair = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
-    return there_and_back(backwards(trees.down_both))(pair, segments, trees.two_colors(*pair) if segments > 1 else None)
+    down = trees.down_both(pair, segments, trees.two_colors(*pair) if segments > 1 else None)
+    return there_and_back(reversed_in_time(down))
 
 
 @closed_form("2 * (2 * lg(N) + 2 * P - 3)", "(2 * lg(N) + 2 * P - 3) / P", SEGMENTED_POWER_OF_TWO)
@@ -195,7 +223,7 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     power = _power_below(ranks)
-    schedule = there_and_back(reducescatter.recursive_halving)(power, order="far" if order == "near" else "near")
+    schedule = there_and_back(reducescatter.recursive_halving(power, order="far" if order == "near" else "near"))
     if fused and schedule.num_steps:
         steps, last = list(schedule.steps), schedule.num_steps // 2
         both = Step.joined(steps[last - 1 : last + 1])
@@ -216,9 +244,17 @@ def rabenseifner_cost(ranks: int, fused: bool = False) -> Cost:
     return Cost(cost.n_alpha - 1, cost.n_beta) if fused and power > 1 else cost
 
 
-#: Reduce-scatter, then all-gather, both in Bruck's shifts: optimal bytes in 2 ceil(log2 N) steps, for any N.
-#: Source: Träff (2025), "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms".
-bruck = there_and_back(reducescatter.bruck)
+def bruck(ranks: int) -> Schedule:
+    """Reduce-scatter, then all-gather, both in Bruck's shifts: optimal bytes in 2 ceil(log2 N) steps, for any N.
+
+    Source: Träff (2025), "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms".
+
+    >>> bruck(6).num_steps, rabenseifner(6).num_steps
+    (6, 6)
+    """
+    return there_and_back(reducescatter.bruck(ranks))
+
+
 bruck_cost = formulas("2 * lg(N)", "2 * (N - 1) / N")
 
 

@@ -21,6 +21,7 @@ def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     >>> chain(4, root=2).step(0)
     Step(src=array([2]), dst=array([3]), block=array([0]), add=array([False]))
     """
+    check_ranks(ranks)
     check_counts(segments=segments)
     blocks = broadcast(ranks, segments if ranks > 1 else 1, root)
     if ranks == 1:

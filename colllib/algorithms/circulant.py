@@ -116,6 +116,7 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     >>> circulant(12, segments=5)
     Schedule(12 ranks, 5 blocks, 8 steps)
     """
+    check_ranks(ranks)
     check_counts(segments=segments)
     blocks = broadcast(ranks, segments if ranks > 1 else 1, root=root)
     skip, table = skips(ranks), receive_schedule(ranks)
