@@ -21,7 +21,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import gcd
@@ -250,23 +249,14 @@ def _agree(communicator: Any, problem: str | None, kind: tuple[str, int]) -> Non
 
 @dataclass(frozen=True)
 class Witness:
-    """What a schedule gave over MPI, held against MPI's own collective.
-
-    Attributes:
-        primitive: the primitive's name.
-        function: the MPI function that was asked.
-        ranks: number of processes.
-        elements: the length of the message M.
-        dtype: of what type.
-        differing: the ranks whose two buffers differ in at least one bit.
-    """
+    """What a schedule gave over MPI, held against MPI's own collective."""
 
     primitive: str
-    function: str
+    function: str  # of MPI that was asked
     ranks: int
-    elements: int
+    elements: int  # of the message M
     dtype: str
-    differing: tuple[int, ...]
+    differing: tuple[int, ...]  # the ranks whose two buffers differ in at least one bit
 
     @property
     def equal(self) -> bool:
@@ -390,46 +380,19 @@ def mpi_function(primitive: str, blocks: Blocks) -> str:
     >>> mpi_function("all-gather", all_gather(4))
     'MPI_Allgather'
     """
-    return _COLLECTIVES[primitive][0] + ("v" if primitive in _VECTOR and not _even(blocks) else "")
+    uneven = primitive in ("all-gather", "all-to-all") and not _even(blocks)
+    return _FUNCTIONS[primitive] + ("v" if uneven else "")
 
 
-def collective(primitive: str, blocks: Blocks, buffer: Array, communicator: Any, *, elements: int) -> Array:
-    """MPI's own collective on this rank's input; returns this rank's output.
-
-    Args as for `run`; no schedule takes part, the blocks only say who has how much of what.
-    """
-    output = np.empty(int(counts(blocks, elements)[outputs(blocks, communicator.Get_rank())].sum()), buffer.dtype)
-    _COLLECTIVES[primitive][1](_Call(blocks, buffer, output, communicator, elements))
-    return output
-
-
-@dataclass(frozen=True)
-class _Call:
-    """What MPI is asked to do: from `send` into `receive`."""
-
-    blocks: Blocks
-    send: Array
-    receive: Array
-    communicator: Any
-    elements: int
-
-    @property
-    def rank(self) -> int:
-        return int(self.communicator.Get_rank())
-
-    @property
-    def source(self) -> int:
-        return int(self.blocks.holders(int(self.blocks.source[0]))[0])
-
-    @property
-    def target(self) -> int:
-        return int(self.blocks.holders(int(self.blocks.target[0]))[0])
-
-    def sizes(self, side: IntArray, among: IntArray | None = None) -> list[int]:
-        """How many elements each rank has on one side, among all blocks or some of them."""
-        some = np.arange(len(self.blocks)) if among is None else among
-        size = counts(self.blocks, self.elements)[some]
-        return [int(size[side[some] == rank].sum()) for rank in range(self.blocks.ranks)]
+_FUNCTIONS = {
+    "broadcast": "MPI_Bcast",
+    "reduce": "MPI_Reduce",
+    "all-reduce": "MPI_Allreduce",
+    "reduce-scatter": "MPI_Reduce_scatter",
+    "all-gather": "MPI_Allgather",
+    "all-to-all": "MPI_Alltoall",
+    "point-to-point": "MPI_Send and MPI_Recv",
+}
 
 
 def _even(blocks: Blocks) -> bool:
@@ -441,58 +404,44 @@ def _even(blocks: Blocks) -> bool:
     return bool((size == size[0]).all())
 
 
-def _broadcast(call: _Call) -> None:
-    if call.rank == call.source:
-        call.receive[:] = call.send
-    call.communicator.Bcast(call.receive, root=call.source)
+def collective(primitive: str, blocks: Blocks, buffer: Array, communicator: Any, *, elements: int) -> Array:
+    """MPI's own collective on this rank's input; returns this rank's output.
 
+    Args as for `run`; no schedule takes part, the blocks only say who has how much of what.
+    """
+    rank, size = communicator.Get_rank(), counts(blocks, elements)
+    sends, receives = inputs(blocks, rank), outputs(blocks, rank)
+    output = np.empty(int(size[receives].sum()), buffer.dtype)
+    source, target = (int(blocks.holders(int(side[0]))[0]) for side in (blocks.source, blocks.target))
 
-def _reduce(call: _Call) -> None:
-    call.communicator.Reduce(call.send, call.receive if call.rank == call.target else None, root=call.target)
+    def by_rank(side: IntArray, some: IntArray) -> list[int]:
+        """How many elements each rank has on one side, among some blocks."""
+        return [int(size[some][side[some] == other].sum()) for other in range(blocks.ranks)]
 
-
-def _all_reduce(call: _Call) -> None:
-    call.communicator.Allreduce(call.send, call.receive)
-
-
-def _reduce_scatter(call: _Call) -> None:
-    call.communicator.Reduce_scatter(call.send, call.receive, recvcounts=call.sizes(call.blocks.target))
-
-
-def _all_gather(call: _Call) -> None:
-    if _even(call.blocks):
-        call.communicator.Allgather(call.send, call.receive)
-    else:
-        call.communicator.Allgatherv(call.send, [call.receive, call.sizes(call.blocks.source)])
-
-
-def _all_to_all(call: _Call) -> None:
-    blocks = call.blocks
-    if _even(blocks):
-        call.communicator.Alltoall(call.send, call.receive)
-    else:
-        to = call.sizes(blocks.target, inputs(blocks, call.rank))
-        origin = call.sizes(blocks.source, outputs(blocks, call.rank))
-        call.communicator.Alltoallv([call.send, to], [call.receive, origin])
-
-
-def _point_to_point(call: _Call) -> None:
-    sending, receiving = call.rank == call.source, call.rank == call.target
-    if sending and receiving:
-        call.receive[:] = call.send
-    elif sending:
-        call.communicator.Send(call.send, dest=call.target)
-    elif receiving:
-        call.communicator.Recv(call.receive, source=call.source)
-
-
-_VECTOR = ("all-gather", "all-to-all")
-_COLLECTIVES: dict[str, tuple[str, Callable[[_Call], None]]] = {
-    "broadcast": ("MPI_Bcast", _broadcast),
-    "reduce": ("MPI_Reduce", _reduce),
-    "all-reduce": ("MPI_Allreduce", _all_reduce),
-    "reduce-scatter": ("MPI_Reduce_scatter", _reduce_scatter),
-    "all-gather": ("MPI_Allgather", _all_gather),
-    "all-to-all": ("MPI_Alltoall", _all_to_all),
-    "point-to-point": ("MPI_Send and MPI_Recv", _point_to_point),
-}
+    match mpi_function(primitive, blocks):
+        case "MPI_Bcast":
+            if rank == source:
+                output[:] = buffer
+            communicator.Bcast(output, root=source)
+        case "MPI_Reduce":
+            communicator.Reduce(buffer, output if rank == target else None, root=target)
+        case "MPI_Allreduce":
+            communicator.Allreduce(buffer, output)
+        case "MPI_Reduce_scatter":
+            communicator.Reduce_scatter(buffer, output, recvcounts=by_rank(blocks.target, np.arange(len(blocks))))
+        case "MPI_Allgather":
+            communicator.Allgather(buffer, output)
+        case "MPI_Allgatherv":
+            communicator.Allgatherv(buffer, [output, by_rank(blocks.source, receives)])
+        case "MPI_Alltoall":
+            communicator.Alltoall(buffer, output)
+        case "MPI_Alltoallv":
+            to, origin = by_rank(blocks.target, sends), by_rank(blocks.source, receives)
+            communicator.Alltoallv([buffer, to], [output, origin])
+        case _ if source == target:  # point-to-point on one rank
+            output[:] = buffer
+        case _ if rank == source:
+            communicator.Send(buffer, dest=target)
+        case _ if rank == target:
+            communicator.Recv(output, source=source)
+    return output
