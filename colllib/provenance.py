@@ -50,34 +50,28 @@ class Provenance:
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        plain = schedule.blocks.source < schedule.ranks
-        self.plain = plain
-        self.copied: Copied | None = None
-        self.summed: Summed | None = None
-        if plain.any():
-            self.copied = Copied(schedule, slice(None) if plain.all() else np.flatnonzero(plain))
-        if not plain.all():
-            self.summed = Summed(schedule, np.flatnonzero(~plain))
+        self.plain = schedule.blocks.source < schedule.ranks
+        self.copied = Copied(schedule, slice(None) if self.plain.all() else np.flatnonzero(self.plain))
+        self.summed = Summed(schedule, np.flatnonzero(~self.plain))
 
     def advance(self, t: int, step: Step, topology: Topology | None) -> None:
         """Apply step t, or say which message of it is impossible."""
         if not len(step.src):
             return
         check_step(self.schedule, topology, t, step)
-        if self.copied is None or self.summed is None:
-            only = self.copied or self.summed
-            assert only is not None
-            only.advance(t, step)
-            return
-        plain = self.plain[step.block]
-        self.copied.advance(t, step.taken(plain))
-        self.summed.advance(t, step.taken(~plain))
+        if not len(self.summed.blocks):
+            self.copied.advance(t, step)
+        elif not self.copied.count:
+            self.summed.advance(t, step)
+        else:
+            plain = self.plain[step.block]
+            self.copied.advance(t, step.taken(plain))
+            self.summed.advance(t, step.taken(~plain))
 
     def prove(self) -> None:
         """Every target holds every contribution of its blocks exactly once, and nothing else."""
-        for cells in (self.copied, self.summed):
-            if cells is not None:
-                cells.prove()
+        self.copied.prove()
+        self.summed.prove()
 
 
 class Copied:
@@ -321,12 +315,7 @@ class Summed:
                     refuse_end(self.schedule, int(target[lane, of_group[i]]), int(self.blocks[column[of_group[i]]]))
 
 
-def _multiplicities(
-    final: NDArray[np.int32],
-    ids: int,
-    initial: int,
-    operands: list[tuple[NDArray[np.int32], NDArray[np.int32]]],
-) -> NDArray[np.int32]:
+def _multiplicities(final: Ids, ids: int, initial: int, operands: list[tuple[Ids, Ids]]) -> Ids:
     """How often each initial value stands in each lane's finals, 2 meaning more than once: (initial, lanes)."""
     lanes = len(final)
     place = np.arange(lanes)
@@ -389,25 +378,15 @@ def _turns(schedule: Schedule, t: int, step: Step, into: IntArray) -> Iterator[I
 def refuse_meeting(schedule: Schedule, step: Step, i: int, t: int) -> NoReturn:
     """Refuse message i of step t, which replaces what another one brings."""
     rank, block = int(step.dst[i]), int(step.block[i])
-    raise ScheduleError(
-        f"step {t}: {_node(schedule, rank)} receives block {block} more than once and one message replaces it; "
-        "only additions may meet",
-        rank,
-        block,
-        t,
-    )
+    fault = f"{_node(schedule, rank)} receives block {block} more than once and one message replaces it"
+    raise ScheduleError(f"step {t}: {fault}; only additions may meet", rank, block, t)
 
 
 def refuse_unheld(schedule: Schedule, step: Step, i: int, t: int) -> NoReturn:
     """Refuse message i of step t, whose sender has nothing to send."""
     rank, block = int(step.src[i]), int(step.block[i])
-    raise ScheduleError(
-        f"step {t}: {_node(schedule, rank)} sends block {block} to {_node(schedule, int(step.dst[i]))} but does not "
-        "hold it; it must arrive in an earlier step",
-        rank,
-        block,
-        t,
-    )
+    sends = f"{_node(schedule, rank)} sends block {block} to {_node(schedule, int(step.dst[i]))}"
+    raise ScheduleError(f"step {t}: {sends} but does not hold it; it must arrive in an earlier step", rank, block, t)
 
 
 def _node(schedule: Schedule, node: int) -> str:
@@ -452,32 +431,34 @@ def refuse_to_itself(schedule: Schedule, step: Step, i: int, t: int) -> NoReturn
 def _check_switches(schedule: Schedule, topology: Topology, t: int, step: Step) -> None:
     """Refuse to add in, to replicate by, or to scatter a bundle of blocks from, a switch that cannot."""
 
-    def beyond(ability: str, node: IntArray) -> NDArray[np.bool_]:
-        return ~topology.able(ability, node - schedule.ranks)
+    def unable(ability: str, messages: IntArray, node: IntArray) -> IntArray:
+        """Those of some messages whose switch lacks an ability."""
+        return messages[~topology.able(ability, node[messages] - schedule.ranks)]
+
+    def refuse(i: int, node: IntArray, what: str, capability: str) -> NoReturn:
+        switch, block = int(node[i]), int(step.block[i])
+        fault = f"{_node(schedule, switch)} of {topology.name} must {what} block {block}"
+        raise ScheduleError(f"step {t}: {fault}; its switches do not {capability}", switch, block, t)
 
     to_switch = step.dst >= schedule.ranks
-    adds = np.flatnonzero(to_switch & step.add)
-    adds = adds[beyond("combines", step.dst[adds])]
+    adds = unable("combines", np.flatnonzero(to_switch & step.add), step.dst)
     if len(adds):
-        _refuse_switch(schedule, topology, t, int(step.dst[adds[0]]), int(step.block[adds[0]]), "add", "combine")
-    sends = np.flatnonzero(step.src >= schedule.ranks)
-    sends = sends[beyond("replicates", step.src[sends])]
-    cells, times = np.unique(step.src[sends] * len(schedule.blocks) + step.block[sends], return_counts=True)
+        refuse(adds[0], step.dst, "add", "combine")
+    sends = unable("replicates", np.flatnonzero(step.src >= schedule.ranks), step.src)
+    _, first, times = np.unique(
+        step.src[sends] * len(schedule.blocks) + step.block[sends], return_index=True, return_counts=True
+    )
     if (times > 1).any():
-        node, block = divmod(int(cells[times > 1][0]), len(schedule.blocks))
-        _refuse_switch(schedule, topology, t, node, block, "send to several nodes", "replicate")
-    bundled = np.flatnonzero(to_switch & ~step.add)
-    bundled = bundled[beyond("scatters", step.dst[bundled])]
-    if len(bundled):
-        pair = step.src[bundled] * schedule.nodes + step.dst[bundled]
-        target = _receivers(schedule)[schedule.blocks.target[step.block[bundled]]]
-        order = np.argsort(pair, kind="stable")
-        mixed = np.flatnonzero((pair[order][1:] == pair[order][:-1]) & (target[order][1:] != target[order][:-1]))
-        if len(mixed):
-            i = bundled[order[mixed[0] + 1]]
-            _refuse_switch(
-                schedule, topology, t, int(step.dst[i]), int(step.block[i]), "take out of a bundle", "scatter"
-            )
+        refuse(sends[first[times > 1][0]], step.src, "send to several nodes", "replicate")
+    bundled = unable("scatters", np.flatnonzero(to_switch & ~step.add), step.dst)
+    if not len(bundled):
+        return
+    pair = step.src[bundled] * schedule.nodes + step.dst[bundled]
+    target = _receivers(schedule)[schedule.blocks.target[step.block[bundled]]]
+    order = np.argsort(pair, kind="stable")
+    mixed = np.flatnonzero((pair[order][1:] == pair[order][:-1]) & (target[order][1:] != target[order][:-1]))
+    if len(mixed):
+        refuse(bundled[order[mixed[0] + 1]], step.dst, "take out of a bundle", "scatter")
 
 
 def _receivers(schedule: Schedule) -> IntArray:
@@ -488,18 +469,6 @@ def _receivers(schedule: Schedule) -> IntArray:
         for i, group in enumerate(schedule.blocks.groups)
     ]
     return np.concatenate((np.arange(schedule.ranks), np.array(groups, dtype=np.intp)))
-
-
-def _refuse_switch(
-    schedule: Schedule, topology: Topology, t: int, node: int, block: int, what: str, capability: str
-) -> None:
-    raise ScheduleError(
-        f"step {t}: {_node(schedule, node)} of {topology.name} must {what} block {block}; "
-        f"its switches do not {capability}",
-        node,
-        block,
-        t,
-    )
 
 
 class _Value(NamedTuple):
@@ -537,13 +506,8 @@ def refuse_never(rank: int, block: int) -> NoReturn:
 def refuse_twice(schedule: Schedule, rank: int, block: int, who: int, node: int, t: int) -> NoReturn:
     """Refuse an end state in which a rank's block holds a contribution twice, which a node added in step t."""
     ends = "" if node == rank else f", and rank {rank} ends with it"
-    raise ScheduleError(
-        f"step {t}: {_node(schedule, node)} adds a contribution of rank {who} to block {block} "
-        f"that it already holds{ends}; each may be counted once",
-        node,
-        block,
-        t,
-    )
+    fault = f"{_node(schedule, node)} adds a contribution of rank {who} to block {block} that it already holds{ends}"
+    raise ScheduleError(f"step {t}: {fault}; each may be counted once", node, block, t)
 
 
 def refuse_missing(rank: int, block: int, who: int, t: int | None) -> NoReturn:
