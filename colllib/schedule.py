@@ -207,7 +207,7 @@ class Schedule:
         >>> src.tolist(), dst.tolist(), [str(part) for part in share]
         ([0, 1, 2, 3], [2, 3, 0, 1], ['1/2', '1/2', '1/2', '1/2'])
         """
-        return _carried(self.step(t), self.blocks, self.nodes)
+        return bundled(self.step(t), self.blocks, self.nodes)
 
     def __repr__(self) -> str:
         return f"Schedule({self.ranks} ranks, {self.num_blocks} blocks, {self.num_steps} steps)"
@@ -222,7 +222,7 @@ def _within(num_steps: int, make: Callable[[int], Step]) -> Callable[[int], Step
     return step
 
 
-def _carried(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray, Fractions]:
+def bundled(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray, Fractions]:
     """The pairs of nodes between which the messages of a step go, and the share of M that each pair gets."""
     pairs, number = np.unique(step.src * nodes + step.dst, return_inverse=True)
     share = counted(number, gathered(blocks.share.numerators, step.block), len(pairs))
@@ -340,13 +340,11 @@ class Orbit(Schedule):
 
     def pattern(self, t: int) -> bytes:
         """As of any schedule, for what one rank sends says what all send."""
-        one_rank = self.of_one_rank[0].taken(self._in_step(t))
-        return b"".join(column.tobytes() for column in one_rank[:3])
+        return self.of_one_rank.pattern(t)
 
     def carried(self, t: int, by_one: bool = False) -> tuple[IntArray, IntArray, Fractions]:
         """As of any schedule, counted for one rank."""
-        one_rank = self.of_one_rank[0].taken(self._in_step(t))
-        src, dst, share = _carried(one_rank, self.seed.blocks, self.ranks)
+        src, dst, share = self.of_one_rank.carried(t)
         if by_one:
             return src, dst, share
         shares = Fractions(np.tile(share.numerators, self.group.order), share.denominator)
@@ -401,33 +399,25 @@ class Orbit(Schedule):
         return block * self.transversal.order + copy if self.number is None else self.number(block, copy)
 
     @cached_property
-    def of_one_rank(self) -> tuple[Step, IntArray]:
-        """All messages of the seed, each taken to where its sender's representative sends it, and by which elements.
+    def of_one_rank(self) -> Schedule:
+        """All messages of the seed, each taken to where its sender's representative sends it.
 
         >>> from colllib.algorithms import allgather
-        >>> messages, _ = allgather.ring(4).of_one_rank
+        >>> _, messages = allgather.ring(4).of_one_rank.messages
         >>> messages.src, messages.dst
         (array([0, 0, 0]), array([1, 1, 1]))
         """
-        messages = self.seed.messages[1]
-        back = self.group.inverse(self.group.element_to(messages.src))
+        when, messages = self.seed.messages
+        back = self._back(messages)
         src, dst = (self.group.image(end, back) for end in (messages.src, messages.dst))
-        return messages._replace(src=src, dst=dst), back
+        return Schedule.from_messages(self.seed.blocks, self.num_steps, when, messages._replace(src=src, dst=dst))
 
-    @cached_property
-    def _first(self) -> list[int]:
-        """The seed's first message in each step, and the number of its messages."""
-        first: list[int] = np.searchsorted(self.seed.messages[0], np.arange(self.num_steps + 1)).tolist()
-        return first
-
-    def _in_step(self, t: int) -> slice:
-        """Which of the seed's messages are sent in a step."""
-        return slice(self._first[t], self._first[t + 1])
+    def _back(self, messages: Step) -> IntArray:
+        """The elements that take the senders of some of the seed's messages to their representatives."""
+        return self.group.inverse(self.group.element_to(messages.src))
 
     def _step(self, t: int) -> Step:
-        messages, back = self.of_one_rank
-        in_step = self._in_step(t)
-        one_rank = messages.taken(in_step)
+        one_rank = self.of_one_rank.step(t)
         check_size(f"{self}, step {t}", len(one_rank.src) * self.group.order, MOST_MESSAGES, "messages")
         # in a ring all messages go the same way in every step: with the same arrays their routes are found once
         key = (one_rank.src.tobytes(), one_rank.dst.tobytes())
@@ -435,7 +425,7 @@ class Orbit(Schedule):
         if last is None or last[0] != key:
             last = self.__dict__["_last"] = (key, self.images(one_rank.src), self.images(one_rank.dst))
         _, src, dst = last
-        element = self.group.product(np.arange(self.group.order)[:, None], back[in_step])
+        element = self.group.product(np.arange(self.group.order)[:, None], self._back(self.seed.step(t)))
         copy = self.transversal.element_to(element) if self.fixed_axes else element
         block = self.numbered(one_rank.block, copy).ravel()
         return Step(src, dst, block, np.tile(one_rank.add, self.group.order))

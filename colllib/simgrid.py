@@ -22,14 +22,13 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
+from typing import Unpack
 
 import numpy as np
 
-from colllib.cost import Price, values_per_level
-from colllib.exact import Fractions, counted
+from colllib.cost import Price, Terms, values_per_level
 from colllib.execution import check_fit
-from colllib.schedule import Schedule, Step
+from colllib.schedule import Schedule, Step, bundled
 from colllib.topology import Topology
 
 ENVELOPE = 16  # bytes that SimGrid adds to each message, for its tag, target and communicator
@@ -54,7 +53,6 @@ SETTINGS = {
 }
 #: In place of theirs: a send ends at once, whatever its size, and a rank waits for its receives only.
 EAGER = {"smpi/async-small-thresh": str(MOST_BYTES), "smpi/send-is-detached-thresh": str(MOST_BYTES)}
-NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 FILES = ("platform.xml", "hosts.txt", "trace.txt", "replay.txt")
 
 
@@ -89,13 +87,8 @@ def trace(schedule: Schedule, message: float) -> str:
 
 
 def _step(schedule: Schedule, step: Step, message: float) -> Iterator[str]:
-    ranks = schedule.ranks
-    bundles, which = np.unique(step.src * ranks + step.dst, return_inverse=True)
-    share = schedule.blocks.share
-    sizes = Fractions(counted(which, share.numerators[step.block], len(bundles)), share.denominator)
     work: dict[int, list[str]] = {}
-    for pair, part in zip(bundles.tolist(), sizes, strict=True):
-        source, target = divmod(pair, ranks)
+    for source, target, part in zip(*bundled(step, schedule.blocks, schedule.ranks), strict=True):
         size = round(part * Fraction(message))
         if size > MOST_BYTES:
             raise ValueError(f"a message of {size} bytes: SimGrid's replay takes at most {MOST_BYTES}, make M smaller")
@@ -155,43 +148,35 @@ def write(
     schedule: Schedule,
     topology: Topology,
     *,
-    message: float,
-    alpha: Price,
-    bandwidth: Price,
-    settings: Mapping[str, str] = NO_OTHERS,
+    settings: Mapping[str, str] = SETTINGS,
+    **price: Unpack[Terms],
 ) -> list[str]:
     """Write a platform, its hosts and a trace into a folder.
 
     Args:
         folder: where, which is made if need be.
-        schedule, topology, message, alpha, bandwidth: as for `trace` and `platform`.
+        schedule, topology, price: as for `trace` and `platform`.
         settings: in place of some of `SETTINGS`, or besides.
 
     Returns:
         the command that replays them there.
     """
     texts = (
-        platform(schedule, topology, alpha=alpha, bandwidth=bandwidth),
+        platform(schedule, topology, alpha=price["alpha"], bandwidth=price["bandwidth"]),
         "\n".join(map(str, range(topology.ranks))),
-        trace(schedule, message),
+        trace(schedule, price["message"]),
         FILES[2],
     )
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in zip(FILES, texts, strict=True):
         (folder / name).write_text(text + "\n", encoding="utf-8")
     files = ("-platform", FILES[0], "-hostfile", FILES[1], "-replay", FILES[3])
-    configuration = (f"--cfg={name}:{value}" for name, value in {**SETTINGS, **settings}.items())
+    configuration = (f"--cfg={name}:{value}" for name, value in (SETTINGS | dict(settings)).items())
     return ["smpirun", "-np", str(topology.ranks), *files, *configuration, "--log=root.fmt:%.12r:%m%n"]
 
 
 def replay(
-    schedule: Schedule,
-    topology: Topology,
-    *,
-    message: float,
-    alpha: Price,
-    bandwidth: Price,
-    settings: Mapping[str, str] = NO_OTHERS,
+    schedule: Schedule, topology: Topology, *, settings: Mapping[str, str] = SETTINGS, **price: Unpack[Terms]
 ) -> float:
     """Have SimGrid run a schedule; arguments as for `write`.
 
@@ -203,15 +188,7 @@ def replay(
     """
     _check_installed()
     with TemporaryDirectory() as folder:
-        command = write(
-            Path(folder),
-            schedule,
-            topology,
-            message=message,
-            alpha=alpha,
-            bandwidth=bandwidth,
-            settings=settings,
-        )
+        command = write(Path(folder), schedule, topology, settings=settings, **price)
         process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     time = re.search(r"^([\d.]+):Simulation time", process.stdout + process.stderr, re.MULTILINE)
     if process.returncode or time is None:

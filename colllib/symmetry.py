@@ -71,10 +71,10 @@ class _Kinds:
     """
 
     def __init__(self, orbit: Orbit) -> None:
-        messages, share = orbit.of_one_rank[0], orbit.seed.blocks.share
+        (when, messages), share = orbit.of_one_rank.messages, orbit.seed.blocks.share
         pairs, pair = np.unique(messages.src * orbit.ranks + messages.dst, return_inverse=True)
         radix = max(len(pairs), 1)
-        flows, flow = np.unique(orbit.seed.messages[0] * radix + pair, return_inverse=True)
+        flows, flow = np.unique(when * radix + pair, return_inverse=True)
         self.src, self.dst = np.divmod(pairs, orbit.ranks)
         self.size = counted(flow, gathered(share.numerators, messages.block), len(flows))
         step, self.pair = np.divmod(flows, radix)

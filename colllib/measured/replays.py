@@ -75,7 +75,7 @@ class Case:
             total += float((np.bincount(link, minlength=topology.num_links) / bandwidth).max())
         return simgrid.ENVELOPE * total
 
-    def replayed(self, settings: Mapping[str, str] = simgrid.NO_OTHERS) -> float:
+    def replayed(self, settings: Mapping[str, str] = simgrid.SETTINGS) -> float:
         """Seconds in SimGrid, which must be installed."""
         return simgrid.replay(self.schedule, self.topology, settings=settings, **self.price)
 
