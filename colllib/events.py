@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite, lcm
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +43,12 @@ class Processor:
     for the last; between them both are free to compute. The first byte of a rank's next message, sent
     or received, comes at least g after the last byte of the one before.
 
-    Args:
-        overhead: o in seconds, at least 0.
-        gap: g in seconds, at least 0.
-
     Raises:
         ValueError: for a time that is negative or no number.
     """
 
-    overhead: float
-    gap: float = 0.0
+    overhead: float  # o in seconds
+    gap: float = 0.0  # g in seconds
 
     def __post_init__(self) -> None:
         for name in ("overhead", "gap"):
@@ -63,26 +58,16 @@ class Processor:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """When every message was sent and received.
-
-    Attributes:
-        step, src, dst: of each message, shape (m,), in schedule order.
-        size: its share of M, shape (m,).
-        ready: when its blocks were there, in seconds, shape (m,).
-        start: when its first link was free, in seconds, shape (m,).
-        arrival: when it had arrived in full, and been received, in seconds, shape (m,).
-        overhead: o in seconds, for which each message keeps its sender busy until `start` and its
-            receiver until `arrival`.
-    """
+    """When every message was sent and received; times in seconds, arrays of shape (m,) in schedule order."""
 
     step: IntArray
     src: IntArray
     dst: IntArray
-    size: NDArray[np.float64]
-    ready: NDArray[np.float64]
-    start: NDArray[np.float64]
-    arrival: NDArray[np.float64]
-    overhead: float = 0.0
+    size: NDArray[np.float64]  # its share of M
+    ready: NDArray[np.float64]  # when its blocks were there
+    start: NDArray[np.float64]  # when its first link was free
+    arrival: NDArray[np.float64]  # when it had arrived in full, and been received
+    overhead: float = 0.0  # o, for which it keeps its sender busy until `start` and its receiver until `arrival`
 
     @property
     def seconds(self) -> float:
@@ -164,7 +149,8 @@ def event_clock(
             if not (isfinite(value) and value >= least):
                 raise ValueError(f"{what} {value}: must be finite, and at least {least}")
     flows = _Flows(schedule, topology)
-    line = flows.run(flows.in_ticks(message, alphas, speeds, processor, late, slow), processor)
+    flows.into_ticks(message, alphas, speeds, processor, late, slow)
+    line = flows.run(processor)
     finite(line.seconds, message=message, alpha=alpha, bandwidth=bandwidth)
     return line
 
@@ -201,27 +187,6 @@ class _Ranks:
 def _decimal(value: float) -> Fraction:
     """The number that is printed for a float: 0.1 is a tenth."""
     return Fraction(repr(float(value)))
-
-
-class _Ticks(NamedTuple):
-    """What everything takes, in whole numbers of ticks.
-
-    Attributes:
-        second: how many ticks a second has.
-        load: of each message, its size in units so small that one takes a whole number of ticks.
-        per_load: of each tier, what a unit of load takes on one of its cables.
-        delay: for routes of each outermost level, what each link adds of alpha.
-        late: of ranks, when they begin.
-        overhead, gap: of a processor.
-    """
-
-    second: int
-    load: list[int]
-    per_load: list[int]
-    delay: list[list[int]]
-    late: dict[int, int]
-    overhead: int
-    gap: int
 
 
 class _Flows:
@@ -294,7 +259,7 @@ class _Flows:
             written[cell] = value
         version.update(written)
 
-    def in_ticks(
+    def into_ticks(
         self,
         message: float,
         alpha: Sequence[float],
@@ -302,8 +267,8 @@ class _Flows:
         processor: Processor | None,
         late: Mapping[int, float],
         slow: Mapping[tuple[int, int], float],
-    ) -> _Ticks:
-        """What everything takes; arguments as for `event_clock`, which has checked them."""
+    ) -> None:
+        """What everything takes, in whole ticks; arguments as for `event_clock`, which has checked them."""
         topology, size = self.topology, _decimal(message)
         alphas = [_decimal(seconds) / topology.alpha.denominator for seconds in alpha]
         speeds = list(map(_decimal, bandwidth))
@@ -320,32 +285,30 @@ class _Flows:
         )
         scale, byte = share // self.denominator, int(first_byte * share)
         pairs = zip(self.size, self.src, self.dst, strict=True)
+        self.second = second  # how many ticks it has
+        #: of each message, its size in units so small that one takes a whole number of ticks
+        self.load = [max(size * scale - byte, 0) * int(factor.get((a, b), 1) * times) for size, a, b in pairs]
+        per_load = [int(time * second / (share * times)) for time in slowness]  # on one cable of each tier
+        tiers = topology.tier.tolist()
+        self.per_load = [per_load[tier] for tier in tiers]  # of each link, for a unit of load
         # a route pays the parts of its outermost level's alpha
-        parts = list(zip(topology.alpha.numerators.tolist(), topology.tier.tolist(), strict=True))
-        return _Ticks(
-            second=second,
-            load=[max(size * scale - byte, 0) * int(factor.get((src, dst), 1) * times) for size, src, dst in pairs],
-            per_load=[int(time * second / (share * times)) for time in slowness],
-            delay=[
-                [part * int(time * second) if topology.tiers[tier].level == level else 0 for part, tier in parts]
-                for level, time in enumerate(alphas)
-            ],
-            late={rank: int(time * second) for rank, time in begins.items()},
-            overhead=int(overhead * second),
-            gap=int(gap * second),
-        )
+        parts = list(zip(topology.alpha.numerators.tolist(), tiers, strict=True))
+        self.delay = [  # for routes of each outermost level, what each link adds
+            [part * int(time * second) if topology.tiers[tier].level == level else 0 for part, tier in parts]
+            for level, time in enumerate(alphas)
+        ]
+        self.begins = {rank: int(time * second) for rank, time in begins.items()}
+        self.ranks = _Ranks(topology.ranks, int(overhead * second), int(gap * second))
 
-    def run(self, ticks: _Ticks, processor: Processor | None) -> Timeline:
+    def run(self, processor: Processor | None) -> Timeline:
         """Serve the messages in the order in which they ask, each first come, first served."""
-        count, load, per_load, delay = len(self.step), ticks.load, ticks.per_load, ticks.delay
-        tier_of = self.topology.tier.tolist()
-        cables = [self.topology.tiers[tier].cables for tier in tier_of]
-        ranks = _Ranks(self.topology.ranks, ticks.overhead, ticks.gap)
+        count, load, per_load, ranks = len(self.step), self.load, self.per_load, self.ranks
+        cables = [self.topology.tiers[tier].cables for tier in self.topology.tier.tolist()]
         first = 0 if processor is None else SEND
         # lists, because single elements are read and written: there numpy is slower
-        ready = [ticks.late.get(src, 0) for src in self.src]
+        ready = [self.begins.get(src, 0) for src in self.src]
         start, arrival, tail = ([0] * count for _ in range(3))
-        free: list[list[int]] = [[] for _ in tier_of]  # per link: when each cable taken so far is, soonest first
+        free: list[list[int]] = [[] for _ in cables]  # per link: when each cable taken so far is, soonest first
         complete = [0] * len(self.readers)  # when each value is
         # the head of message i asks for its hop-th link at this moment, or for the processor at one of its ends
         queue = [(ready[i], i, first) for i in range(count) if self.waits[i] == 0]
@@ -354,7 +317,7 @@ class _Flows:
             now, i, hop = heapq.heappop(queue)
             if hop in (SEND, RECEIVE):
                 rank, link = (self.src[i], self.links[i][0]) if hop == SEND else (self.dst[i], self.links[i][-1])
-                wire = load[i] * per_load[tier_of[link]]
+                wire = load[i] * per_load[link]
                 begin = ranks.when(now, rank, hop, wire)
                 if begin > now:  # others may come first
                     heapq.heappush(queue, (begin, i, hop))
@@ -368,9 +331,9 @@ class _Flows:
             link = self.links[i][hop]
             fresh = len(free[link]) < cables[link]
             begin = now if fresh else max(now, free[link][0])
-            tail[i] = max(begin + load[i] * per_load[tier_of[link]], tail[i])
+            tail[i] = max(begin + load[i] * per_load[link], tail[i])
             (heapq.heappush if fresh else heapq.heapreplace)(free[link], tail[i])
-            later = delay[self.outermost[i]][link]
+            later = self.delay[self.outermost[i]][link]
             if hop == 0:
                 start[i] = begin
             if hop + 1 < len(self.links[i]):
@@ -383,7 +346,7 @@ class _Flows:
                 continue
             for reader in self._released(i, arrival[i], complete, ready):
                 heapq.heappush(queue, (ready[reader], reader, first))
-        return self._timeline(ready, start, arrival, ticks.second, processor)
+        return self._timeline(ready, start, arrival, processor)
 
     def _released(self, i: int, when: int, complete: list[int], ready: list[int]) -> list[int]:
         """The messages that wait for nothing more once message i has arrived, which may complete values."""
@@ -407,12 +370,12 @@ class _Flows:
         return released
 
     def _timeline(
-        self, ready: list[int], start: list[int], arrival: list[int], second: int, processor: Processor | None
+        self, ready: list[int], start: list[int], arrival: list[int], processor: Processor | None
     ) -> Timeline:
         step, src, dst = (np.array(values, dtype=np.intp) for values in (self.step, self.src, self.dst))
         size = np.array([_quotient(value, self.denominator) for value in self.size])
         readied, begun, done = (
-            np.array([_quotient(ticks, second) for ticks in times]) for times in (ready, start, arrival)
+            np.array([_quotient(ticks, self.second) for ticks in times]) for times in (ready, start, arrival)
         )
         return Timeline(step, src, dst, size, readied, begun, done, processor.overhead if processor else 0.0)
 
