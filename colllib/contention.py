@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import direct
-from colllib.cost import Cost
+from colllib.cost import Cost, Terms
 from colllib.events import event_clock
 from colllib.exact import IntArray, counted
 from colllib.execution import Execution, Ledger, execute, kinds_of, priced_by_kind
@@ -28,30 +28,21 @@ Job = tuple[Schedule, Sequence[int]]
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Several jobs on one topology, executed together and, on demand, each alone.
-
-    Attributes:
-        topology: that they share.
-        jobs: the schedules, each placed on the topology's ranks.
-        joint: all of them in the same steps, executed and proved.
-    """
+    """Several jobs on one topology, executed together and, on demand, each alone."""
 
     topology: Topology
-    jobs: tuple[Schedule, ...]
-    joint: Execution
+    jobs: tuple[Schedule, ...]  # each placed on the topology's ranks
+    joint: Execution  # all of them in the same steps, proved
 
     @cached_property
     def alone(self) -> tuple[Execution, ...]:
         """Every job executed with the topology to itself."""
         return tuple(execute(job, self.topology) for job in self.jobs)
 
-    @cached_property
-    def _first_block(self) -> IntArray:
-        return np.cumsum([0, *(len(job.blocks) for job in self.jobs)])
-
-    def job_of(self, block: IntArray) -> IntArray:
+    def _job_of(self, block: IntArray) -> IntArray:
         """The job to which blocks of the joint schedule belong."""
-        return np.asarray(np.searchsorted(self._first_block, block, side="right") - 1, dtype=np.intp)
+        ends = np.cumsum([len(job.blocks) for job in self.jobs])
+        return np.searchsorted(ends, block, side="right").astype(np.intp)
 
     @cached_property
     def users(self) -> IntArray:
@@ -73,7 +64,7 @@ class Together:
         loads = [np.zeros((count, 0, len(topology.tiers)), dtype=np.intp)]
         for step in schedule.steps:
             message, link = topology.router(step.src, step.dst)
-            job = self.job_of(step.block)
+            job = self._job_of(step.block)
             load = counted(link, share.numerators[step.block][message], topology.num_links)
             level, latency = topology.latencies(message, link, len(step.src))
             hops.append(np.zeros((count, 1, topology.levels), dtype=latency.dtype))
@@ -83,16 +74,16 @@ class Together:
         tables = zip(np.concatenate(hops, axis=1), np.concatenate(loads, axis=1), strict=True)
         return tuple(priced_by_kind(topology, kinds_of(topology, *rows, share.denominator)) for rows in tables)
 
-    def completion(self, *, message: float, alpha: float, bandwidth: float) -> tuple[float, ...]:
+    def completion(self, **price: Unpack[Terms]) -> tuple[float, ...]:
         """When each job is done on the event clock, all starting at 0, in seconds.
 
         Raises:
             ValueError: if two jobs send between the same two ranks in the same step: these travel as one message.
         """
-        timeline = event_clock(self.joint.schedule, self.topology, message=message, alpha=alpha, bandwidth=bandwidth)
+        timeline = event_clock(self.joint.schedule, self.topology, **price)
         owner: dict[tuple[int, int, int], int] = {}
         for t, step in enumerate(self.joint.schedule.steps):
-            jobs = self.job_of(step.block).tolist()
+            jobs = self._job_of(step.block).tolist()
             for job, src, dst in zip(jobs, step.src.tolist(), step.dst.tolist(), strict=True):
                 if owner.setdefault((t, src, dst), job) != job:
                     raise ValueError(f"step {t}: two jobs send from {src} to {dst}, so the event clock bundles them")
@@ -103,21 +94,16 @@ class Together:
             completion[job] = max(completion[job], arrival)
         return tuple(completion)
 
-    def slowdowns(
-        self, *, message: float, alpha: float, bandwidth: float, clock: str = "lockstep"
-    ) -> tuple[float, ...]:
+    def slowdowns(self, *, clock: str = "lockstep", **price: Unpack[Terms]) -> tuple[float, ...]:
         """Each job's time in company over its time alone, on the same ranks.
 
         Args:
-            message: M of each job in bytes.
-            alpha: latency in seconds.
-            bandwidth: BW in bytes per second.
             clock: "lockstep", where all jobs step together, or "event".
+            price: message, M of each job; alpha and bandwidth.
 
         Raises:
             ValueError: for an unknown clock, or a job that takes no time.
         """
-        price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
         if clock == "lockstep":
             company = tuple(cost.seconds(**price) for cost in self.in_step)
             alone = [run.cost.seconds(**price) for run in self.alone]
@@ -245,11 +231,7 @@ def _cost(patterns: Sequence[tuple[Pattern, int]], places: IntArray, topology: T
 
 @dataclass(frozen=True)
 class Band:
-    """Where a number lies over many draws.
-
-    Attributes:
-        low, middle, high: the 5th, 50th and 95th percentile.
-    """
+    """Where a number lies over many draws: the 5th, 50th and 95th percentile."""
 
     low: float
     middle: float
@@ -269,12 +251,7 @@ class Band:
 
 
 def study(
-    schedule: Schedule,
-    topology: Topology,
-    *,
-    draws: int,
-    groups: int | None = None,
-    ordered: bool = False,
+    schedule: Schedule, topology: Topology, *, draws: int, groups: int | None = None, ordered: bool = False
 ) -> list[Cost]:
     """The lock-step cost of all groups together, for many seeded draws of where they lie.
 
