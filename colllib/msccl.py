@@ -89,12 +89,7 @@ class _Gpu:
 
 
 def export(schedule: Schedule, primitive: str, name: str) -> str:
-    """The XML of a schedule.
-
-    Args:
-        schedule: of all-reduce, all-gather or reduce-scatter, without switches.
-        primitive: which of them.
-        name: of the algorithm, for the file.
+    """The XML of a schedule of all-reduce, all-gather or reduce-scatter, with a name for the algorithm.
 
     Raises:
         ValueError: for another primitive, a schedule with switches or with a path over another GPU (which way a message
@@ -192,7 +187,7 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
 class _Block:
     send: int
     recv: int
-    steps: list[dict[str, Any]]
+    steps: list[_Step]
     steps_done: int = 0
     chunks_done: int = 0  # of the next step
 
@@ -229,10 +224,10 @@ def run(text: str, *, seed: int = 0) -> tuple[str, int]:
 
 
 def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
-    gpus: list[list[_Block] | None] = [None] * size
+    gpus: dict[int, list[_Block]] = {}
     for gpu in algo:
         rank = number(gpu, "id")
-        if gpu.tag != "gpu" or rank >= size or gpus[rank] is not None:
+        if gpu.tag != "gpu" or rank >= size or rank in gpus:
             raise ValueError(f"<{shortened(gpu.tag)}> with id {rank}: each of {size} <gpu> stands once")
         blocks = []
         for k, tb in enumerate(gpu):
@@ -244,30 +239,23 @@ def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
             blocks.append(_Block(send, receive, [_read_step(step, s, rank, chunks) for s, step in enumerate(tb)]))
         for block in blocks:
             for step in block.steps:
-                other, place = step["waits"]
+                other, place = step.waits
                 if other >= len(blocks) or (other >= 0 and place >= len(blocks[other].steps)):
                     raise ValueError(f"GPU {rank}: a step waits for {other}, {place}, which is not there")
         gpus[rank] = blocks
-    if any(gpu is None for gpu in gpus):
+    if len(gpus) < size:
         raise ValueError(f"the file has not all of {size} GPUs")
-    return [gpu for gpu in gpus if gpu is not None]
+    return [gpus[rank] for rank in range(size)]
 
 
-def _read_step(step: Any, s: int, rank: int, chunks: int) -> dict[str, Any]:
+def _read_step(step: Any, s: int, rank: int, chunks: int) -> _Step:
     kind = step.get("type")
     if step.tag != "step" or number(step, "s") != s or kind not in _KINDS:
         raise ValueError(f"GPU {rank}: step {s} is not the next one of type {', '.join(_KINDS)}")
-    source, target = number(step, "srcoff"), number(step, "dstoff")
-    count = number(step, "cnt", 0 if kind == "nop" else 1)
-    if max(source, target) + count > chunks or step.get("srcbuf") != step.get("dstbuf"):
-        raise ValueError(f"GPU {rank}, step {s}: beyond {chunks} chunks, or from one buffer to another")
-    return {
-        "kind": kind,
-        "from": source,
-        "to": target,
-        "count": count,
-        "waits": (number(step, "depid", -1), number(step, "deps", -1)),
-    }
+    first, count = number(step, "srcoff"), number(step, "cnt", 0 if kind == "nop" else 1)
+    if first + count > chunks or any(step.get(f"src{what}") != step.get(f"dst{what}") for what in ("buf", "off")):
+        raise ValueError(f"GPU {rank}, step {s}: beyond {chunks} chunks, or from one place to another")
+    return _Step(kind, first, count, (number(step, "depid", -1), number(step, "deps", -1)))
 
 
 def _before(inputs: Values, collective: str) -> Values:
@@ -314,26 +302,25 @@ def _advance(
 ) -> bool:
     """Move the next chunk of the next step, if it can be moved."""
     step = block.steps[block.steps_done]
-    other, place = step["waits"]
+    other, place = step.waits
     if other >= 0 and blocks[other].steps_done <= place:
         return False
-    kind, count = step["kind"], step["count"]
-    source, target = step["from"] + block.chunks_done, step["to"] + block.chunks_done
-    if kind == "s":
+    chunk = step.first + block.chunks_done
+    if step.kind == "s":
         wire = wires.setdefault((rank, block.send), deque())
         if len(wire) == IN_FLIGHT:
             return False
-        wire.append((int(buffers[rank, source]), count))
-    elif kind != "nop":
+        wire.append((int(buffers[rank, chunk]), step.count))
+    elif step.kind != "nop":
         arrived = wires.get((block.recv, rank))
         if not arrived:
             return False
         value, sent = arrived.popleft()
-        if sent != count:
-            raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {count}")
-        buffers[rank, target] = value + (buffers[rank, source] if kind == "rrc" else 0)
+        if sent != step.count:
+            raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {step.count}")
+        buffers[rank, chunk] = value + (buffers[rank, chunk] if step.kind == "rrc" else 0)
     block.chunks_done += 1
-    if block.chunks_done >= count:
+    if block.chunks_done >= step.count:
         block.steps_done += 1
         block.chunks_done = 0
     return True
