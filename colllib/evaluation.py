@@ -100,7 +100,12 @@ def run_on(schedule: Schedule, buffers: Sequence[ArrayLike]) -> list[Numbers]:
     arrays = [np.asarray(buffer) for buffer in buffers]
     lengths = _lengths(schedule, arrays)
     nothing = next((array for array in arrays if len(array)), arrays[0])[:0]  # numpy takes an empty list for floats
-    final = final_values(schedule, _cut(schedule, [a if len(a) else nothing for a in arrays], lengths))
+    start: list[list[Numbers | None]] = [[None] * len(schedule.blocks) for _ in arrays]
+    for array, blocks, row in zip(arrays, _blocks_of_ranks(schedule, "source"), start, strict=True):
+        ends = np.cumsum([lengths[block] for block in blocks], dtype=int)
+        for block, piece in zip(blocks, np.split(array if len(array) else nothing, ends), strict=False):
+            row[block] = piece
+    final = final_values(schedule, start)
     return [
         np.concatenate([nothing, *(final[rank][block] for block in blocks)])
         for rank, blocks in enumerate(_blocks_of_ranks(schedule, "target"))
@@ -138,13 +143,3 @@ def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
     if any(row.denominator != 1 for row in rows):
         raise ValueError(f"a message of {sizes.pop()} rows cannot be cut into blocks of {set(map(str, share))} of it")
     return [int(row) for row in rows]
-
-
-def _cut(schedule: Schedule, arrays: Sequence[Numbers], lengths: list[int]) -> list[list[Numbers | None]]:
-    """Each rank's buffer as its blocks, None for those that it does not hold before."""
-    pieces: list[list[Numbers | None]] = [[None] * len(schedule.blocks) for _ in arrays]
-    for array, blocks, row in zip(arrays, _blocks_of_ranks(schedule, "source"), pieces, strict=True):
-        ends = np.cumsum([lengths[block] for block in blocks], dtype=int)
-        for block, piece in zip(blocks, np.split(array, ends), strict=False):
-            row[block] = piece
-    return pieces
