@@ -220,8 +220,5 @@ def _in_segments(argument: Argument, segments: int = 1) -> Cost:
     """Nothing but formulas."""
 
 
-def _unknown(*_: object, **__: object) -> Cost:
-    """The cost of an algorithm that has no closed form: it must be executed."""
-
-
-no_closed_form = CostFunction(_unknown, (), elsewhere=False)
+#: Of an algorithm that must be executed.
+no_closed_form = CostFunction(_in_segments, (), elsewhere=False)
