@@ -167,7 +167,7 @@ def list_command() -> Answer:
     ]
     yield "\n" + tabulate(rows, headers=("primitive", "algorithm", "takes (--segments P, --with NAME=VALUE)"))
     yield "\n" + tabulate(known["meanings"]["algorithms"].items(), headers=("option", "of an algorithm"))
-    forms = [(form.example, _with_defaults(form)) for form in TOPOLOGIES.values()]
+    forms = [(form.example, _defaults(form, ", ")) for form in TOPOLOGIES.values()]
     yield "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"))
     yield f"\nof topologies G without switches: {', '.join(known['operations'])}"
     yield "\n" + tabulate(known["meanings"]["topologies"].items(), headers=("option", "of a topology"))
@@ -185,8 +185,8 @@ def list_command() -> Answer:
     yield f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, {anchor}"
 
 
-def _with_defaults(form: Form) -> str:
-    return ", ".join(f"{key}={value}" for key, value in form.options.items())
+def _defaults(form: Form, comma: str = ",") -> str:
+    return comma.join(f"{key}={value}" for key, value in form.options.items())
 
 
 def _known() -> dict[str, Any]:
@@ -350,13 +350,17 @@ def _times(rung: Rung, seconds: float) -> dict[str, Any]:
 _CLOCKS = {"lockstep": "lock-step", "event": "event"}
 
 
+def _named(result: dict[str, Any]) -> str:
+    """The algorithm, with what is chosen of it."""
+    segments = [f"{result['segments']} segments"] if result["segments"] > 1 else []
+    return ", ".join([f"{result['primitive']} {result['algorithm']}", *result["options"], *segments])
+
+
 def _sentences(result: dict[str, Any]) -> str:
-    parts = "".join(f", {text}" for text in result["options"])
-    parts += f", {result['segments']} segments" if result["segments"] > 1 else ""
-    parts += f", groups {result['groups']}" if "groups" in result else ""
+    parts = f", groups {result['groups']}" if "groups" in result else ""
     parts += f", placement {result['placement']}" if result["placement"] != "contiguous" else ""
     lines = [
-        f"{result['primitive']} {result['algorithm']}{parts} on {result['topology']} ({result['port_model']})",
+        f"{_named(result)}{parts} on {result['topology']} ({result['port_model']})",
         f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
         f"{units.several(result['steps'], 'step')}, {units.several(result['messages'], 'message')}",
     ]
@@ -557,11 +561,9 @@ def mpi_run_command(choice: Choice, on: str | None, elements: int | None, dtype:
 
 def _beside_mpi(result: dict[str, Any]) -> str:
     """Whether the buffers were equal, for people."""
-    parts = "".join(f", {text}" for text in result["options"])
-    parts += f", {result['segments']} segments" if result["segments"] > 1 else ""
     verdict = "equal on every rank" if result["equal"] else f"DIFFERENT on ranks {result['differing_ranks']}"
     return (
-        f"{result['primitive']} {result['algorithm']}{parts} on {result['ranks']} ranks, "
+        f"{_named(result)} on {result['ranks']} ranks, "
         f"{result['elements']} elements of {result['dtype']}: {verdict}\n"
         f"  colllib  MPI messages in steps: {result['steps']}\n"
         f"  MPI      {result['mpi_function']} of {result['mpi_library']}"
@@ -614,11 +616,7 @@ or what NCCL wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and
 take options: topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
 _ABOUT_TOPOLOGIES = (
     "\b\nTopologies, their options and defaults; what these say, graphs and machines: colllib list\n"
-    + "\n".join(
-        f"  {form.example},{','.join(f'{key}={value}' for key, value in form.options.items())}"
-        for form in TOPOLOGIES.values()
-        if form.options
-    )
+    + "\n".join(f"  {form.example},{_defaults(form)}" for form in TOPOLOGIES.values() if form.options)
     + _ABOUT_FILES
 )
 _ABOUT_MACHINES = (
