@@ -70,16 +70,15 @@ class TwoTiers:
     card: Formula  # and on the busiest card
 
 
-def _form(primitive: str, tiers: str, *texts: str) -> TwoTiers:
-    return TwoTiers(primitive, tiers, *map(Formula, texts))
-
-
 #: True for any B and G.
-TWO_TIERS = (
-    _form("broadcast", "binomial-tree", "lg(G)", "lg(B)", "lg(G)", "lg(B)"),
-    _form("all-gather", "ring", "G - 1", "B - 1", "(G - 1) / G", "(B - 1) / (B * G)"),
-    _form("all-gather", "bruck", "lg(G)", "lg(B)", "(G - 1) / G", "(B - 1) / (B * G)"),
-    _form("all-reduce", "ring", "2 * (G - 1)", "2 * (B - 1)", "2 * (G - 1) / G", "2 * (B - 1) / (B * G)"),
-    _form("all-reduce", "bruck", "2 * lg(G)", "2 * lg(B)", "2 * (G - 1) / G", "2 * (B - 1) / (B * G)"),
-    _form("all-to-all", "pairwise", "G - 1", "B - 1", "(G - 1) / G", "(B - 1) / B"),
+TWO_TIERS = tuple(
+    TwoTiers(primitive, tiers, *map(Formula, texts))
+    for primitive, tiers, *texts in (
+        ("broadcast", "binomial-tree", "lg(G)", "lg(B)", "lg(G)", "lg(B)"),
+        ("all-gather", "ring", "G - 1", "B - 1", "(G - 1) / G", "(B - 1) / (B * G)"),
+        ("all-gather", "bruck", "lg(G)", "lg(B)", "(G - 1) / G", "(B - 1) / (B * G)"),
+        ("all-reduce", "ring", "2 * (G - 1)", "2 * (B - 1)", "2 * (G - 1) / G", "2 * (B - 1) / (B * G)"),
+        ("all-reduce", "bruck", "2 * lg(G)", "2 * lg(B)", "2 * (G - 1) / G", "2 * (B - 1) / (B * G)"),
+        ("all-to-all", "pairwise", "G - 1", "B - 1", "(G - 1) / G", "(B - 1) / B"),
+    )
 )

@@ -91,12 +91,8 @@ def _scaled(value: float, unit: str, prefixes: tuple[tuple[float, str], ...], di
     # what would round up to 1000 of one prefix is shown as 1 of the next
     rounded = max(abs(value), abs(float(f"{value:.{digits}g}")))
     scale, prefix = next((pair for pair in prefixes if rounded >= pair[0]), prefixes[-1])
-    return f"{_digits(value / scale, digits)} {prefix}{unit}"
-
-
-def _digits(value: float, digits: int) -> str:
-    text = f"{value:.{digits}g}"
-    return f"{float(text):.0f}" if "e" in text else text
+    text = f"{value / scale:.{digits}g}"
+    return f"{f'{float(text):.0f}' if 'e' in text else text} {prefix}{unit}"
 
 
 def seconds(value: float, digits: int = 3) -> str:
