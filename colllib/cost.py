@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from math import inf, isfinite, sqrt
 from operator import mul
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict, Unpack
 
 from colllib.formula import Formula
 from colllib.limits import TooLarge
@@ -30,12 +30,8 @@ class Terms(TypedDict):
 class Tier:
     """Links of one speed.
 
-    Args:
-        name: what tables call it.
-        bandwidth: of each link, in units of the BW of its level, above 0.
-        level: which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost.
-        cables: of how many equal cables a link consists. A message takes one cable; ports that one
-            message uses together are one link, and one cable.
+    A link consists of so many equal cables. A message takes one; ports that one message uses together are one link,
+    and one cable.
 
     Raises:
         ValueError: for a bandwidth that is not positive, a negative level or fewer than one cable.
@@ -44,9 +40,9 @@ class Tier:
     Fraction(8, 3)
     """
 
-    name: str = "link"
-    bandwidth: Fraction = Fraction(1)
-    level: int = 0
+    name: str = "link"  # what tables call it
+    bandwidth: Fraction = Fraction(1)  # of each link, in units of the BW of its level
+    level: int = 0  # which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost
     cables: int = 1
 
     def __post_init__(self) -> None:
@@ -63,33 +59,23 @@ class Kind(NamedTuple):
 
     A step lasts as long as its longest route, which is the largest hops[t] * alpha[t], and its
     busiest link, which is the largest loads[t] * M / bandwidth[t].
-
-    Attributes:
-        steps: how many.
-        hops: per tier, the most latencies on a route on which this tier is the outermost.
-        loads: per tier, the share of M on its busiest link.
     """
 
-    steps: int
-    hops: tuple[int | Fraction, ...]
-    loads: tuple[Fraction, ...]
+    steps: int  # how many
+    hops: tuple[int | Fraction, ...]  # per tier, the most latencies on a route on which this tier is the outermost
+    loads: tuple[Fraction, ...]  # per tier, the share of M on its busiest link
 
 
 @dataclass(frozen=True)
 class Cost:
     """t = n_alpha * alpha + n_beta * M / BW.
 
-    Args:
-        n_alpha: latencies on the critical path, in units of alpha; an int wherever routes are whole
-            multiples of alpha.
-        n_beta: the most loaded link, summed over the steps, in units of M/BW.
-
     >>> Cost(6, Fraction(3, 2)) + Cost(1, 1)
     Cost(n_alpha=7, n_beta=5/2)
     """
 
-    n_alpha: int | Fraction
-    n_beta: Fraction | int
+    n_alpha: int | Fraction  # latencies on the critical path; an int wherever routes are whole multiples of alpha
+    n_beta: Fraction | int  # the most loaded link, summed over the steps, in units of M/BW
 
     def __post_init__(self) -> None:
         if type(self.n_alpha) is not int:
@@ -137,11 +123,7 @@ class Cost:
 class TieredCost(Cost):
     """A cost over links of several levels: kinds of step, which can be priced at any alphas and bandwidths.
 
-    Its `n_alpha` and `n_beta` are None, because no single number is true of several speeds.
-
-    Args:
-        tiers: of the topology.
-        kinds: equal ones are put together.
+    Its `n_alpha` and `n_beta` are None, because no single number is true of several speeds. Equal kinds are joined.
 
     >>> inner, outer = Tier("box"), Tier("card", level=1)
     >>> cost = TieredCost((inner, outer), [Kind(3, (1, 0), (Fraction(1, 2), Fraction(0))), Kind(1, (0, 1), (0, 1))])
@@ -291,11 +273,7 @@ def pipeline_cost(stages: int, segments: int) -> Cost:
     """L + P - 1 steps of M/P each: the closed form of a pipeline without collisions.
 
     It holds where every step of the schedule moves all of M over its most loaded link and no two
-    steps load the same link.
-
-    Args:
-        stages: number of steps L of the schedule in one piece.
-        segments: number of segments P.
+    steps load the same link. The stages L are the steps of the schedule in one piece.
 
     >>> pipeline_cost(3, 10)
     Cost(n_alpha=12, n_beta=6/5)
@@ -311,13 +289,8 @@ BEST_SEGMENTS_SQUARED = Formula("(L - 1) * m")
 def best_segments_unrounded(stages: int, *, message: float, alpha: float, bandwidth: float) -> float:
     """The real number P* = sqrt((L - 1) M / (alpha BW)) that minimizes `pipeline_cost`; below 1 for a small message.
 
-    The best whole number is one of its two neighbors, and at least 1.
-
-    Args:
-        stages: number of steps L of the schedule in one piece.
-        message: M in bytes.
-        alpha: latency in seconds, above 0.
-        bandwidth: BW in bytes per second.
+    The best whole number is one of its two neighbors, and at least 1. The stages L are the steps of the schedule in one
+    piece; the latency must be above 0.
 
     >>> best_segments_unrounded(10, message=400e3, alpha=1e-6, bandwidth=100e9)
     6.0
@@ -331,41 +304,23 @@ FEW = 4  # numbers of segments that are tried one by one
 SAME = 1 + 2e-15  # times that rounding alone tells apart are equal
 
 
-def best_segments(
-    cost: Callable[[int], Cost], *, message: float, alpha: Price, bandwidth: Price, limit: int = 2**20
-) -> int:
-    """The whole number of segments P that makes a pipelined schedule fastest.
+def best_segments(cost: Callable[[int], Cost], *, limit: int = 2**20, **price: Unpack[Terms]) -> int:
+    """The whole number of segments P that makes a pipelined schedule fastest, of several the smallest.
 
     Args:
         cost: the cost at P segments, such as a closed form that execution has confirmed. Its time
             must fall and then rise along P, as (L + P - 1)(alpha + M / P BW) does; the first four
             may be anything, since a pipeline of fewer segments than stages is a schedule of its own kind.
-        message: M in bytes.
-        alpha: latency in seconds.
-        bandwidth: BW in bytes per second.
         limit: the largest P to consider.
-
-    Returns:
-        the smallest best P.
 
     >>> chain = lambda segments: Cost(7 + segments - 1, Fraction(7 + segments - 1, segments))
     >>> best_segments(chain, message=16e6, alpha=0.5e-6, bandwidth=900e9)
     15
     """
     check_counts(limit=limit)
+    check_latency(price["alpha"])
     limit = int(limit)
-    levels = cost(1).levels
-    alphas, speeds = values_per_level(levels, message=message, alpha=alpha, bandwidth=bandwidth)
-    check_latency(alphas)
-    per_byte = message / speeds[0]
-
-    @cache
-    def time(segments: int) -> float:
-        priced = cost(segments)
-        if levels > 1:
-            return priced.seconds(message=message, alpha=alphas, bandwidth=speeds)
-        return float(priced.n_alpha) * alphas[0] + float(priced.n_beta) * per_byte
-
+    time = cache(lambda segments: cost(segments).seconds(**price))
     first = min(FEW + 1, limit)
     tried = (*range(1, first), first_lowest(time, first, limit))
     lowest = min(map(time, tried)) * SAME
@@ -376,11 +331,8 @@ def best_segments(
 def check_latency(alphas: Price) -> None:
     """Refuse to look for the best number of segments where there is none.
 
-    Args:
-        alphas: latencies of all levels, or of the only one.
-
     Raises:
-        TooLarge: if all are 0.
+        TooLarge: if the latencies of all levels are 0.
 
     >>> check_latency((0, 2.7e-6))
     """
