@@ -16,18 +16,13 @@ from colllib.cost import Cost, Kind, TieredCost
 class Eta:
     """What a fabric is said to lose: alpha times eta_alpha, BW times eta_beta.
 
-    Args:
-        alpha: eta_alpha, at least 1.
-        beta: eta_beta, above 0 and at most 1.
-        source: where the two numbers come from.
-
     Raises:
-        ValueError: for coefficients outside these ranges.
+        ValueError: for coefficients outside their ranges.
     """
 
-    alpha: Fraction
-    beta: Fraction
-    source: str = ""
+    alpha: Fraction  # eta_alpha, at least 1
+    beta: Fraction  # eta_beta, above 0 and at most 1
+    source: str = ""  # where the two numbers come from
 
     def __post_init__(self) -> None:
         if self.alpha < 1 or not 0 < self.beta <= 1:
@@ -68,13 +63,11 @@ def effective(cost: Cost, eta: Eta) -> Cost:
     if eta == IDEAL:
         return cost
     if isinstance(cost, TieredCost):
-        return TieredCost(
-            cost.tiers,
-            (
-                Kind(steps, tuple(part * eta.alpha for part in hops), tuple(load / eta.beta for load in loads))
-                for steps, hops, loads in cost.kinds
-            ),
+        kinds = (
+            Kind(steps, tuple(part * eta.alpha for part in hops), tuple(load / eta.beta for load in loads))
+            for steps, hops, loads in cost.kinds
         )
+        return TieredCost(cost.tiers, kinds)
     return Cost(cost.n_alpha * eta.alpha, cost.n_beta / eta.beta)
 
 

@@ -75,11 +75,7 @@ class Timeline:
         return float(self.arrival.max(initial=0.0))
 
     def finished(self, rank: int, work: float) -> float:
-        """When a rank has also computed for so long, in all the time that messages leave it.
-
-        Args:
-            rank: which.
-            work: seconds of computation that begin at 0; a message interrupts it for its overhead.
+        """When a rank has also computed for so many seconds, from 0 on; a message interrupts it for its overhead.
 
         >>> from colllib.algorithms import allreduce
         >>> price = {"message": 0.0, "alpha": 100e-6, "bandwidth": 1e9, "processor": Processor(50e-6)}

@@ -27,17 +27,11 @@ SPARSE = 2**5  # where there are so many more bins than entries, those in use ar
 
 
 class _Bins(NamedTuple):
-    """The nodes or links that entries are counted at.
+    """The nodes or links that entries are counted at."""
 
-    Attributes:
-        used: those that any entry is counted at, or all of them.
-        bins: which of these each entry is counted at, shape (n,).
-        number: how many are used.
-    """
-
-    used: IntArray | slice
-    bins: IntArray
-    number: int
+    used: IntArray | slice  # those that any entry is counted at, or all of them
+    bins: IntArray  # which of these each entry is counted at, shape (n,)
+    number: int  # how many are used
 
     @classmethod
     def of(cls, entries: IntArray, count: int) -> _Bins:
@@ -56,22 +50,15 @@ class _Routes(NamedTuple):
     """The routes of a step's messages, whatever their sizes.
 
     Messages that follow one another between the same two nodes are bundled: they take one route.
-
-    Attributes:
-        src, dst: nodes of bundles, shape (n,).
-        first: the message that each begins with, shape (n,); None where all are bundles of one.
-        bundle, link: which bundle crosses which link, shape (crossings,).
-        tiers: of the links in use, those of each tier.
-        hops: of the longest route, for each level.
     """
 
-    src: _Bins
+    src: _Bins  # nodes of bundles, shape (n,)
     dst: _Bins
-    first: IntArray | None
-    bundle: IntArray
+    first: IntArray | None  # the message that each begins with, shape (n,); None where all are bundles of one
+    bundle: IntArray  # which one crosses which link, shape (crossings,)
     link: _Bins
-    tiers: list[IntArray] | list[slice]
-    hops: list[int]
+    tiers: list[IntArray] | list[slice]  # of the links in use, those of each tier
+    hops: list[int]  # of the longest route, for each level
 
 
 class Ledger:
@@ -225,18 +212,12 @@ class Execution:
 
     Loads are exact fractions of M. The totals and each step's largest loads are kept; the whole
     ledger of a step is counted again on demand by `link_load`.
-
-    Attributes:
-        schedule: what was run.
-        topology: whose links were crossed.
-        ledger: what crossed which link.
-        how: "executed" in full, "by symmetry", or "not proved".
     """
 
-    schedule: Schedule
-    topology: Topology
-    ledger: Ledger
-    how: str = "executed"
+    schedule: Schedule  # what was run
+    topology: Topology  # whose links were crossed
+    ledger: Ledger  # what crossed which link
+    how: str = "executed"  # in full, or "by symmetry", or "not proved"
 
     def __repr__(self) -> str:
         cost = f"n_alpha={self.cost.n_alpha}, n_beta={self.cost.n_beta}" if self.cost.levels == 1 else str(self.cost)

@@ -161,9 +161,7 @@ def staging(schedule: Schedule) -> tuple[Fraction, ...]:
     In an all-gather these are shards on their way to others, in a reduce-scatter partial sums that
     belong to someone else. What a rank holds from the start is not counted, nor what has come to
     stay. A reduce-scatter that is an all-gather backwards needs the same memory, in reverse order.
-
-    Args:
-        schedule: a schedule that `execute` has proved.
+    The schedule must be one that `execute` has proved.
 
     >>> from colllib.algorithms import allgather
     >>> [str(share) for share in staging(allgather.ring(4))]

@@ -61,14 +61,7 @@ def library() -> str:
 
 
 def fitting(blocks: Blocks, at_least: int = 1) -> int:
-    """The smallest message that no share cuts through an element.
-
-    Args:
-        blocks: the blocks of a schedule.
-        at_least: the least number of elements wanted.
-
-    Returns:
-        a number of elements for M.
+    """The smallest message that no share cuts through an element, in elements.
 
     >>> from colllib.primitives import all_gather
     >>> fitting(all_gather(6)), fitting(all_gather(6), at_least=1000)
@@ -279,9 +272,7 @@ def witness(
     the order of additions makes no difference, and equal means equal in every bit.
 
     Args:
-        primitive: the name of the primitive that the schedule is for.
         schedule: what to run; it may be wrong, that is what this finds out.
-        communicator: an mpi4py communicator of as many processes as the schedule has ranks.
         elements: the length of M (default: the least of at least 1000 that fits the shares).
         dtype: a number type that MPI knows and that holds whole numbers up to 2**24.
         seed: of the inputs.
@@ -332,9 +323,7 @@ def bench(
     A schedule is run by Python, step by step, so that its time is mostly Python's.
 
     Args:
-        primitive: the name of the primitive.
-        schedule: what to time; null for MPI's own collective.
-        communicator: an mpi4py communicator of as many processes as there are ranks.
+        schedule: what to time; None for MPI's own collective.
         blocks: the blocks of the primitive, or of the schedule.
         elements: the length of M, of float32.
         repeats: how many runs are timed, after one that is not.

@@ -27,16 +27,13 @@ PASSES = {"all-gather": 1, "reduce-scatter": 1, "all-reduce": 2}
 class AtNode:
     """A cost in the convention of a node's bandwidth, B = d BW: what a rank's d links carry together.
 
-    Attributes:
-        n_beta: load of the busiest link in units of M/B.
-        latency: whether no network of as many ranks and links could take fewer steps for a pass, by the Moore bound for
-            digraphs. An all-reduce that is no two passes can: one that gathers whole vectors takes one.
-        bandwidth: whether n_beta is (N - 1)/N for each pass, which every rank must receive.
+    It is optimal in latency if no network of as many ranks and links could take fewer steps for a pass, by the Moore
+    bound for digraphs. An all-reduce that is no two passes can: one that gathers whole vectors takes one.
     """
 
-    n_beta: Fraction
+    n_beta: Fraction  # load of the busiest link in units of M/B
     latency: bool
-    bandwidth: bool
+    bandwidth: bool  # whether n_beta is (N - 1)/N for each pass, which every rank must receive
 
 
 def at_node(primitive: str, topology: Topology, cost: Cost) -> AtNode:

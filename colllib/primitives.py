@@ -36,13 +36,7 @@ Shares = int | Sequence[Fraction]
 class Blocks:
     """The units that move, with their exact share of M, their sources and their targets.
 
-    Args:
-        ranks: number of ranks N, at least 1.
-        share: share of the message M, shape (B,).
-        source: who holds or contributes to the block before, shape (B,). A value r < N is
-            rank r; a value N + g is `groups[g]`.
-        target: who must hold the block after, encoded in the same way, shape (B,).
-        groups: arrays of ranks.
+    Of sources and targets a value r < N is rank r, and a value N + g is `groups[g]`.
 
     Raises:
         ValueError: if a source or target names no rank and no group, a group is empty or names
@@ -53,11 +47,11 @@ class Blocks:
     (array([2]), array([0, 1, 2, 3]))
     """
 
-    ranks: int
-    share: Fractions
-    source: IntArray
-    target: IntArray
-    groups: tuple[IntArray, ...]
+    ranks: int  # N, at least 1
+    share: Fractions  # of the message M, shape (B,)
+    source: IntArray  # who holds or contributes to the block before, shape (B,)
+    target: IntArray  # who must hold the block after, shape (B,)
+    groups: tuple[IntArray, ...]  # of ranks
 
     def __post_init__(self) -> None:
         check_ranks(self.ranks)
@@ -87,19 +81,12 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Primitive:
-    """A primitive as a specification.
+    """A primitive as a specification."""
 
-    Args:
-        name: the field's name, in kebab-case.
-        source: "root", "owner" or "all": who holds a block before.
-        target: "root", "owner" or "all": who must hold it after.
-        statement: the specification in one sentence.
-    """
-
-    name: str
-    source: str
-    target: str
-    statement: str
+    name: str  # the field's, in kebab-case
+    source: str  # "root", "owner" or "all": who holds a block before
+    target: str  # likewise, who must hold it after
+    statement: str  # the specification in one sentence
 
     def accepts(self, blocks: Blocks) -> bool:
         """Whether a schedule's blocks ask for just this primitive on all ranks, with one message M.
@@ -218,10 +205,7 @@ def check_direction(direction: int) -> None:
 def broadcast(ranks: int, shares: Shares = 1, root: int = 0) -> Blocks:
     """Broadcast: the root's vector, cut into slices, must reach every rank.
 
-    Args:
-        ranks: number of ranks N.
-        shares: a number of equal slices, or each slice's exact share of M.
-        root: the rank that holds the vector, 0..N-1.
+    The shares are a number of equal slices, or each slice's exact share of M.
 
     Raises:
         ValueError: for N < 1, a root outside 0..N-1, or shares that do not sum to 1.
@@ -237,7 +221,7 @@ def broadcast(ranks: int, shares: Shares = 1, root: int = 0) -> Blocks:
 def reduce(ranks: int, shares: Shares = 1, root: int = 0) -> Blocks:
     """Reduce: the sum over all ranks, slice by slice, must reach the root.
 
-    Args and errors as for `broadcast`.
+    Shares and errors as for `broadcast`.
 
     >>> blocks = reduce(3, root=1)
     >>> blocks.holders(blocks.target[0])
@@ -263,7 +247,6 @@ def reduce_scatter(ranks: int, shares: Shares | None = None, owner: Sequence[int
     """Reduce-scatter: the sum of each slice must reach the slice's owner.
 
     Args:
-        ranks: number of ranks N.
         shares: the slices' shares of M (default: N equal ones).
         owner: each slice's owner (default: rank i owns slice i), shape (B,).
 
@@ -290,7 +273,6 @@ def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -
     """All-to-all: block (i, j) is held by rank i and must reach rank j.
 
     Args:
-        ranks: number of ranks N.
         shares: shares[i][j], the share of M that rank i has for rank j (default: 1/N each);
             block (i, j) has index i * N + j.
 
