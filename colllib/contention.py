@@ -120,7 +120,9 @@ class Together:
 def together(jobs: Sequence[Job], topology: Topology) -> Together:
     """Execute several schedules at once, each on ranks of its own choice, with a message of M each.
 
-    A job is (schedule, ranks): the schedule's rank i is the topology's rank ranks[i].
+    Args:
+        jobs: (schedule, ranks): the schedule's rank i is the topology's rank ranks[i].
+        topology: that they share.
 
     Raises:
         ValueError: without a job, or if a schedule does not fit its ranks.
@@ -157,8 +159,12 @@ def aligned(ranks: int, size: int) -> IntArray:
 def scattered(ranks: int, size: int, seed: int, groups: int | None = None, ordered: bool = False) -> IntArray:
     """Groups of ranks drawn at random, as a scheduler leaves them that looks at free ranks only.
 
-    As many as there is room for, unless a number is given; `ordered` sorts each, so that its rank order follows the
-    machine's.
+    Args:
+        ranks: number of ranks N.
+        size: ranks of a group.
+        seed: of the draw.
+        groups: how many (default: as many as there is room for).
+        ordered: sort each group, so that its rank order follows the machine's.
 
     Raises:
         ValueError: if there is not room for as many.
@@ -177,8 +183,12 @@ def cost_of_copies(schedule: Schedule, places: IntArray, topology: Topology) -> 
     """What `execute` finds for copies of one schedule at once, from link loads alone.
 
     It proves nothing and keeps no ledger: steps with the same messages are routed once, and a
-    thousand placements take seconds. Tests hold it against `execute`. Every copy has a message of M; `places` are the
-    ranks of each, shape (copies, n).
+    thousand placements take seconds. Tests hold it against `execute`.
+
+    Args:
+        schedule: for n ranks; every copy has a message of M.
+        places: the ranks of each copy, shape (copies, n).
+        topology: that the copies share.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.topology import torus
@@ -243,9 +253,14 @@ class Band:
 def study(
     schedule: Schedule, topology: Topology, *, draws: int, groups: int | None = None, ordered: bool = False
 ) -> list[Cost]:
-    """The lock-step cost of all groups together, for many seeded draws of where they lie: see `scattered`.
+    """The lock-step cost of all groups together, for many seeded draws of where they lie.
 
-    Every group runs the schedule.
+    Args:
+        schedule: what every group runs.
+        topology: whose ranks the groups are drawn from.
+        draws: how many.
+        groups: how many groups (default: as many as there is room for).
+        ordered: as for `scattered`.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.topology import star
@@ -275,7 +290,10 @@ def hot_destination(ranks: int, factor: int, hot: int = 0) -> list[list[Fraction
 def zipf(ranks: int, exponent: float, *, seed: int | None = None) -> list[list[Fraction]]:
     """The shares of an all-to-all to experts of which the k-th most popular gets k^-exponent as much as the first.
 
-    Every rank has one expert. A seed draws the order of popularity among the ranks; None takes rank order.
+    Args:
+        ranks: number of ranks N, with one expert each.
+        exponent: 0 is uniform.
+        seed: of the order of popularity among the ranks; None takes rank order.
 
     Raises:
         ValueError: for an exponent below 0.

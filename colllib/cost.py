@@ -30,8 +30,12 @@ class Terms(TypedDict):
 class Tier:
     """Links of one speed.
 
-    A link consists of so many equal cables. A message takes one; ports that one message uses together are one link,
-    and one cable.
+    Args:
+        name: what tables call it.
+        bandwidth: of each link, in units of the BW of its level, above 0.
+        level: which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost.
+        cables: of how many equal cables a link consists. A message takes one cable; ports that one
+            message uses together are one link, and one cable.
 
     Raises:
         ValueError: for a bandwidth that is not positive, a negative level or fewer than one cable.
@@ -40,9 +44,9 @@ class Tier:
     Fraction(8, 3)
     """
 
-    name: str = "link"  # what tables call it
-    bandwidth: Fraction = Fraction(1)  # of each link, in units of the BW of its level
-    level: int = 0  # which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost
+    name: str = "link"
+    bandwidth: Fraction = Fraction(1)
+    level: int = 0
     cables: int = 1
 
     def __post_init__(self) -> None:
@@ -70,12 +74,17 @@ class Kind(NamedTuple):
 class Cost:
     """t = n_alpha * alpha + n_beta * M / BW.
 
+    Args:
+        n_alpha: latencies on the critical path, in units of alpha; an int wherever routes are whole
+            multiples of alpha.
+        n_beta: the most loaded link, summed over the steps, in units of M/BW.
+
     >>> Cost(6, Fraction(3, 2)) + Cost(1, 1)
     Cost(n_alpha=7, n_beta=5/2)
     """
 
-    n_alpha: int | Fraction  # latencies on the critical path; an int wherever routes are whole multiples of alpha
-    n_beta: Fraction | int  # the most loaded link, summed over the steps, in units of M/BW
+    n_alpha: int | Fraction
+    n_beta: Fraction | int
 
     def __post_init__(self) -> None:
         if type(self.n_alpha) is not int:
@@ -123,7 +132,11 @@ class Cost:
 class TieredCost(Cost):
     """A cost over links of several levels: kinds of step, which can be priced at any alphas and bandwidths.
 
-    Its `n_alpha` and `n_beta` are None, because no single number is true of several speeds. Equal kinds are joined.
+    Its `n_alpha` and `n_beta` are None, because no single number is true of several speeds.
+
+    Args:
+        tiers: of the topology.
+        kinds: equal ones are put together.
 
     >>> inner, outer = Tier("box"), Tier("card", level=1)
     >>> cost = TieredCost((inner, outer), [Kind(3, (1, 0), (Fraction(1, 2), Fraction(0))), Kind(1, (0, 1), (0, 1))])
@@ -273,7 +286,11 @@ def pipeline_cost(stages: int, segments: int) -> Cost:
     """L + P - 1 steps of M/P each: the closed form of a pipeline without collisions.
 
     It holds where every step of the schedule moves all of M over its most loaded link and no two
-    steps load the same link. The stages L are the steps of the schedule in one piece.
+    steps load the same link.
+
+    Args:
+        stages: number of steps L of the schedule in one piece.
+        segments: number of segments P.
 
     >>> pipeline_cost(3, 10)
     Cost(n_alpha=12, n_beta=6/5)
@@ -289,8 +306,13 @@ BEST_SEGMENTS_SQUARED = Formula("(L - 1) * m")
 def best_segments_unrounded(stages: int, *, message: float, alpha: float, bandwidth: float) -> float:
     """The real number P* = sqrt((L - 1) M / (alpha BW)) that minimizes `pipeline_cost`; below 1 for a small message.
 
-    The best whole number is one of its two neighbors, and at least 1. The stages L are the steps of the schedule in one
-    piece; the latency must be above 0.
+    The best whole number is one of its two neighbors, and at least 1.
+
+    Args:
+        stages: number of steps L of the schedule in one piece.
+        message: M in bytes.
+        alpha: latency in seconds, above 0.
+        bandwidth: BW in bytes per second.
 
     >>> best_segments_unrounded(10, message=400e3, alpha=1e-6, bandwidth=100e9)
     6.0

@@ -16,13 +16,18 @@ from colllib.cost import Cost, Kind, TieredCost
 class Eta:
     """What a fabric is said to lose: alpha times eta_alpha, BW times eta_beta.
 
+    Args:
+        alpha: eta_alpha, at least 1.
+        beta: eta_beta, above 0 and at most 1.
+        source: where the two numbers come from.
+
     Raises:
-        ValueError: for coefficients outside their ranges.
+        ValueError: for coefficients outside these ranges.
     """
 
-    alpha: Fraction  # eta_alpha, at least 1
-    beta: Fraction  # eta_beta, above 0 and at most 1
-    source: str = ""  # where the two numbers come from
+    alpha: Fraction
+    beta: Fraction
+    source: str = ""
 
     def __post_init__(self) -> None:
         if self.alpha < 1 or not 0 < self.beta <= 1:

@@ -43,12 +43,16 @@ class Processor:
     for the last; between them both are free to compute. The first byte of a rank's next message, sent
     or received, comes at least g after the last byte of the one before.
 
+    Args:
+        overhead: o in seconds, at least 0.
+        gap: g in seconds, at least 0.
+
     Raises:
         ValueError: for a time that is negative or no number.
     """
 
-    overhead: float  # o in seconds
-    gap: float = 0.0  # g in seconds
+    overhead: float
+    gap: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("overhead", "gap"):

@@ -107,6 +107,10 @@ def accumulated(total: IntArray, more: IntArray, index: IntArray | slice = slice
 class Fractions:
     """An array of exact fractions.
 
+    Args:
+        numerators: whole numbers, shape (n,); of type object where they do not fit a machine integer.
+        denominator: the common denominator, at least 1.
+
     Raises:
         ValueError: if the denominator is below 1.
 
@@ -117,8 +121,8 @@ class Fractions:
     Fraction(1, 1)
     """
 
-    numerators: IntArray  # shape (n,); of type object where they do not fit a machine integer
-    denominator: int  # that all have, at least 1
+    numerators: IntArray
+    denominator: int
 
     def __post_init__(self) -> None:
         if self.denominator < 1:

@@ -61,7 +61,14 @@ def library() -> str:
 
 
 def fitting(blocks: Blocks, at_least: int = 1) -> int:
-    """The smallest message that no share cuts through an element, in elements.
+    """The smallest message that no share cuts through an element.
+
+    Args:
+        blocks: the blocks of a schedule.
+        at_least: the least number of elements wanted.
+
+    Returns:
+        a number of elements for M.
 
     >>> from colllib.primitives import all_gather
     >>> fitting(all_gather(6)), fitting(all_gather(6), at_least=1000)

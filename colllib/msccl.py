@@ -89,7 +89,12 @@ class _Gpu:
 
 
 def export(schedule: Schedule, primitive: str, name: str) -> str:
-    """The XML of a schedule of all-reduce, all-gather or reduce-scatter, with a name for the algorithm.
+    """The XML of a schedule.
+
+    Args:
+        schedule: of all-reduce, all-gather or reduce-scatter, without switches.
+        primitive: which of them.
+        name: of the algorithm, for the file.
 
     Raises:
         ValueError: for another primitive, a schedule with switches or with a path over another GPU (which way a message

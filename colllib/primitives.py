@@ -36,7 +36,13 @@ Shares = int | Sequence[Fraction]
 class Blocks:
     """The units that move, with their exact share of M, their sources and their targets.
 
-    Of sources and targets a value r < N is rank r, and a value N + g is `groups[g]`.
+    Args:
+        ranks: number of ranks N, at least 1.
+        share: share of the message M, shape (B,).
+        source: who holds or contributes to the block before, shape (B,). A value r < N is
+            rank r; a value N + g is `groups[g]`.
+        target: who must hold the block after, encoded in the same way, shape (B,).
+        groups: arrays of ranks.
 
     Raises:
         ValueError: if a source or target names no rank and no group, a group is empty or names
@@ -47,11 +53,11 @@ class Blocks:
     (array([2]), array([0, 1, 2, 3]))
     """
 
-    ranks: int  # N, at least 1
-    share: Fractions  # of the message M, shape (B,)
-    source: IntArray  # who holds or contributes to the block before, shape (B,)
-    target: IntArray  # who must hold the block after, shape (B,)
-    groups: tuple[IntArray, ...]  # of ranks
+    ranks: int
+    share: Fractions
+    source: IntArray
+    target: IntArray
+    groups: tuple[IntArray, ...]
 
     def __post_init__(self) -> None:
         check_ranks(self.ranks)
@@ -81,12 +87,19 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Primitive:
-    """A primitive as a specification."""
+    """A primitive as a specification.
 
-    name: str  # the field's, in kebab-case
-    source: str  # "root", "owner" or "all": who holds a block before
-    target: str  # likewise, who must hold it after
-    statement: str  # the specification in one sentence
+    Args:
+        name: the field's name, in kebab-case.
+        source: "root", "owner" or "all": who holds a block before.
+        target: "root", "owner" or "all": who must hold it after.
+        statement: the specification in one sentence.
+    """
+
+    name: str
+    source: str
+    target: str
+    statement: str
 
     def accepts(self, blocks: Blocks) -> bool:
         """Whether a schedule's blocks ask for just this primitive on all ranks, with one message M.
@@ -205,7 +218,10 @@ def check_direction(direction: int) -> None:
 def broadcast(ranks: int, shares: Shares = 1, root: int = 0) -> Blocks:
     """Broadcast: the root's vector, cut into slices, must reach every rank.
 
-    The shares are a number of equal slices, or each slice's exact share of M.
+    Args:
+        ranks: number of ranks N.
+        shares: a number of equal slices, or each slice's exact share of M.
+        root: the rank that holds the vector, 0..N-1.
 
     Raises:
         ValueError: for N < 1, a root outside 0..N-1, or shares that do not sum to 1.

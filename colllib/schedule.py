@@ -84,8 +84,14 @@ class Step(NamedTuple):
 class Schedule:
     """What is sent when: a number of steps, each made on demand as arrays.
 
-    step(t) is called as often as needed and must be pure: the ledger makes its arrays of ends read-only. Large
-    schedules never exist as a whole.
+    Args:
+        blocks: the blocks with their shares, sources and targets: what must become true.
+        num_steps: the number of steps T.
+        step: step(t) for t = 0..T-1, an IndexError for others. It is called as often as needed and must be
+            pure: the ledger makes its arrays of ends read-only. Large schedules never exist as a whole.
+        switches: number of switches that take part as nodes N..N+switches-1.
+        flat: where they exist as a whole, the messages of all steps and the step of each, in order.
+        paths: which messages take a path of their own instead of the topology's route.
 
     >>> from colllib.primitives import broadcast
     >>> chain = Schedule.from_steps(broadcast(3), [Step.of(0, 1, 0), Step.of(1, 2, 0)])
@@ -93,12 +99,12 @@ class Schedule:
     Schedule(3 ranks, 1 blocks, 2 steps)
     """
 
-    blocks: Blocks  # with their shares, sources and targets: what must become true
-    num_steps: int  # T
-    step: Callable[[int], Step]  # for t = 0..T-1, an IndexError for others
-    switches: int = 0  # how many take part, as nodes N..N+switches-1
-    flat: tuple[IntArray, Step] | None = None  # where they exist as a whole, the step of every message, and all of them
-    paths: Paths | None = None  # which messages take a path of their own instead of the topology's route
+    blocks: Blocks
+    num_steps: int
+    step: Callable[[int], Step]
+    switches: int = 0
+    flat: tuple[IntArray, Step] | None = None
+    paths: Paths | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step", _within(self.num_steps, self.step))
@@ -647,7 +653,13 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
     Segment k of block b is block b * segments + k. Nothing keeps two segments from meeting on one
     port in the same step: the ledger charges what they cost there.
 
-    Of T steps, P segments make T + (P - 1) * interval.
+    Args:
+        schedule: any schedule of T steps.
+        segments: number of segments P, at least 1.
+        interval: steps between the starts of two segments, at least 1.
+
+    Returns:
+        a schedule of T + (P - 1) * interval steps.
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.execution import execute

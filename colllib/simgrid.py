@@ -57,7 +57,11 @@ FILES = ("platform.xml", "hosts.txt", "trace.txt", "replay.txt")
 
 
 def trace(schedule: Schedule, message: float) -> str:
-    """A schedule as a time-independent trace; what travels of M bytes is rounded to whole bytes.
+    """A schedule as a time-independent trace.
+
+    Args:
+        schedule: between ranks alone, on the topology's routes.
+        message: M in bytes; what travels is rounded to whole bytes.
 
     Raises:
         ValueError: for a schedule with switches or paths of its own, or a message beyond `MOST_BYTES`.
@@ -95,9 +99,13 @@ def _step(schedule: Schedule, step: Step, message: float) -> Iterator[str]:
 
 
 def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth: Price) -> str:
-    """A topology as a SimGrid platform: its links, one for each direction, and the routes that a schedule takes.
+    """A topology as a SimGrid platform, with the routes that a schedule takes.
 
-    Its messages need routes, and their acknowledgements the routes back. Alpha and bandwidth are those of each level.
+    Args:
+        schedule: whose messages need routes, and their acknowledgements the routes back.
+        topology: its links become SimGrid's, one for each direction.
+        alpha: latency unit in seconds, one for each level of the topology.
+        bandwidth: BW in bytes per second, likewise.
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.topology import star

@@ -36,8 +36,11 @@ COMPARED = 1.5e-6  # seconds for a crossing of a link, under all elements that a
 def by_symmetry(orbit: Schedule, topology: Topology | None = None) -> Execution:
     """Run an orbit's seed, prove the end state of the whole, keep the ledger of the whole.
 
-    It finds what `execute` finds, in every number, and takes as long as the journeys of a few blocks are. Without a
-    topology it runs on a star.
+    It finds what `execute` finds, in every number, and takes as long as the journeys of a few blocks are.
+
+    Args:
+        orbit: what to run, an `Orbit`.
+        topology: where (default: a star with one full-duplex port per rank).
 
     Raises:
         ScheduleError: naming rank, block and step, as `execute` does.

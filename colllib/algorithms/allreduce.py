@@ -111,7 +111,12 @@ binomial_tree_cost = formulas("2 * lg(N)", "2 * lg(N)")
 
 
 def reduce_broadcast(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
-    """A round-optimal reduce to a root, then a round-optimal broadcast from it, each in so many segments.
+    """A round-optimal reduce to a root, then a round-optimal broadcast from it.
+
+    Args:
+        ranks: number of ranks N, any.
+        segments: segments P into which the vector is cut and pipelined, in each of the two.
+        root: the rank that holds the sum in between.
 
     Source: Träff (2024).
 

@@ -18,6 +18,11 @@ from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed
 def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """From rank to rank along a chain, segment after segment: with several segments, the ring broadcast.
 
+    Args:
+        ranks: number of ranks N.
+        segments: segments P into which the vector is cut and pipelined.
+        root: the rank that holds the vector.
+
     >>> chain(4, root=2).step(0)
     Step(src=array([2]), dst=array([3]), block=array([0]), add=array([False]))
     """

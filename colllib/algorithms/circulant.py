@@ -110,6 +110,11 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     A rank sends and receives at most one segment in each round, and receives each exactly once, so
     the schedule backwards is a reduce.
 
+    Args:
+        ranks: number of ranks N, any.
+        segments: segments P into which the vector is cut.
+        root: the rank that holds the vector.
+
     Source: Träff (2022), (Poly)logarithmic time construction of round-optimal n-block broadcast
         schedules; Träff (2024), Optimal broadcast schedules in logarithmic time, also for reduce.
 
