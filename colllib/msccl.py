@@ -192,7 +192,7 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
 class _Block:
     send: int
     recv: int
-    steps: list[_Step]
+    steps: list[dict[str, Any]]
     steps_done: int = 0
     chunks_done: int = 0  # of the next step
 
@@ -229,10 +229,10 @@ def run(text: str, *, seed: int = 0) -> tuple[str, int]:
 
 
 def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
-    gpus: dict[int, list[_Block]] = {}
+    gpus: list[list[_Block] | None] = [None] * size
     for gpu in algo:
         rank = number(gpu, "id")
-        if gpu.tag != "gpu" or rank >= size or rank in gpus:
+        if gpu.tag != "gpu" or rank >= size or gpus[rank] is not None:
             raise ValueError(f"<{shortened(gpu.tag)}> with id {rank}: each of {size} <gpu> stands once")
         blocks = []
         for k, tb in enumerate(gpu):
@@ -244,23 +244,30 @@ def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
             blocks.append(_Block(send, receive, [_read_step(step, s, rank, chunks) for s, step in enumerate(tb)]))
         for block in blocks:
             for step in block.steps:
-                other, place = step.waits
+                other, place = step["waits"]
                 if other >= len(blocks) or (other >= 0 and place >= len(blocks[other].steps)):
                     raise ValueError(f"GPU {rank}: a step waits for {other}, {place}, which is not there")
         gpus[rank] = blocks
-    if len(gpus) < size:
+    if any(gpu is None for gpu in gpus):
         raise ValueError(f"the file has not all of {size} GPUs")
-    return [gpus[rank] for rank in range(size)]
+    return [gpu for gpu in gpus if gpu is not None]
 
 
-def _read_step(step: Any, s: int, rank: int, chunks: int) -> _Step:
+def _read_step(step: Any, s: int, rank: int, chunks: int) -> dict[str, Any]:
     kind = step.get("type")
     if step.tag != "step" or number(step, "s") != s or kind not in _KINDS:
         raise ValueError(f"GPU {rank}: step {s} is not the next one of type {', '.join(_KINDS)}")
-    first, count = number(step, "srcoff"), number(step, "cnt", 0 if kind == "nop" else 1)
-    if first + count > chunks or any(step.get(f"src{what}") != step.get(f"dst{what}") for what in ("buf", "off")):
-        raise ValueError(f"GPU {rank}, step {s}: beyond {chunks} chunks, or from one place to another")
-    return _Step(kind, first, count, (number(step, "depid", -1), number(step, "deps", -1)))
+    source, target = number(step, "srcoff"), number(step, "dstoff")
+    count = number(step, "cnt", 0 if kind == "nop" else 1)
+    if max(source, target) + count > chunks or step.get("srcbuf") != step.get("dstbuf"):
+        raise ValueError(f"GPU {rank}, step {s}: beyond {chunks} chunks, or from one buffer to another")
+    return {
+        "kind": kind,
+        "from": source,
+        "to": target,
+        "count": count,
+        "waits": (number(step, "depid", -1), number(step, "deps", -1)),
+    }
 
 
 def _before(inputs: Values, collective: str) -> Values:
@@ -307,25 +314,26 @@ def _advance(
 ) -> bool:
     """Move the next chunk of the next step, if it can be moved."""
     step = block.steps[block.steps_done]
-    other, place = step.waits
+    other, place = step["waits"]
     if other >= 0 and blocks[other].steps_done <= place:
         return False
-    chunk = step.first + block.chunks_done
-    if step.kind == "s":
+    kind, count = step["kind"], step["count"]
+    source, target = step["from"] + block.chunks_done, step["to"] + block.chunks_done
+    if kind == "s":
         wire = wires.setdefault((rank, block.send), deque())
         if len(wire) == IN_FLIGHT:
             return False
-        wire.append((int(buffers[rank, chunk]), step.count))
-    elif step.kind != "nop":
+        wire.append((int(buffers[rank, source]), count))
+    elif kind != "nop":
         arrived = wires.get((block.recv, rank))
         if not arrived:
             return False
         value, sent = arrived.popleft()
-        if sent != step.count:
-            raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {step.count}")
-        buffers[rank, chunk] = value + (buffers[rank, chunk] if step.kind == "rrc" else 0)
+        if sent != count:
+            raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {count}")
+        buffers[rank, target] = value + (buffers[rank, source] if kind == "rrc" else 0)
     block.chunks_done += 1
-    if block.chunks_done >= step.count:
+    if block.chunks_done >= count:
         block.steps_done += 1
         block.chunks_done = 0
     return True
