@@ -40,7 +40,7 @@ def stages_explorer() -> Explorer:
         ],
         [Part(_timeline, "Every stage")],
         summary=_summary,
-        note="A stage's forward over one microbatch takes 1 s, its backward 2 s, half of it for the gradients of the "
+        note="A stage's forward over one microbatch takes F, its backward 2 F, half of it for the gradients of the "
         "weights. With chunks, a stage holds several parts of the model, and a pass over a part takes its share. "
         "Messages queue for the link between their two stages and keep no stage from computing.",
         note_title="What is simulated here",
@@ -54,8 +54,8 @@ def _idle(step: Step, p: int) -> str:
 
 def _timeline(name: tuple[str, int], p: int, rounds: int, send: float) -> Chart:
     step = staged(name, p, rounds, send)
-    title = f"{NAMES[name]}: stages idle {_idle(step, p)} of the step"
-    return gantt(step, {f"stage {k}": compute(k) for k in range(p)}, title=title)
+    title = f"{NAMES[name]}: stages idle {_idle(step, p)} of the step; F is the time of a forward"
+    return gantt(step, {f"stage {k}": compute(k) for k in range(p)}, time_format="{:.3g} F".format, title=title)
 
 
 def _summary(name: tuple[str, int], p: int, rounds: int, send: float) -> str:

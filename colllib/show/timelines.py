@@ -78,19 +78,27 @@ KINDS = {
 MOST_BOXES = 60  # of a kind in a row, beyond which neighbors that touch become one
 
 
-def gantt(step: timeline.Step, rows: Mapping[str, str], *, title: str = "") -> Chart:
+def gantt(
+    step: timeline.Step,
+    rows: Mapping[str, str],
+    *,
+    time_format: Callable[[float], str] = units.seconds,
+    title: str = "",
+) -> Chart:
     """Draw some streams of a step, a box for each operation.
 
     Args:
         step: what ran.
         rows: from the name of each row to the stream that it shows.
+        time_format: of the times on the axis.
         title: above the figure.
 
     >>> from colllib.training.pipelines import pipeline
     >>> gantt(pipeline("1f1b", 2, 2), {"stage 0": "compute 0"})
     Timeline of 9 s. stage 0: busy 67%.
     """
-    x = Axis(0.0, step.seconds or 1.0, 0, 58.0, WIDTH - RIGHT)
+    names = 10 + LETTER * max(map(len, rows))
+    x = Axis(0.0, step.seconds or 1.0, 0, names, WIDTH - RIGHT)
     pitch = 24.0
     body = [_rows(x, rows, 0.0, pitch)]
     seen: dict[str, int] = {}
@@ -107,8 +115,8 @@ def gantt(step: timeline.Step, rows: Mapping[str, str], *, title: str = "") -> C
     )
     keys = ((f'<i class="cl-swatch" style="background:{color(hue)}"></i>', words) for words, hue in seen.items())
     floor = pitch * len(rows)
-    svg = _svg(floor + 19, [*body, _times(x, floor, units.seconds)])
-    return Chart(legend_row(keys) + svg, f"Timeline of {units.seconds(step.seconds)}. {described}.", title)
+    svg = _svg(floor + 19, [*body, _times(x, floor, time_format)])
+    return Chart(legend_row(keys) + svg, f"Timeline of {time_format(step.seconds)}. {described}.", title)
 
 
 def _joined(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
