@@ -213,12 +213,12 @@ def formulas(n_alpha: str, n_beta: str, holds: Condition = ANY) -> CostFunction[
 
 
 def _in_one(argument: Argument) -> Cost:
-    """Nothing but formulas."""
+    """What `formulas` takes in one piece: only its signature counts."""
 
 
 def _in_segments(argument: Argument, segments: int = 1) -> Cost:
-    """Nothing but formulas."""
+    """What `formulas` takes with segments: only its signature counts."""
 
 
-#: Of an algorithm that must be executed.
+#: The cost of an algorithm that must be executed.
 no_closed_form = CostFunction(_in_segments, (), elsewhere=False)

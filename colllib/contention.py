@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import direct
-from colllib.cost import Cost, Terms
+from colllib.cost import Cost, Price, Terms
 from colllib.events import event_clock
 from colllib.exact import IntArray, counted
 from colllib.execution import Execution, Ledger, execute, kinds_of, priced_by_kind
@@ -39,10 +39,13 @@ class Together:
         """Every job executed with the topology to itself."""
         return tuple(execute(job, self.topology) for job in self.jobs)
 
+    @cached_property
+    def _ends(self) -> IntArray:
+        return np.cumsum([len(job.blocks) for job in self.jobs])
+
     def _job_of(self, block: IntArray) -> IntArray:
         """The job to which blocks of the joint schedule belong."""
-        ends = np.cumsum([len(job.blocks) for job in self.jobs])
-        return np.searchsorted(ends, block, side="right").astype(np.intp)
+        return np.searchsorted(self._ends, block, side="right").astype(np.intp)
 
     @cached_property
     def users(self) -> IntArray:
@@ -74,13 +77,13 @@ class Together:
         tables = zip(np.concatenate(hops, axis=1), np.concatenate(loads, axis=1), strict=True)
         return tuple(priced_by_kind(topology, kinds_of(topology, *rows, share.denominator)) for rows in tables)
 
-    def completion(self, **price: Unpack[Terms]) -> tuple[float, ...]:
+    def completion(self, *, message: float, alpha: Price, bandwidth: Price) -> tuple[float, ...]:
         """When each job is done on the event clock, all starting at 0, in seconds.
 
         Raises:
             ValueError: if two jobs send between the same two ranks in the same step: these travel as one message.
         """
-        timeline = event_clock(self.joint.schedule, self.topology, **price)
+        timeline = event_clock(self.joint.schedule, self.topology, message=message, alpha=alpha, bandwidth=bandwidth)
         owner: dict[tuple[int, int, int], int] = {}
         for t, step in enumerate(self.joint.schedule.steps):
             jobs = self._job_of(step.block).tolist()

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from math import inf, isfinite, sqrt
 from operator import mul
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple, TypedDict
 
 from colllib.formula import Formula
 from colllib.limits import TooLarge
@@ -326,13 +326,18 @@ FEW = 4  # numbers of segments that are tried one by one
 SAME = 1 + 2e-15  # times that rounding alone tells apart are equal
 
 
-def best_segments(cost: Callable[[int], Cost], *, limit: int = 2**20, **price: Unpack[Terms]) -> int:
+def best_segments(
+    cost: Callable[[int], Cost], *, message: float, alpha: Price, bandwidth: Price, limit: int = 2**20
+) -> int:
     """The whole number of segments P that makes a pipelined schedule fastest, of several the smallest.
 
     Args:
         cost: the cost at P segments, such as a closed form that execution has confirmed. Its time
             must fall and then rise along P, as (L + P - 1)(alpha + M / P BW) does; the first four
             may be anything, since a pipeline of fewer segments than stages is a schedule of its own kind.
+        message: M in bytes.
+        alpha: latency in seconds, of each level.
+        bandwidth: BW in bytes per second, of each level.
         limit: the largest P to consider.
 
     >>> chain = lambda segments: Cost(7 + segments - 1, Fraction(7 + segments - 1, segments))
@@ -340,9 +345,10 @@ def best_segments(cost: Callable[[int], Cost], *, limit: int = 2**20, **price: U
     15
     """
     check_counts(limit=limit)
-    check_latency(price["alpha"])
     limit = int(limit)
-    time = cache(lambda segments: cost(segments).seconds(**price))
+    time = cache(lambda segments: cost(segments).seconds(message=message, alpha=alpha, bandwidth=bandwidth))
+    time(1)  # refuses what is no price
+    check_latency(alpha)
     first = min(FEW + 1, limit)
     tried = (*range(1, first), first_lowest(time, first, limit))
     lowest = min(map(time, tried)) * SAME

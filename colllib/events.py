@@ -287,10 +287,10 @@ class _Flows:
         pairs = zip(self.size, self.src, self.dst, strict=True)
         self.second = second  # how many ticks it has
         #: of each message, its size in units so small that one takes a whole number of ticks
-        self.load = [max(size * scale - byte, 0) * int(factor.get((a, b), 1) * times) for size, a, b in pairs]
-        per_load = [int(time * second / (share * times)) for time in slowness]  # on one cable of each tier
+        self.load = [max(part * scale - byte, 0) * int(factor.get((a, b), 1) * times) for part, a, b in pairs]
+        of_tier = [int(time * second / (share * times)) for time in slowness]  # on one cable of each tier
         tiers = topology.tier.tolist()
-        self.per_load = [per_load[tier] for tier in tiers]  # of each link, for a unit of load
+        self.per_load = [of_tier[tier] for tier in tiers]  # of each link, for a unit of load
         # a route pays the parts of its outermost level's alpha
         parts = list(zip(topology.alpha.numerators.tolist(), tiers, strict=True))
         self.delay = [  # for routes of each outermost level, what each link adds

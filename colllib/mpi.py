@@ -434,10 +434,11 @@ def collective(primitive: str, blocks: Blocks, buffer: Array, communicator: Any,
         case "MPI_Alltoallv":
             to, origin = by_rank(blocks.target, sends), by_rank(blocks.source, receives)
             communicator.Alltoallv([buffer, to], [output, origin])
-        case _ if source == target:  # point-to-point on one rank
-            output[:] = buffer
-        case _ if rank == source:
-            communicator.Send(buffer, dest=target)
-        case _ if rank == target:
-            communicator.Recv(output, source=source)
+        case "MPI_Send and MPI_Recv":
+            if source == target == rank:
+                output[:] = buffer
+            elif rank == source:
+                communicator.Send(buffer, dest=target)
+            elif rank == target:
+                communicator.Recv(output, source=source)
     return output

@@ -221,7 +221,14 @@ def _within(num_steps: int, make: Callable[[int], Step]) -> Callable[[int], Step
 
 
 def bundled(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray, Fractions]:
-    """The pairs of nodes between which the messages of a step go, and the share of M that each pair gets."""
+    """The pairs of nodes between which the messages of a step go, and the share of M that each pair gets.
+
+    >>> from colllib.algorithms import allreduce
+    >>> ring = allreduce.ring(2)
+    >>> src, dst, share = bundled(ring.step(0), ring.blocks, 2)
+    >>> src, dst, share.total()
+    (array([0, 1]), array([1, 0]), Fraction(1, 1))
+    """
     pairs, number = np.unique(step.src * nodes + step.dst, return_inverse=True)
     share = counted(number, gathered(blocks.share.numerators, step.block), len(pairs))
     src, dst = np.divmod(pairs, nodes)
@@ -406,13 +413,19 @@ class Orbit(Schedule):
         (array([0, 0, 0]), array([1, 1, 1]))
         """
         when, messages = self.seed.messages
-        back = self._back(messages)
-        src, dst = (self.group.image(end, back) for end in (messages.src, messages.dst))
+        src, dst = (self.group.image(end, self._back) for end in (messages.src, messages.dst))
         return Schedule.from_messages(self.seed.blocks, self.num_steps, when, messages._replace(src=src, dst=dst))
 
-    def _back(self, messages: Step) -> IntArray:
-        """The elements that take the senders of some of the seed's messages to their representatives."""
-        return self.group.inverse(self.group.element_to(messages.src))
+    @cached_property
+    def _back(self) -> IntArray:
+        """The elements that take the senders of the seed's messages to their representatives."""
+        return self.group.inverse(self.group.element_to(self.seed.messages[1].src))
+
+    @cached_property
+    def _first(self) -> list[int]:
+        """Where in the seed's messages each step begins, and where the last one ends."""
+        edges: list[int] = np.searchsorted(self.seed.messages[0], np.arange(self.num_steps + 1)).tolist()
+        return edges
 
     def _step(self, t: int) -> Step:
         one_rank = self.of_one_rank.step(t)
@@ -423,7 +436,9 @@ class Orbit(Schedule):
         if last is None or last[0] != key:
             last = self.__dict__["_last"] = (key, self.images(one_rank.src), self.images(one_rank.dst))
         _, src, dst = last
-        element = self.group.product(np.arange(self.group.order)[:, None], self._back(self.seed.step(t)))
+        element = self.group.product(
+            np.arange(self.group.order)[:, None], self._back[self._first[t] : self._first[t + 1]]
+        )
         copy = self.transversal.element_to(element) if self.fixed_axes else element
         block = self.numbered(one_rank.block, copy).ravel()
         return Step(src, dst, block, np.tile(one_rank.add, self.group.order))

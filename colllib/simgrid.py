@@ -148,23 +148,25 @@ def write(
     schedule: Schedule,
     topology: Topology,
     *,
+    message: float,
+    alpha: Price,
+    bandwidth: Price,
     settings: Mapping[str, str] = SETTINGS,
-    **price: Unpack[Terms],
 ) -> list[str]:
     """Write a platform, its hosts and a trace into a folder.
 
     Args:
         folder: where, which is made if need be.
-        schedule, topology, price: as for `trace` and `platform`.
+        schedule, topology, message, alpha, bandwidth: as for `trace` and `platform`.
         settings: in place of some of `SETTINGS`, or besides.
 
     Returns:
         the command that replays them there.
     """
     texts = (
-        platform(schedule, topology, alpha=price["alpha"], bandwidth=price["bandwidth"]),
+        platform(schedule, topology, alpha=alpha, bandwidth=bandwidth),
         "\n".join(map(str, range(topology.ranks))),
-        trace(schedule, price["message"]),
+        trace(schedule, message),
         FILES[2],
     )
     folder.mkdir(parents=True, exist_ok=True)

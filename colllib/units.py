@@ -92,7 +92,9 @@ def _scaled(value: float, unit: str, prefixes: tuple[tuple[float, str], ...], di
     rounded = max(abs(value), abs(float(f"{value:.{digits}g}")))
     scale, prefix = next((pair for pair in prefixes if rounded >= pair[0]), prefixes[-1])
     text = f"{value / scale:.{digits}g}"
-    return f"{f'{float(text):.0f}' if 'e' in text else text} {prefix}{unit}"
+    if "e" in text:
+        text = f"{float(text):.0f}"
+    return f"{text} {prefix}{unit}"
 
 
 def seconds(value: float, digits: int = 3) -> str:

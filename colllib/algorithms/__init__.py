@@ -55,7 +55,11 @@ _NAMES = {
     "nvls-tree": "NVLS + tree",
     "collnet": "CollNet",
     "nvls": "NVLS + CollNet",
-    **{name: name for name in ("dim-ring", "dim-chain", "dim-shortest-way", "breadth-first", "in-network")},
+    "dim-ring": "dim-ring",
+    "dim-chain": "dim-chain",
+    "dim-shortest-way": "dim-shortest-way",
+    "breadth-first": "breadth-first",
+    "in-network": "in-network",
 }
 
 # -- where an algorithm applies: None, or the sentence that says why not --------------------------

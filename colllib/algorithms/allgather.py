@@ -201,7 +201,8 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     span = 1 << (ranks - 1).bit_length()
     most = min(cap or span, span // 2)
     if order == "rounds":
-        steps = sum(-(-len(sent) // most) for sent, _ in _pat_rounds(ranks, span // 2, 1))
+        shifts = (1 << k for k in range(span.bit_length() - 1))
+        steps = sum(-(-len(range(0, ranks - shift, 2 * shift)) // most) for shift in shifts)
     else:
         subtrees = 1 << (most.bit_length() - 1)
         steps = subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1

@@ -156,7 +156,7 @@ def double_binary_tree(
     first, second = trees.complementary(ranks) if parents is None else parents
     pair = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
     down = trees.down_both(pair, segments, trees.two_colors(*pair) if segments > 1 else None)
-    return there_and_back(reversed_in_time(down))
+    return in_sequence(reversed_in_time(down), down)
 
 
 @closed_form("2 * (2 * lg(N) + 2 * P - 3)", "(2 * lg(N) + 2 * P - 3) / P", SEGMENTED_POWER_OF_TWO)

@@ -88,7 +88,11 @@ def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
 
 
 def _below_root(ranks: int) -> tuple[IntArray, IntArray]:
-    """The complementary trees of ranks 1..N-1, both hung below rank 0."""
+    """The complementary trees of ranks 1..N-1, both hung below rank 0.
+
+    >>> [trees.fill_rounds(_below_root, n) for n in (2, 3, 5, 9, 17)]
+    [2, 4, 5, 7, 9]
+    """
     first, second = (
         np.concatenate(([trees.ROOT], np.where(tree == trees.ROOT, 0, tree + 1)))
         for tree in trees.complementary(ranks - 1)

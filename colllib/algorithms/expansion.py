@@ -2,9 +2,8 @@
 
 A reverse-symmetric graph also runs it backwards, as a reduce-scatter, or both ways at once.
 
-What is expanded is an all-gather over the links of a graph, and a ValueError for anything else. Ranks of
-the expanded graphs are numbered as `colllib.graphs.operations` numbers them. All shards of a schedule are of
-one size and in equally many equal pieces; piece p of rank r is block r P + p.
+Ranks of the expanded graphs are numbered as `colllib.graphs.operations` numbers them. All shards of
+a schedule are of one size and in equally many equal pieces; piece p of rank r is block r P + p.
 
 Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications", and
 Zhao's dissertation, sections 3.5, A.1.6, A.2 and A.4, whose theorems give the costs.
@@ -34,8 +33,11 @@ def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
     receives a shard of rank v over a link, that link passes the shards of all links into v on to all links out of w.
 
     Args:
-        schedule: an all-gather.
+        schedule: an all-gather over the links of the graph.
         graph: a topology of ranks and equal links; the links of a bond take turns.
+
+    Raises:
+        ValueError: for a schedule that is no all-gather of equal shards, or for other ranks.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -80,9 +82,12 @@ def degree_expansion(schedule: Schedule, graph: Topology, times: int) -> Schedul
     others. In the last step the copies of its own rank receive it in equal parts over all their links.
 
     Args:
-        schedule: an all-gather.
+        schedule: an all-gather over the links of the graph.
         graph: d links out of and into every rank, none of them a self-loop.
         times: n copies.
+
+    Raises:
+        ValueError: for a schedule that is no all-gather of equal shards, or for other ranks.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -127,6 +132,12 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
 
     As many copies as factors run at once, each with its part of every shard and beginning with
     another factor. On equal factors, a Cartesian power, no two of them ever share a link.
+
+    Args:
+        schedules: an all-gather for each factor.
+
+    Raises:
+        ValueError: for no schedule, or one that is no all-gather of equal shards.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -176,8 +187,12 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
 def reduce_scatter(schedule: Schedule, graph: Topology) -> Schedule:
     """The all-gather backwards, its ranks renamed so that it runs over the graph's own links.
 
+    Args:
+        schedule: an all-gather over the links of the graph.
+        graph: isomorphic to its transpose.
+
     Raises:
-        ValueError: for a graph that is not isomorphic to its transpose: reverse an all-gather made for that.
+        ValueError: for a graph that is not: there an all-gather on the transpose has to be made, and reversed.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute

@@ -131,7 +131,7 @@ def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> nvls_tree(boxes((4, 2), inc="box")).num_steps
     8
     """
-    tiers = [IN_NETWORK, *["ring"] * (len(_axes(topology).dims) - 2), "double-binary-tree"]
+    tiers = [IN_NETWORK, *["ring"] * (len(_lattice(topology).dims) - 2), "double-binary-tree"]
     return all_reduce(topology, segments=segments, tiers=",".join(tiers))
 
 
@@ -159,7 +159,7 @@ def nvls(topology: Topology, *, segments: int = 1) -> Schedule:
 
 def _through_network(topology: Topology, inner: str, segments: int) -> Schedule:
     """An algorithm in the boxes, and one tree of switches over all further tiers, which blocks go up and down once."""
-    lattice = _axes(topology)
+    lattice = _lattice(topology)
     for axis in range(1, len(lattice.dims)):
         if (refusal := tier_refusal(topology, axis, "all-reduce")) is not None:
             raise ValueError(f"all-reduce {IN_NETWORK} on tier {axis} {refusal}")
@@ -183,7 +183,7 @@ def _up_and_down(sizes: Sequence[int]) -> Schedule:
 
 def _tree_above(topology: Topology) -> IntArray | None:
     """For each place in a box the switches that join all boxes' ranks there, lowest first, shape (places, switches)."""
-    dims, switches = _axes(topology).dims, []
+    dims, switches = _lattice(topology).dims, []
     for axis in (axis for axis in range(1, len(dims)) if dims[axis] > 1):
         joining = tier_switches(topology, axis).reshape(dims[0], prod(dims[1:axis]), -1, order="F")
         switches.append(joining[:, 0])  # on the tiers below, any rank's will do
@@ -197,7 +197,7 @@ def phases(primitive: str, topology: Topology, tiers: str, order: str, root: int
     >>> [(phase.axis, phase.schedule.num_steps) for phase in phases("all-reduce", boxes((4, 2)), "ring", "inner-first")]
     [(0, 1), (1, 6), (0, 1)]
     """
-    lattice, names = _axes(topology), [name.strip() for name in tiers.split(",")]
+    lattice, names = _lattice(topology), [name.strip() for name in tiers.split(",")]
     count = len(lattice.dims)
     if len(names) not in (1, count):
         raise ValueError(f"tiers {tiers!r}: {topology.name} has {count}, give one algorithm for each, innermost first")
@@ -220,10 +220,11 @@ def phases(primitive: str, topology: Topology, tiers: str, order: str, root: int
 def _tier_by_tier(
     primitive: str, topology: Topology, segments: int, tiers: str, order: str, root: int | None = None
 ) -> Schedule:
-    return pipelined(nested(_axes(topology), phases(primitive, topology, tiers, order, root)), segments)
+    return pipelined(nested(_lattice(topology), phases(primitive, topology, tiers, order, root)), segments)
 
 
-def _axes(topology: Topology) -> Lattice:
+def _lattice(topology: Topology) -> Lattice:
+    """The lattice of a topology with boxes, or a refusal."""
     if topology.lattice is None:
         raise ValueError(f"{topology.name} has no boxes: a hierarchical schedule needs some")
     return topology.lattice
@@ -238,7 +239,7 @@ def _serving(topology: Topology, axis: int, primitive: str) -> tuple[Algorithm, 
 
 def _meshed(topology: Topology, axis: int) -> bool:
     """Whether every two ranks of each line of an axis have a link, whatever detour some other message takes."""
-    lattice = _axes(topology)
+    lattice = _lattice(topology)
     between = (topology.link_src < lattice.ranks) & (topology.link_dst < lattice.ranks)
     ends = [end[between] for end in (topology.link_src, topology.link_dst)]
     start, stop = (end - lattice.coordinate(end, axis) * lattice.strides[axis] for end in ends)  # firsts of their lines
@@ -248,7 +249,7 @@ def _meshed(topology: Topology, axis: int) -> bool:
 
 def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | None = None) -> Phase:
     """One tier's schedule."""
-    size = _axes(topology).dims[axis]
+    size = _lattice(topology).dims[axis]
     at = {} if root is None else {"root": root}
     if name == IN_NETWORK:
         if (refusal := tier_refusal(topology, axis, primitive)) is not None:
@@ -277,7 +278,7 @@ def choices(topology: Topology, axis: int, primitive: str, order: str) -> list[s
     >>> choices(boxes((2, 3), inside="full-mesh"), 0, "all-reduce", "inner-first")
     ['ring', 'bruck', 'pat', 'direct']
     """
-    dims = _axes(topology).dims
+    dims = _lattice(topology).dims
     last = 0 if order == "outer-first" else len(dims) - 1
     halves = primitive == "reduce-scatter" or (primitive == "all-reduce" and axis != last)
     through = (primitive,) if axis == last or primitive != "all-reduce" else ("reduce-scatter", "all-gather")
@@ -314,7 +315,7 @@ def tier_switches(topology: Topology, axis: int) -> IntArray:
     >>> tier_switches(boxes((2, 4)), 0).tolist(), tier_switches(boxes((2, 4)), 1).tolist()
     ([[0], [1]], [[4], [4], [4], [4]])
     """
-    lattice = _axes(topology)
+    lattice = _lattice(topology)
     rank = np.arange(lattice.ranks)
     first = rank[lattice.coordinate(rank, axis) == 0]
     if lattice.dims[axis] == 1:

@@ -39,7 +39,7 @@ Mask = NDArray[np.bool_]
 ABILITIES = {"combines": "add", "replicates": "replicate", "scatters": "take bundles apart"}
 #: A step through one switch: "up" or "down", and the share of M on every port.
 Stage = tuple[str, Fraction]
-_ONE_SHOT: list[Stage] = [("up", Fraction(1)), ("down", Fraction(1))]
+_ONE_SHOT: tuple[Stage, ...] = (("up", Fraction(1)), ("down", Fraction(1)))
 
 
 class SwitchTree:

@@ -199,18 +199,31 @@ def rotated(lattice: Lattice, build: Callable[..., Schedule]) -> Schedule:
     return side_by_side(*(scaled(copy, Fraction(1, len(copies))) for copy in copies))
 
 
-def _rotating(build: Callable[..., Schedule]) -> Callable[[Lattice], Schedule]:
-    """The builder of rotated copies of what another one builds.
+def rotated_reduce_scatter(lattice: Lattice) -> Schedule:
+    """Reduce-scatter: rotated copies of `dim_ring_reduce_scatter`.
 
-    >>> rotated_all_gather(Lattice((3, 3))).num_steps, rotated_dim_ring(Lattice((3, 3))).num_steps
-    (4, 8)
+    >>> rotated_reduce_scatter(Lattice((3, 3))).num_steps
+    4
     """
-    return lambda lattice: rotated(lattice, build)
+    return rotated(lattice, dim_ring_reduce_scatter)
 
 
-rotated_reduce_scatter = _rotating(dim_ring_reduce_scatter)
-rotated_all_gather = _rotating(dim_ring_all_gather)
-rotated_dim_ring = _rotating(dim_ring)
+def rotated_all_gather(lattice: Lattice) -> Schedule:
+    """All-gather: rotated copies of `dim_ring_all_gather`.
+
+    >>> rotated_all_gather(Lattice((3, 3))).num_steps
+    4
+    """
+    return rotated(lattice, dim_ring_all_gather)
+
+
+def rotated_dim_ring(lattice: Lattice) -> Schedule:
+    """All-reduce: 2k rotated copies of `dim_ring`.
+
+    >>> rotated_dim_ring(Lattice((3, 3))).num_steps
+    8
+    """
+    return rotated(lattice, dim_ring)
 
 
 @closed_form("2 * total(d - 1)", "(N - 1) / (k * N)", EQUAL_LONG_RINGS, elsewhere=False)
@@ -437,7 +450,7 @@ def disjoint_trees(lattice: Lattice, root: int = 0) -> list[IntArray]:
         if size > 2:
             directions.append((axis, -1))
     rank, group = np.arange(lattice.ranks), LatticeGroup.of(lattice)
-    place = group.image(rank, group.element_to(np.array([root])))  # of each rank of the trees from rank 0
+    place = group.image(rank, group.element_to(root))  # where the trees from rank 0 go
     before = np.array([lattice.shifted(rank, axis, -sign) for axis, sign in directions])
     arrivals = [_arrivals(lattice, directions, lattice.coordinates(number)) for number in rank.tolist()]
     parents = []

@@ -179,7 +179,7 @@ def down_both(
     Args:
         pair: the trees as arrays of parents.
         segments: segments P into which each half is cut.
-        colors: for each tree the color of the edge into each rank (default: a level takes a step).
+        colors: for each tree the color of the edge into each rank (default: a level, with all segments, takes a step).
 
     >>> pair = complementary(4)
     >>> down_both(pair, 8, two_colors(*pair))

@@ -141,6 +141,6 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
             messages.append(message)
             links.append(link_of[axis, np.where(direction == 1, 0, 1)[message], node])
             reached = line + lattice.coordinate(dst, axis) * stride
-        return by_message(messages, links)
+        return (messages[0], links[0]) if len(order) == 1 else by_message(messages, links)
 
     return route
