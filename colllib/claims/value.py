@@ -177,6 +177,8 @@ def same(left: Any, right: Any) -> bool:
     >>> same("a b/c", "a ? / c"), same("a b", "a b c")
     (True, False)
     """
+    if isinstance(left, str) != isinstance(right, str):
+        raise ValueError(f"{left!r} and {right!r}: words are compared with words")
     if isinstance(left, str):
         words, others = _spaced(left).split(), _spaced(right).split()
         return len(words) == len(others) and all(a == b or "?" in (a, b) for a, b in zip(words, others, strict=True))

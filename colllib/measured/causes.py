@@ -111,15 +111,16 @@ def _of_the_numbers(machine: Machine, form: Shape) -> Iterator[Evidence]:
 
 
 def _of_pairs(machine: Machine, form: Shape) -> Iterator[Evidence]:
-    reached, one = form.measured / expected(machine, form.collective).low, form.collective == "sendrecv"
+    reached = form.measured / expected(machine, form.collective).low
+    one_pair = form.collective == "sendrecv"
     if reached < 0.15:
         yield Evidence("misconfiguration", 1.6, f"{percent(reached)} of what a pair should get, as over sockets")
     if machine.boxes == 2:
         yield Evidence("no-gdr", 1.2, "copies through host memory can cost a pair as much")
     else:
-        yield Evidence("congestion", 1.5 if one else 1.2, "many flows cross the fabric at once")
+        yield Evidence("congestion", 1.5 if one_pair else 1.2, "many flows cross the fabric at once")
     text = f"GPUs share {machine.cards} cards" if machine.gpus > 1 else "a card may be slow, or in a narrow slot"
-    yield Evidence("nic-limited", 1.1 if one or machine.boxes == 2 else 1.4, text)
+    yield Evidence("nic-limited", 1.4 if machine.boxes > 2 and not one_pair else 1.1, text)
     yield Evidence("other", 0.8, "the library may give a pair few channels")
 
 

@@ -82,7 +82,7 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     hints = Hints(**options | {"gpu": gpu or "".join(printed[:1]), "machine": machine})
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
     judged = [(diagnose(run, hints), run) for run in chosen]
-    first, worst = min(judged, key=lambda one: (_STATES.index(one[0].state), -(one[1].boxes or 0), -one[0].confidence))
+    first, worst = min(judged, key=_urgency)
     for verdict, run in judged:  # whose cards are in order, if this is of the same machine
         same = (run.ranks, run.boxes, run.gpu) == (worst.ranks, worst.boxes, worst.gpu)
         by_cards = verdict.bound is not None and verdict.bound.binding == "network card"
@@ -103,6 +103,12 @@ def _more_exact(hint: str, printed: str) -> str:
     """The GPU by the options, or by the log where that says more of the same one, as V100-PCIE of V100."""
     kind, exact = machines.by_gpu(hint), machines.by_gpu(printed)
     return printed if not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name)) else hint
+
+
+def _urgency(diagnosed: tuple[Diagnosis, Run]) -> tuple[int, int, float]:
+    """The order in which runs are named: the worst state first, then the most boxes, then the surest verdict."""
+    diagnosis, run = diagnosed
+    return _STATES.index(diagnosis.state), -(run.boxes or 0), -diagnosis.confidence
 
 
 def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:

@@ -384,6 +384,7 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None, parts: floa
                 return table.refuse("algbw is not size over time")
     giga = 1e6 / table.directions if table.dialect == "osu" else 1e9
     seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, giga)))
+    kind = kind or (table.marks[-1][1] if table.marks else "")  # where a row leaves it out, that of the last one
     table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")), kind)
 
 

@@ -107,10 +107,11 @@ def figures() -> tuple[Figure, ...]:
     >>> figures()[0].place, figures()[0].machine.name, figures()[0].busbw
     ('NVIDIA/nccl/issues/1639', 'RTX 5090', 28000000000.0)
     """
-    return tuple(
-        Figure(place, int(boxes), int(gpus), gpu, of_a_box, collective, float(rate) * 1e9, state, cause)
-        for place, boxes, gpus, gpu, of_a_box, collective, rate, state, cause in map(dict.values, _lines("figures.csv"))
-    )
+    return tuple(_figure(**line) for line in _lines("figures.csv"))
+
+
+def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
+    return Figure(boxes=int(boxes), gpus=int(gpus), busbw=float(busbw_GBps) * 1e9, **texts)
 
 
 def of_others(machine: Machine, collective: str, state: str = "healthy") -> list[tuple[float, str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import ceil
 
 import numpy as np
@@ -56,12 +56,12 @@ class Scene:
     runs: Together
     aligned: Execution
 
-    @property
+    @cached_property
     def loads(self) -> NDArray[np.float64]:
         """What each link carries in all, in units of what one rank sends, shape (L,)."""
         return np.array(self.runs.joint.link_total, dtype=float) / float(self.aligned.sent[0])
 
-    @property
+    @cached_property
     def levels(self) -> IntArray:
         """Which of the loads in the legend each link has, rounded up, shape (L,)."""
         return np.minimum(np.ceil(self.loads - 1e-9), len(_LEVELS) - 1).astype(np.intp)

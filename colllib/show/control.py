@@ -73,9 +73,10 @@ class Control:
             settings = ", ".join(f"{name} = {value}" for name, value in state.items())
             condition = f" where {settings}" if state else ""
             raise ValueError(f"control {self.name!r} has no values{condition}; give at least one")
-        for text, times in Counter(text for _, text in texts).items():
-            if times > 1:
-                raise ValueError(f"control {self.name!r} offers {text!r} twice; values and their texts must differ")
+        for column in zip(*texts, strict=True):
+            for one, times in Counter(column).items():
+                if times > 1:
+                    raise ValueError(f"control {self.name!r} offers {one!r} twice; values and their texts must differ")
         return dict(texts)
 
 

@@ -132,7 +132,12 @@ def message_explorer() -> Explorer:
         [
             Curves(parts, what="time", y_label="time", strip=False),
             Curves(
-                arrives, "Bandwidth that arrives", "The bandwidth that arrives", "rate", "M over the time", strip=False
+                arrives,
+                "Bandwidth that arrives",
+                "The bandwidth that arrives",
+                what="rate",
+                y_label="M over the time",
+                strip=False,
             ),
         ],
         summary="{m} take {time:together}: {time:latency} of latency and {time:bytes} of bytes. {rate:together} "

@@ -19,7 +19,9 @@ def num(value: float | Fraction, decimals: int = 1) -> str:
     >>> num(12.04), num(-0.01), num(7.25), num(Fraction(1, 3), 2)
     ('12', '0', '7.2', '0.33')
     """
-    text = f"{float(value):.{decimals}f}".rstrip("0").rstrip(".")
+    text = f"{float(value):.{decimals}f}"
+    if decimals:
+        text = text.rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 

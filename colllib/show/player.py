@@ -185,9 +185,8 @@ class Show:
         if self._summed and film.kind in ("blocks", "contributions"):
             items.append(("block spent", "not needed any more"))
         sent = {message.add for messages in film.messages for message in messages}
-        items += [
-            (f"arrow {way}", word) for way, word in (("add", "added"), ("copy", "copied")) if (way == "add") in sent
-        ]
+        arrows = ((True, "arrow add", "added"), (False, "arrow copy", "copied"))
+        items += [(arrow, word) for add, arrow, word in arrows if add in sent]
         tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}
         names = {f"t{tier.level}": tier_name(tier) for tier in film.run.topology.tiers[::-1]}
         items += [(f"arrow {tint}", f"by {names[tint]}") for tint in sorted(tiers)]

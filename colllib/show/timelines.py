@@ -73,6 +73,7 @@ KINDS = {
     "all-reduce": ("all-reduce", 1),
     "reduce-scatter": ("reduce-scatter", 1),
     "all-gather": ("all-gather", 3),
+    "all-to-all": ("all-to-all", 5),
     "send": ("send", 7),
 }
 MOST_BOXES = 60  # of a kind in a row, beyond which neighbors that touch become one

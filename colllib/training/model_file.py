@@ -74,7 +74,14 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
             raise ValueError(f"{key} {shortened(repr(config[key]))}: such layers are not counted here")
     hidden, heads = size("hidden_size"), size("num_attention_heads")
     experts = size("n_routed_experts", "num_local_experts", "num_experts", default=0)
-    dense, inner = size("first_k_dense_replace", default=0), size("intermediate_size")
+    dense, inner, routed = 0, size("intermediate_size"), {}
+    if experts:
+        dense = size("first_k_dense_replace", default=0)
+        routed = {
+            "top_k": size("num_experts_per_tok"),
+            "expert_ffn": size("moe_intermediate_size", "intermediate_size"),
+            "shared_experts": size("n_shared_experts", default=0),
+        }
     return Model(
         name,
         "config.json",
@@ -87,9 +94,7 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
         vocabulary=size("vocab_size"),
         latent=Latent(*map(size, _LATENT)) if "kv_lora_rank" in config else None,
         experts=experts,
-        top_k=size("num_experts_per_tok", default=None if experts else 0),
-        expert_ffn=size("moe_intermediate_size", "intermediate_size"),
-        shared_experts=size("n_shared_experts", default=0),
         dense_layers=dense,
         router_bias=config.get("topk_method") == "noaux_tc",
+        **routed,
     )

@@ -191,9 +191,9 @@ def _layer(training: Training, work: Work, layer: int, stage: int, split: bool) 
     computing = Op(f"{work.kind}{work.microbatch}", compute(stage), seconds / max(1, len(calls)), kind=work.kind)
     ops = []
     for call in calls:
-        group = call.message, call.ranks, 1 if call.axis in ("TP", "SP") else plan.tp
+        of_call = call.message, call.ranks, 1 if call.axis in ("TP", "SP") else plan.tp
         name = f"{call.axis} {call.primitive} of {computing.name}"
-        ops += [computing, training.collective(stage, COMPUTE, call.primitive, [group], name)]
+        ops += [computing, training.collective(stage, COMPUTE, call.primitive, [of_call], name)]
     return ops or [computing]
 
 

@@ -82,17 +82,17 @@ def run(ops: Sequence[Op]) -> Step:
     while queue:
         now, i = heapq.heappop(queue)
         if isnan(start[i]):
-            start[i] = now
+            start[i], change = now, set.add
         elif due[i] == now and isnan(end[i]):
-            end[i] = now
+            end[i], change = now, set.discard
             for reader in readers[i]:
                 waits[reader] -= 1
                 if waits[reader] == 0:
                     heapq.heappush(queue, (now, reader))
         else:  # it has met others meanwhile, or was left alone
             continue
-        for resource in {*ops[i].uses}:
-            running[resource] ^= {i}  # which begins to use it, or is done
+        for resource in ops[i].uses:
+            change(running[resource], i)
         for j in {i}.union(*(running[resource] for resource in ops[i].uses)):
             crowd = max((len(running[resource]) for resource in ops[j].uses), default=1)
             if crowd != pace[j] and isnan(end[j]):

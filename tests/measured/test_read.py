@@ -634,6 +634,12 @@ def test_types_that_a_program_runs_one_after_the_other_are_runs_of_their_own():
     assert [(run.ranks, run.boxes, len(run.rows)) for run in runs] == [(16, 2, 48)] * 2
 
 
+def test_rows_that_leave_out_their_type_have_that_of_the_row_before():
+    rows = " 1048576 262144 float sum 100.0 10.49 18.35 0\n 2097152 200.0 10.49 18.35\n 4194304 400.0 10.49 18.35\n"
+    (run,) = read("# size time algbw busbw\n" + rows)
+    assert len(run.rows) == 3
+
+
 def test_the_line_of_one_rank_says_nothing_of_how_the_others_lie():
     table = write(logs.run(340e9, gpu="AMD Instinct MI355X"), "nccl-tests")
     kept = [line for line in table.splitlines() if "Rank" not in line or "Rank  0" in line]

@@ -177,7 +177,11 @@ def test_fragments_may_be_charts_tables_or_text():
         ),
         (
             lambda: Explorer("x", [Control("n", "N", [1, 2, 1])], [SHOW], summary=SAID),
-            "control 'n' offers '1' twice",
+            "control 'n' offers 1 twice",
+        ),
+        (
+            lambda: Explorer("x", [Control("n", "N", [1, True, 2])], [SHOW], summary=SAID),
+            "control 'n' offers 1 twice",
         ),
         (
             lambda: Control("n", "N", [1], kind="knob"),

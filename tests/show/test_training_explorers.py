@@ -7,10 +7,12 @@ import re
 import pytest
 
 from colllib import units
+from colllib.parallelism import MODELS, Plan
 from colllib.show import gantt, overlap_explorer, stages_explorer
 from colllib.show.overlap_explorer import OFFERED, overlapped, tensors
 from colllib.show.stages_explorer import NAMES
 from colllib.training.pipelines import pipeline
+from colllib.training.step import Training, simulate
 from colllib.training.timeline import Op, run
 
 OVERLAP, STAGES = overlap_explorer(), stages_explorer()
@@ -63,6 +65,11 @@ def test_a_timeline_has_a_box_for_every_operation_until_they_are_too_many_to_tel
 
     assert boxes(gantt(pipeline("gpipe", 1, 30), {"stage": "compute 0"})) == 60
     assert boxes(gantt(run([Op("f", "a", 1.0, kind="forward") for _ in range(100)]), {"a": "a"})) == 1
+
+
+def test_a_step_with_experts_has_its_all_to_all_in_the_timeline():
+    training = Training(MODELS["Mixtral 8x7B"], Plan(dp=16, ep=8), "dgx-h100:2", microbatches=2)
+    assert "all-to-all" in gantt(simulate(training), {"rank": "compute 0"}).body
 
 
 def test_a_timeline_says_how_busy_each_row_is():

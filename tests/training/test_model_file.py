@@ -73,6 +73,13 @@ def test_a_published_file_is_the_model_of_its_paper(name, config):
         assert (read.ffn, read.dense_layers, read.latent) == (known.ffn, known.dense_layers, known.latent)
 
 
+def test_a_model_without_experts_does_not_care_what_its_file_says_of_them():
+    words = {"num_experts_per_tok": "none", "n_shared_experts": [1], "first_k_dense_replace": 99}
+    read = from_config("Llama 3.1 70B", LLAMA | words)
+    assert (read.experts, read.expert_ffn, read.dense_layers) == (0, 0, 0)
+    assert read.parameters == MODELS["Llama 3.1 70B"].parameters
+
+
 def test_experts_of_another_family_are_counted():
     read = from_config("Qwen3", QWEN)
     assert (round(read.parameters / 1e9), round(read.active / 1e9)) == (235, 22)
