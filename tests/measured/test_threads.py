@@ -267,9 +267,7 @@ def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
     alone, with_machine = (Counter(row[how] for row in rows) for how in ("alone", "told"))
     causes = [sum(row[how] == "named" for row in rows) for how in ("alone_cause", "told_cause")]
     noted = sum(row["alone_cause"] != "" for row in rows)
-    last = Counter(row["alone"] for row in rows if row["draw"] == rows[-1]["draw"])
-    counts = [alone[verdict] for verdict in verdicts] + [last.total(), *(last[verdict] for verdict in verdicts)]
-    counts += [with_machine[verdict] for verdict in verdicts]
+    counts = [count[verdict] for count in (alone, with_machine) for verdict in verdicts]
     for states in (("healthy",), ("below-expectation",), ("not-a-measurement", "undecided")):
         verdicts_on = [row["told"] for row in rows if row["state"] in states]
         counts += [verdicts_on.count("wrong"), len(verdicts_on)]
