@@ -16,12 +16,12 @@ def pytest_collect_file(file_path: Path) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """With --dist loadfile one worker has all tests of the claims: each worker would execute the ledger anew."""
+    """With --dist loadfile one worker has all tests that execute the ledger of claims: each would execute it anew."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "claims" if "claims" in file else file
+            return "claims" if "claims" in file or file == "tests/test_readme.py" else file
 
     return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
