@@ -66,7 +66,8 @@ class Model:
         latent: the sizes of latent attention, None for grouped-query attention.
 
     Raises:
-        ValueError: for layers, widths or heads below 1, more dense layers than layers, or another top_k than 1 to all.
+        ValueError: for layers, widths or heads below 1, more dense layers than layers, or a top_k that is
+            not between 1 and the number of experts.
 
     >>> f"{MODELS['Llama 3.1 405B'].parameters:,}"
     '405,853,388,800'

@@ -444,8 +444,10 @@ def shards(ranks: int, pieces: int) -> Blocks:
 # -- the algorithms ------------------------------------------------------------------------------
 
 
-#: The problems of a network, kept for as many schedules and prices as are asked for.
-breadth_first = lru_cache(maxsize=16)(BreadthFirst)
+@lru_cache(maxsize=16)
+def breadth_first(topology: Topology) -> BreadthFirst:
+    """The problems of a network, kept for as many schedules and prices as are asked for."""
+    return BreadthFirst(topology)
 
 
 def _sorted_links(topology: Topology, src: IntArray, dst: IntArray) -> IntArray:
