@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
+from importlib import import_module
 from math import isfinite
 from operator import attrgetter
 from pathlib import Path
@@ -21,19 +22,15 @@ from tabulate import tabulate
 
 from colllib import algorithms, msccl, simgrid, units
 from colllib.bounds import bus_factor
-from colllib.claims.command import claims_command
 from colllib.cli_io import PRIMITIVE, Answer, Network, answered, json_text, priced, progress, speeds, table, whole
 from colllib.cost import Kind, TieredCost
 from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray
 from colllib.execution import Execution
 from colllib.execution import trace as trace_states
-from colllib.forest.command import forest_command
-from colllib.graphs.command import describe_command, find_topology_command
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Entry, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
-from colllib.measured.commands import COMMANDS as MEASURED
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
@@ -42,7 +39,6 @@ from colllib.topology import Topology, machines, star
 from colllib.topology.expression import MEANINGS, OPERATIONS, TOPOLOGIES, Form
 from colllib.topology.expression import find as find_topology
 from colllib.topology.presets import PRESETS
-from colllib.training.command import experts_command, step_command
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
 MOST_CELLS = 2**16
@@ -129,8 +125,43 @@ def _on(**attributes: Any) -> Any:
     return click.option("--on", **{"help": "topology, such as boxes:64x8; colllib list has all"} | attributes)
 
 
+#: The modules of the commands that are not here: each is imported when one of its commands is called.
+ELSEWHERE = {
+    "claims": "claims.command",
+    "describe": "graphs.command",
+    "diagnose": "measured.commands",
+    "experts": "training.command",
+    "find-topology": "graphs.command",
+    "forest": "forest.command",
+    "mpi-bench": "measured.commands",
+    "predict": "measured.commands",
+    "step": "training.command",
+    "sweeps": "measured.commands",
+}
+
+
+class Commands(click.Group):
+    """The commands of `colllib`; those that take topologies or machines end their help with a list of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of the alphabet."""
+        return sorted({*self.commands, *ELSEWHERE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command, or None where there is none of that name."""
+        if cmd_name in ELSEWHERE and cmd_name not in self.commands:
+            module = import_module(f"colllib.{ELSEWHERE[cmd_name]}")
+            self.add_command(getattr(module, f"{cmd_name.replace('-', '_')}_command"))
+        command = self.commands.get(cmd_name)
+        if command and any(parameter.name in ("on", "fabric") for parameter in command.params):
+            command.epilog = _ABOUT_MACHINES if cmd_name in ("predict", "diagnose") else _ABOUT_TOPOLOGIES
+        return command
+
+
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True}, invoke_without_command=True
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    invoke_without_command=True,
 )
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -629,15 +660,6 @@ or by a GPU's name, such as h20:N or l40s:N.
 What differs stands behind commas: {machines.OPTIONS}."""
     + _ABOUT_FILES
 )
-
-for _command in (
-    *(forest_command, describe_command, find_topology_command, claims_command),
-    *(*MEASURED, step_command, experts_command),
-):
-    cli.add_command(_command)
-for _command in cli.commands.values():
-    if any(parameter.name in ("on", "fabric") for parameter in _command.params):
-        _command.epilog = _ABOUT_MACHINES if _command.name in ("predict", "diagnose") else _ABOUT_TOPOLOGIES
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -18,11 +18,23 @@ from vulture import Vulture
 ROOT = Path(__file__).resolve().parents[1]
 
 #: What others call: commands through click.
-DECORATORS = ["@cli.command"]
+DECORATORS = ["@cli.command", "@click.command"]
 
-#: And by name: click's convert, what Jupyter shows an object by, a widget's text, the payload of an explorer, what an
+#: And by name: what click calls, what Jupyter shows an object by, a widget's text, the payload of an explorer, what an
 #: XML parser tells of a document type.
-NAMES = ["_repr_markdown_", "convert", "ctx", "param", "include", "exclude", "description", "fragments", "doctype"]
+NAMES = [
+    "_repr_markdown_",
+    "convert",
+    "ctx",
+    "param",
+    "list_commands",
+    "get_command",
+    "include",
+    "exclude",
+    "description",
+    "fragments",
+    "doctype",
+]
 
 
 def cells(root: Path) -> Iterator[tuple[Path, str]]:

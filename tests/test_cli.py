@@ -8,6 +8,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import click
 import pytest
 
 from colllib.algorithms import allreduce
@@ -18,6 +19,8 @@ from colllib.topology.presets import PRESETS
 
 TWO_LEVELS = ["--alpha", "1us,2us", "--bandwidth", "9GB/s,9GB/s"]
 COMMAND = [sys.executable, "-m", "colllib"]
+CONTEXT = click.Context(cli)
+COMMANDS = {name: cli.get_command(CONTEXT, name) for name in cli.list_commands(CONTEXT)}
 
 
 def started(*arguments, **variables):
@@ -52,7 +55,7 @@ def test_a_cost_of_several_kinds_has_no_single_count():
 def test_help_says_the_defaults_of_a_command_and_of_the_topologies_that_it_takes(command):
     shown = " ".join(printed(command, "--help").split())
     assert "oversubscription=1" in shown
-    options = [option for option in cli.commands[command].params if option.param_type_name == "option"]
+    options = [option for option in COMMANDS[command].params if option.param_type_name == "option"]
     silent = {
         option.name
         for option in options
@@ -69,9 +72,16 @@ def test_every_command_about_a_schedule_takes_its_root_and_its_tiers():
     assert len(answer("trace", *on_boxes)["states"]) == 1 + 3 + 1 + 3
 
 
+def test_a_command_starts_without_the_modules_of_the_others():
+    loaded = "import sys, colllib.cli; print(*(name for name in sys.modules if name.startswith(('colllib', 'scipy'))))"
+    modules = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
+    assert "colllib.ladder" in modules
+    assert not [name for name in modules if name.startswith("scipy") or name.endswith((".command", ".commands"))]
+
+
 def test_the_list_of_commands_says_a_whole_sentence_about_each():
     listed = started("--help").stdout.partition("Commands:")[2].split("\n  ")[1:]
-    assert len(listed) == len(cli.commands)
+    assert len(listed) == len(COMMANDS)
     assert all(line.strip().endswith(".") and not line.strip().endswith("...") for line in listed)
 
 
@@ -418,7 +428,7 @@ def test_bad_input_ends_with_status_2_and_one_line(arguments, complaint, capsys)
     assert len(err) < 520
 
 
-NEEDED = [(name, parameter) for name, command in cli.commands.items() for parameter in command.params]
+NEEDED = [(name, parameter) for name, command in COMMANDS.items() for parameter in command.params]
 NEEDED = [(name, parameter.name) for name, parameter in NEEDED if parameter.required]
 
 
@@ -428,7 +438,7 @@ GIVEN = {"primitive": "all-reduce", "algorithm": "ring"}
 @pytest.mark.parametrize(("command", "missing"), NEEDED)
 def test_a_command_without_what_it_needs_asks_for_it(command, missing, capsys):
     words = [command]
-    for parameter in cli.commands[command].params:
+    for parameter in COMMANDS[command].params:
         if parameter.name == missing and parameter.param_type_name == "argument":
             break  # those behind it would stand in its place
         if parameter.required and parameter.name != missing:

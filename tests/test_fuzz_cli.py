@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("resource", reason="processor time and memory are limited on Unix only")
 
 SCRIPT = Path(__file__).with_name("cli_lines.py")
-SEEDS, LINES = range(6), 250
+SEEDS, LINES = range(8), 250
 LONGEST = 600  # characters of an error
 
 

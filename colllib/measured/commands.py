@@ -310,6 +310,3 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: float, most:
         what = f"{algorithm} by Python" if algorithm else mpi.mpi_function(primitive, blocks)
         click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {repeats} runs a size")
         click.echo(write(Run("nccl-tests", tuple(rows), primitive, ranks)))
-
-
-COMMANDS = (diagnose_command, predict_command, sweeps_command, mpi_bench_command)

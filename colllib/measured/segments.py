@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 MOST_SEGMENTS, FEWEST_POINTS = 4, 4
 MOST_POINTS = 128  # a sweep of thousands of sizes is thinned
@@ -108,6 +107,8 @@ def _lines(size: Array, times: Array, weight: Array | float = 1.0) -> tuple[Arra
 
 
 def _segment(size: Array, time: Array, weight: Array, draws: np.random.Generator) -> Segment:
+    from scipy.special import stdtrit  # slow to import
+
     (constant,), (slope,) = _lines(size, time[None], weight)
     for _ in range(10):
         residual = ((constant + slope * size) / time - 1) * np.sqrt(weight)

@@ -250,13 +250,15 @@ def _mark(mark: Mark, x: Axis, y: Axis) -> str:
     return dot + text(at + shift * 1.6, up + beside, anchor, mark.label, _HALO)
 
 
-def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places from low to high, spread to a gap at least, in the order that they have.
+def spread(places: Sequence[float], gap: float, low: float, high: float, then: Sequence[float] = ()) -> list[float]:
+    """Places from low to high, spread to a gap at least, in their order, or where they nearly coincide in another one.
 
     >>> spread([50, 51, 10], 12, 0, 60)
     [48, 60, 10]
+    >>> spread([50, 51, 10], 12, 0, 60, then=[8, 7, 9])
+    [60, 48, 10]
     """
-    order = sorted(range(len(places)), key=lambda k: (places[k], k))
+    order = sorted(range(len(places)), key=lambda k: (math.floor(places[k] / gap), then[k]) if then else (places[k], k))
     apart = list(places)
     for farther, edge, step in ((max, low, gap), (min, high, -gap)):
         for k in order:
@@ -322,16 +324,19 @@ def plot(
         low /= (high / low) ** ROOM
     y = Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0))
     left = max(12 + LETTER * max(len(frame.y_format(value)) for value in y.ticks(5)), 50 if strip else 0)
-    right = 18 + LETTER * max(len(curve.label) for curve in curves) if ends else RIGHT
+    head = f"at {rule.label}" if ends and rule else ""
+    right = 18 + LETTER * max(len(head), *(len(curve.label) for curve in curves)) if ends else RIGHT
     x = Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right)
     tips: Sequence[float | None] = [None] * len(curves)
     if ends:
-        tips = spread([y(curve.ys[-1]) for curve in curves], 15, y.stop, y.start)
+        at_rule = [y(curve.at_rule) for curve in curves if head and curve.at_rule is not None]
+        tips = spread([y(curve.ys[-1]) for curve in curves], 15, y.stop + 8 * bool(head), y.start, at_rule)
     drawn = "".join(_curve(curve, x, y, tip, rule) for curve, tip in zip(curves, tips, strict=True))
+    heading = text(x.stop + 12, y.stop - 6, "start", head, ' font-weight="600"') if head else ""
     return (
         f'<svg class="cl-plot" viewBox="0 0 {px(frame.width)} {px(frame.height)}" font-size="12" aria-hidden="true">'
         f"{_grid(x, y, frame, strip)}"
-        f'{_rule(rule, x, y) if rule else ""}<g fill="none" stroke-linejoin="round">{drawn}</g>'
+        f'{_rule(rule, x, y) if rule else ""}{heading}<g fill="none" stroke-linejoin="round">{drawn}</g>'
         f"{''.join(_mark(mark, x, y) for mark in marks)}</svg>"
     )
 

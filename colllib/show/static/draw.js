@@ -74,8 +74,9 @@ const draw = (function () {
     return `<circle cx="${px(at)}" cy="${px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:currentColor" stroke-width="2"/>`
       + text(at + shift * 1.6, up + (up < y.stop + 12 ? 18 : -7), anchor, label, HALO);
   }
-  function spread(places, gap, low, high) {
-    const order = places.map((_, k) => k).sort((a, b) => places[a] - places[b] || a - b);
+  function spread(places, gap, low, high, then) {
+    const group = (k) => (then.length ? Math.floor(places[k] / gap) : places[k]);
+    const order = places.map((_, k) => k).sort((a, b) => group(a) - group(b) || (then.length ? then[a] - then[b] : 0) || a - b);
     const spaced = places.slice();
     let edge = low;
     order.forEach((k) => { spaced[k] = Math.max(spaced[k], edge); edge = spaced[k] + gap; });
@@ -121,12 +122,15 @@ const draw = (function () {
     if (strip && frame.logY) low /= (high / low) ** ROOM;
     const y = axis(low, high, frame.logY, frame.height - BOTTOM - strip, TOP + (rule ? 9 : 0));
     const left = Math.max(12 + LETTER * Math.max(...ticks(y, 5).map((v) => frame.yFormat(v).length)), strip ? 50 : 0);
-    const right = ends ? 18 + LETTER * Math.max(...curves.map((c) => c.label.length)) : RIGHT;
+    const head = ends && rule ? `at ${rule.label}` : "";
+    const right = ends ? 18 + LETTER * Math.max(head.length, ...curves.map((c) => c.label.length)) : RIGHT;
     const x = axis(...span(allX, frame.logX, false), frame.logX, left, frame.width - right);
-    const tips = ends ? spread(curves.map((c) => y.at(c.ys[c.ys.length - 1])), 15, y.stop, y.start) : curves.map(() => null);
+    const tips = ends ? spread(curves.map((c) => y.at(c.ys[c.ys.length - 1])), 15, y.stop + (head ? 8 : 0), y.start, head ? curves.map((c) => y.at(c.atRule)) : [])
+      : curves.map(() => null);
     const drawn = curves.map((one, k) => curve(one, x, y, tips[k], rule)).join("");
+    const heading = head ? text(x.stop + 12, y.stop - 6, "start", head, ' font-weight="600"') : "";
     const svg = `<svg class="cl-plot" viewBox="0 0 ${px(frame.width)} ${px(frame.height)}" font-size="12" aria-hidden="true">`
-      + `${grid(x, y, frame, strip)}${rule ? ruled(rule, x, y) : ""}<g fill="none" stroke-linejoin="round">${drawn}</g>`
+      + `${grid(x, y, frame, strip)}${rule ? ruled(rule, x, y) : ""}${heading}<g fill="none" stroke-linejoin="round">${drawn}</g>`
       + `${marks.map((m) => mark(m, x, y)).join("")}</svg>`;
     return { svg, x, y };
   }
