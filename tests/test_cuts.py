@@ -122,6 +122,13 @@ def test_the_theorem_agrees_with_a_sweep_where_there_are_too_many_halves_to_try(
     assert sweep_bisection(mesh(dims)) == lattice_bisection(Lattice(dims, wraps=False))
 
 
+def test_a_cut_as_narrow_as_the_sweep_proves_is_found_where_ranks_in_a_row_have_a_wider_one():
+    ring = find("circulant:24x3x4")
+    cut = bisection(ring)
+    assert cut.exact
+    assert cut_bandwidth(ring, cut.half) == cut.bandwidth < cut_bandwidth(ring, range(12))
+
+
 def test_a_sweep_gives_up_where_its_table_would_be_too_large():
     assert sweep_bisection(torus((8, 8, 8))) is None
     assert sweep_bisection(star(8)) is None

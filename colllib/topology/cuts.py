@@ -263,7 +263,7 @@ def _candidates(topology: Topology) -> Iterator[tuple[int, ...]]:
         import networkx as nx
 
         graph = topology.to_networkx().to_undirected()
-        for seed in range(3):
+        for seed in range(6):
             sides = nx.algorithms.community.kernighan_lin_bisection(graph, weight="none", seed=seed)
             yield min((tuple(sorted(side)) for side in sides), key=lambda side: len(side))
 
