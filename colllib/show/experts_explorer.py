@@ -22,7 +22,7 @@ from colllib.units import percent
 BOXES, IN_BOX, TOKENS, EXPERTS, TOP_K = 4, 4, 32, 64, 4
 RANKS = BOXES * IN_BOX
 GATES = {"uniform": "uniform", "zipf": "Zipf, s = 1", "topics": "topics, as if trained"}
-PLACEMENTS = ("contiguous", "round-robin", "by load", "16 copies")
+PLACEMENTS = ("contiguous", "round-robin", "by load", "16 replicas")
 CAPACITIES: dict[float, str] = {0: "no limit", 2: "2", 1: "1"}
 
 
@@ -46,7 +46,7 @@ def destinations(gate: str, capacity: float, placement: str) -> IntArray:
     if placement == "contiguous":
         return experts.destinations(chosen, experts.contiguous(EXPERTS, RANKS))
     load = [1] * EXPERTS if placement == "round-robin" else chosen.load
-    placed = experts.by_load(load, RANKS, copies=RANKS if placement == "16 copies" else 0)
+    placed = experts.by_load(load, RANKS, copies=RANKS if placement == "16 replicas" else 0)
     return experts.destinations(chosen, placed)
 
 
@@ -64,7 +64,7 @@ def experts_explorer() -> Explorer:
     Explorer: Tokens to experts (Gate, Capacity factor, Experts placed, ...)
     """
     race = two_tier_race(_rows)
-    heads = "a copy = name | dispatch = time | of fastest | busiest card = card"
+    heads = "sent = name | dispatch = time | of fastest | busiest card = card"
     return Explorer(
         "Tokens to experts",
         [
@@ -74,7 +74,7 @@ def experts_explorer() -> Explorer:
             message(4e6),
             *two_tiers(),
         ],
-        [Part(_work, "Choices that each rank serves"), Rows(race, "Copies of a token", columns=heads)],
+        [Part(_work, "Choices that each rank serves"), Rows(race, "How often a token is sent", columns=heads)],
         summary="Dispatch of {m}: {fastest} with {time}{next}.",
         name="experts",
     )
@@ -83,7 +83,7 @@ def experts_explorer() -> Explorer:
 def _rows(gate: str, capacity: float, where: str) -> list[Row]:
     runs = {copies: dispatched(gate, capacity, where, copies) for copies in experts.COPIES}
     busiest = {copies: f"{float(crossings(run)['card'].most):.2f} M" for copies, run in runs.items()}
-    return [Row(copies, only(run.cost), more={"card": busiest[copies]}) for copies, run in runs.items()]
+    return [Row(f"once {copies}", only(run.cost), more={"card": busiest[copies]}) for copies, run in runs.items()]
 
 
 def _work(gate: str, capacity: float, where: str) -> Chart:

@@ -240,4 +240,4 @@ def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: st
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
     rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
-    yield table(("a copy", *busiest["per rank"]), rows)
+    yield table(("sent once", *busiest["per rank"]), rows)

@@ -8,6 +8,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import pytest
 import reference
 from show_browser import opened, write_page
@@ -21,6 +22,7 @@ from colllib.show.drawings import (
     an_instance,
     before_after,
     butterfly,
+    dispatches,
     network,
     primitives,
     tree,
@@ -29,10 +31,12 @@ from colllib.show.drawings import (
     wiring,
 )
 from colllib.show.drawings import star as draw_star
+from colllib.show.film import amount
 from colllib.show.geometry import Box
 from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, extent, looks
 from colllib.topology import boxes, fat_tree, leaf_spine, line, ring, star, torus
 from colllib.topology.expression import find
+from colllib.training import experts
 
 ALL = [
     draw_star(star(8)),
@@ -54,6 +58,7 @@ ALL = [
     network(leaf_spine(4, 4, 4)),
     network(fat_tree(4)),
     wiring(torus((4, 4, 4))),
+    dispatches(boxes((2, 2)), experts.Routing(np.array([[[4, 5, 6]]] * 4), 8), experts.contiguous(8, 4)),
 ]
 
 
@@ -211,6 +216,32 @@ def test_no_switch_of_a_network_lies_over_another_or_over_a_rank(name):
 def test_an_alternative_text_says_in_words_what_is_drawn(drawn):
     assert not re.search(r"[a-z]:\d|=", drawn.alt)
     assert drawn.alt[0].isupper() or drawn.alt[0].isdigit()
+
+
+@pytest.mark.parametrize("choice", [[4, 5, 6], [0, 1, 7], [0, 2, 4], [6, 7, 5], [8, 10, 11]])
+@pytest.mark.parametrize("source", [0, 4])
+def test_a_token_travels_as_often_as_a_plain_count_of_its_choices_says(choice, source):
+    """Twelve experts on two boxes of three; box, rank and expert are counted from the numbers alone."""
+    drawn = dispatches(boxes((2, 3)), experts.Routing(np.array([[choice]] * 6), 12), experts.contiguous(12, 6), source)
+    hosts = [expert // 2 for expert in choice]
+    away = [host for host in hosts if host // 3 != source // 3]
+    relay = {3 * (host // 3) + source % 3 for host in away}
+    handed = set(away) - relay
+    straight = Counter(host for host in hosts if host != source)
+    inside = {host for host in straight if host // 3 == source // 3}
+    arrows = [sum(straight.values()), len(straight), len(relay) + len(handed) + len(inside)]
+    crossing = [Fraction(len(away), 3), Fraction(len(set(away)), 3), Fraction(len(relay), 3)]
+    for picture in pictures(drawn.body):
+        assert picture.count('<g class="a add') == sum(arrows)
+        assert re.findall(r">([^<]*) crosses<", picture) == [amount(share) for share in crossing]
+
+
+def test_a_dispatch_is_drawn_between_two_boxes_for_one_token_on_each_rank():
+    routing = experts.Routing(np.zeros((4, 2, 1), dtype=int), 4)
+    with pytest.raises(ValueError, match="draws one, on two boxes"):
+        dispatches(boxes((2, 2)), routing, experts.contiguous(4, 4))
+    with pytest.raises(ValueError, match="draws one, on two boxes"):
+        dispatches(star(4), experts.Routing(routing.chosen[:, :1], 4), experts.contiguous(4, 4))
 
 
 def test_too_many_ranks_are_refused_in_one_line():

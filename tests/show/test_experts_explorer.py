@@ -23,7 +23,7 @@ def test_what_crosses_once_per_rank_is_never_more_than_once_per_expert():
 
 
 def test_without_a_limit_every_choice_is_served():
-    targets = destinations("zipf", 0, "16 copies")
+    targets = destinations("zipf", 0, "16 replicas")
     assert targets.shape == (RANKS, TOKENS, TOP_K)
     assert targets.min() >= 0
     assert np.bincount(targets.ravel()).max() < 1.2 * targets.size / RANKS
@@ -41,5 +41,5 @@ def test_a_copy_per_box_leaves_of_a_popular_experts_cost_what_the_chapter_says()
         return 1e6 * (popular - uniform)
 
     alone, left, by_cards = more("per expert", 450e9), more("per box", 450e9), more("per box", 1e18)
-    sentence = f"adds {alone:.0f} µs, with a copy per box {left:.0f}, of which {left - by_cards:.0f} in the box"
+    sentence = f"adds {alone:.0f} µs, once per box {left:.0f}, of which {left - by_cards:.0f} in the box"
     assert sentence in (Path(__file__).parents[2] / "notebooks/experts.ipynb").read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """A drawing of every structure that the book introduces, computed from the schedule or the topology that it shows."""
 
+from colllib.show.drawings.dispatches import dispatches
 from colllib.show.drawings.graphs import Spread, graph, graphs, shard
 from colllib.show.drawings.holdings import an_instance, before_after, describe, primitives
 from colllib.show.drawings.networks import network, star
