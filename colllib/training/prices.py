@@ -132,6 +132,17 @@ def by_nccl(primitive: str, machine: str, boxes: int, inside: int, message: floa
     return predict(alone, "sendrecv" if primitive == "point-to-point" else primitive, message).seconds
 
 
+def takes(primitive: str, machine: str, ranks: int, apart: int, message: float, *, nccl: bool) -> float:
+    """Seconds of a collective, as NCCL is predicted to run it (`by_nccl`) or by the fastest schedule known (`price`).
+
+    >>> [round(takes("all-reduce", "dgx-h100:16", 128, 1, 25e6, nccl=nccl) * 1e6) for nccl in (True, False)]
+    [396, 194]
+    """
+    if nccl:
+        return by_nccl(primitive, machine, *group(ranks, apart, tiers(machine)[0]), message)
+    return price(primitive, machine, ranks, apart, message).seconds
+
+
 @cache
 def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
     """Ranks of a box, and latencies and bandwidths of a port in it and of a card.

@@ -33,7 +33,7 @@ from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import Gathers, Leaving, buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
-from colllib.training.prices import by_nccl, group, on_tier, price, tiers
+from colllib.training.prices import by_nccl, on_tier, takes, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
@@ -121,9 +121,7 @@ class Training:
 
     def _takes(self, primitive: str, message: float, ranks: int, apart: int) -> float:
         """Seconds of a collective of one group."""
-        if self.nccl:
-            return by_nccl(primitive, self.machine, *group(ranks, apart, tiers(self.machine)[0]), message)
-        return price(primitive, self.machine, ranks, apart, message).seconds
+        return takes(primitive, self.machine, ranks, apart, message, nccl=self.nccl)
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""

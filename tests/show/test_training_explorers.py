@@ -7,13 +7,15 @@ import re
 import pytest
 
 from colllib import units
+from colllib.measured.predict import predict
 from colllib.parallelism import MODELS, Plan
 from colllib.show import gantt, overlap_explorer, stages_explorer
 from colllib.show.overlap_explorer import OFFERED, overlapped, tensors
 from colllib.show.stages_explorer import NAMES
+from colllib.topology.machines import find
 from colllib.training.pipelines import pipeline
 from colllib.training.step import Training, simulate
-from colllib.training.timeline import Op, run
+from colllib.training.timeline import COMPUTE, Op, run
 
 OVERLAP, STAGES = overlap_explorer(), stages_explorer()
 
@@ -22,19 +24,30 @@ def summary(explorer, **changed):
     return explorer.render(len(explorer.parts), {**explorer.start, **changed})
 
 
-def test_the_matrices_are_those_of_the_model_and_share_its_time():
+def test_the_matrices_are_those_of_the_model_from_the_embedding_to_the_head():
     """Of a layer: queries and outputs of 4096 x 4096, keys and values of 4096 x 1024, three of 4096 x 14336."""
-    parts = tensors(1e-3, 2)
-    assert sorted(part.size for part in parts[:7]) == sorted(
+    parts = tensors(1000, 2)
+    assert [part.size for part in (parts[0], parts[-1])] == [2 * 4096 * 128256] * 2
+    assert sorted(part.size for part in parts[1:8]) == sorted(
         2 * 4096 * n for n in (4096, 4096, 1024, 1024, 14336, 14336, 14336)
     )
-    assert sum(part.backward for part in parts) == pytest.approx(32e-3)
+    multiplied = sum(part.size for part in parts[1:]) / 2  # the embedding is looked up
+    assert sum(part.backward for part in parts) == pytest.approx(4 * multiplied * 1000 / 400e12)
+    assert sum(part.forward for part in parts) == pytest.approx(2 * multiplied * 1000 / 400e12)
 
 
-@pytest.mark.parametrize("changed", [{}, {"boxes": 2, "ms": 8}, {"bucket": 1.6e9}, {"bucket": 64e6}])
+def test_the_gradient_that_nothing_hides_is_the_embedding():
+    step = overlapped(1e6, 16, 8192, 2)
+    last = predict(find("dgx-h100:16"), "all-reduce", 2 * 4096 * 128256).seconds
+    assert last <= step.idle(COMPUTE) < 1.1 * last
+
+
+@pytest.mark.parametrize(
+    "changed", [{}, {"boxes": 4, "tokens": 4096}, {"bucket": 1.6e9}, {"bucket": 128e6, "nccl": False}]
+)
 def test_the_overlap_explorer_names_the_best_of_its_buckets_and_how_much_it_gains(changed):
     state = {**OVERLAP.start, **changed}
-    rest = (state["boxes"], state["ms"], state["width"])
+    rest = [state[name] for name in ("boxes", "tokens", "width", "nccl")]
     times = [overlapped(size, *rest).seconds for size in OFFERED]
     chosen = times[OFFERED.index(state["bucket"])]
     text = summary(OVERLAP, **changed)
@@ -43,12 +56,17 @@ def test_the_overlap_explorer_names_the_best_of_its_buckets_and_how_much_it_gain
     assert text.endswith(faster if chosen >= 1.01 * min(times) else "No bucket here makes the step 1% faster.")
 
 
-def test_it_starts_where_the_default_bucket_is_far_from_the_best():
+def test_it_starts_with_nccl_where_the_default_bucket_is_far_from_the_best():
     text = summary(OVERLAP)
-    assert OVERLAP.start["bucket"] == 25e6
-    best, faster = re.search(r"buckets: (\d+) MB, ([\d.]+) times as fast", text).groups()
-    assert int(best) > 20 * 25
-    assert float(faster) >= 1.1
+    assert (OVERLAP.start["bucket"], OVERLAP.start["nccl"]) == (25e6, True)
+    best, faster = re.search(r"buckets: (\d+) GB, ([\d.]+) times as fast", text).groups()
+    assert int(best) == 1
+    assert float(faster) >= 1.2
+
+
+def test_the_fastest_schedules_leave_less_exposed_than_nccl():
+    exposed = [re.search(r"; ([\d.]+) ms of", summary(OVERLAP, nccl=nccl))[1] for nccl in (True, False)]
+    assert float(exposed[0]) > 2 * float(exposed[1])
 
 
 @pytest.mark.parametrize("name", NAMES)
