@@ -27,6 +27,12 @@ SIZES = (4, 8)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
 PLACES = ("contiguous", "strided", "random")
 RACKS = (4,)  # how many racks there may be, as a third tier
+#: Where switches add, and which schedules that allows, by what of `boxes` they need.
+ADDING = {
+    "none": ("nowhere", {"none"}),
+    "box": ("in the box", {"none", "box"}),
+    "both": ("everywhere", {"none", "box", "network", "both"}),
+}
 LEVELS = ("ports", "cards", "uplinks", "between racks")
 SHARED = (2, 4, 8)  # ranks that may share a card
 CARD = 1  # the tier of boxes that is the cards
@@ -150,13 +156,28 @@ def row(p: str, name: str, n: int, r: int, g: int, c: int, place: str) -> Row:
     return Row(name, forms, factor=bus_factor(p, n * g), more={"card": f"{crossed[card].most} M"})
 
 
-def rows(p: str, n: int, r: int, g: int, c: int, place: str) -> list[Row]:
-    """All that races; only the first depends on where the ranks stand."""
-    return [row(p, name, n, r, g, c, place if name.startswith("flat") else PLACES[0]) for name in RUNNERS[p]]
+def adding(p: str) -> dict[str, str]:
+    """Where switches may add so that more schedules race than before.
+
+    >>> adding("all-gather")
+    {'none': 'nowhere'}
+    """
+    needed = {inc for _, inc, _ in RUNNERS[p].values()}
+    return {where: text for where, (text, _) in ADDING.items() if where in needed}
+
+
+def rows(p: str, n: int, r: int, g: int, c: int, place: str, adds: str) -> list[Row]:
+    """All that races where switches add as said; only the first depends on where the ranks stand.
+
+    >>> [row.name for row in rows("all-reduce", 2, 1, 4, 4, "contiguous", "box")]
+    ['flat ring', 'channels', 'tree', 'hierarchical', 'NVLS + tree']
+    """
+    names = [name for name, (_, inc, _) in RUNNERS[p].items() if inc in ADDING[adds][1]]
+    return [row(p, name, n, r, g, c, place if name.startswith("flat") else PLACES[0]) for name in names]
 
 
 def boxes_explorer() -> Explorer:
-    """The cluster builder: boxes, ranks and cards of each, placement, M and the speeds against schedules over them.
+    """The cluster builder: boxes, ranks, cards, placement, switches that add, M and speeds against schedules over them.
 
     >>> boxes_explorer().title
     'Build your cluster'
@@ -178,6 +199,7 @@ def boxes_explorer() -> Explorer:
             Control("g", "GPUs in a box", SIZES, 8),
             Control("c", "A box has", lambda g: {k: several(k, "card") for k in (1, 2, 4, 8) if g % k == 0}, 8),
             Control("place", "Ranks stand", PLACES, kind="select"),
+            Control("adds", "Switches add", adding),
             Quantity("narrow", "Over\u00adsubscription", "number", 1.0, 16.0, 1.0),
             message(10e9),
             *speeds,
@@ -185,7 +207,7 @@ def boxes_explorer() -> Explorer:
         ],
         [
             Curves(race),
-            Heat(race, "What is busy"),
+            Heat(race, "What is busy", "What is busy"),
             Rows(race, "Schedules", "All in numbers", heads),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
         ],

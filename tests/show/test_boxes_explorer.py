@@ -56,6 +56,17 @@ def test_the_cards_on_offer_divide_the_ranks_of_a_box(explorer):
     assert list(explorer.controls[4].choices({"g": 8})) == [1, 2, 4, 8]
 
 
+def test_schedules_whose_switches_add_race_only_where_switches_do(explorer):
+    needs = {"NVLS + tree": "box", "CollNet": "network", "NVLS + CollNet": "both"}
+    racing = {}
+    for adds in explorer.controls[6].choices({"p": "all-reduce"}):
+        table = rows(explorer.render(NUMBERS, {**explorer.start, "adds": adds}))
+        racing[adds] = {row[0] for row in table} & needs.keys()
+    assert racing == {"none": set(), "box": {"NVLS + tree"}, "both": set(needs)}
+    for primitive in MODULE.RUNNERS.keys() - {"all-reduce"}:
+        assert list(explorer.controls[6].choices({"p": primitive})) == ["none"]
+
+
 def test_narrow_uplinks_cost_what_an_execution_on_them_costs(explorer):
     state = {**explorer.start, "p": "all-to-all", "n": 4, "narrow": 4.0, "m": 1e9}
     table = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}

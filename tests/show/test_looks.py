@@ -29,7 +29,7 @@ def test_no_two_algorithms_look_alike_and_none_looks_like_a_bound():
 
 def test_all_reduces_over_boxes_differ_in_color():
     explorer = boxes_explorer()
-    looks = explorer.parts[0].race.looks(explorer.start)
+    looks = explorer.parts[0].race.looks({**explorer.start, "adds": "both"})
     assert len({look.hue for look in looks}) == len(looks)
 
 
