@@ -152,14 +152,17 @@ def message_explorer() -> Explorer:
 
 
 SWITCH = "adding switch, two shots"
+FEW = "ring and switch"
 
 
-def _busbw_rows(primitive: str, n: int) -> list[Row]:
+def _busbw_rows(primitive: str, n: int, shown: str) -> list[Row]:
     """Every algorithm on a star, for an all-reduce also through a switch that adds, and the wire."""
     factor = bus_factor(primitive, n)
     rows = [Row(row.name, row.variants, factor=factor) for row in on_star(primitive, n) if not row.bound]
     if primitive == "all-reduce":
         rows.append(Row(SWITCH, {"": Form.fitted(partial(two_shot_cost, star(n)))}, factor=factor))
+    if shown == FEW:
+        rows = [row for row in rows if row.name in ("ring", SWITCH)] or rows
     return [*rows, Row("the wire", only(Cost(0, 1)), bandwidth=("bw",), bound=True)]
 
 
@@ -167,7 +170,7 @@ def busbw_explorer() -> Explorer:
     """A primitive, N, M, alpha, BW and what the wire yields of it: the bus bandwidth of every algorithm.
 
     >>> busbw_explorer()
-    Explorer: Bus bandwidth (Primitive, Ranks N, Message M, Latency α, Bandwidth BW, Efficiency)
+    Explorer: Bus bandwidth (Primitive, Ranks N, Algorithms, Message M, Latency α, Bandwidth BW, Efficiency)
     """
     race = Race(_busbw_rows, bandwidth=("bw*eff",))
     heads = "algorithm = title | time | algbw | busbw | P"
@@ -176,11 +179,12 @@ def busbw_explorer() -> Explorer:
         [
             Control("primitive", "Primitive", ladder.PRIMITIVES, "all-reduce", kind="select"),
             ranks(8),
+            Control("shown", "Algorithms", (FEW, "all")),
             *prices(1e9, 2e-6, 450e9),
             Quantity("eff", "Efficiency", "number", 0.01, 1.0, 1.0),
         ],
         [
-            Curves(race, "Bus bandwidth against message size", what="rate", y_label="busbw"),
+            Curves(race, "Bus bandwidth against message size", what="rate", y_label="busbw", log=False),
             Rows(race, "What nccl-tests would print", "What nccl-tests would print", heads),
         ],
         summary="At N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: a wire of {bw}, "
