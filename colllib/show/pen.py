@@ -193,9 +193,20 @@ class Pen:
         """Lines along some tracks, faint ones where nothing moves."""
         self.put(f'<path class="{kind}" d="{"".join(track.d for track in tracks)}"/>')
 
-    def arrow(self, track: Track, kind: str = "add", label: object = "", share: float = 0.5, index: int = -1) -> None:
-        """An arrow, solid ("add") or dashed ("copy"), in a color of the palette or in that of the text."""
-        self.put(arrows([track], f"{kind} {hue(index)}" if index >= 0 else kind), *track.points)
+    def arrow(
+        self,
+        track: Track,
+        kind: str = "add",
+        label: object = "",
+        share: float = 0.5,
+        index: int = -1,
+        width: float = 0.0,
+    ) -> None:
+        """An arrow, solid ("add") or dashed ("copy"), in a color of the palette or in that of the text.
+
+        It has the width of all others, or one above 0.
+        """
+        self.put(arrows([track], f"{kind} {hue(index)}" if index >= 0 else kind, width), *track.points)
         if label != "":
             self.tag(*track.at(share), label)
 

@@ -16,7 +16,7 @@ from show_svg import disks, pictures
 from colllib.algorithms import allgather, allreduce, broadcast, reduce
 from colllib.execution import ScheduleError, execute
 from colllib.primitives import PRIMITIVES
-from colllib.schedule import Schedule
+from colllib.schedule import Schedule, Step
 from colllib.show.drawings import (
     an_instance,
     before_after,
@@ -73,6 +73,14 @@ def test_the_links_of_a_star_say_what_a_step_puts_on_them():
             assert svg.count('<path class="e"') == 8 - 2 * len(step)
     with pytest.raises(ValueError, match="ring:4 is no star"):
         draw_star(ring(4))
+
+
+def test_the_links_of_a_star_are_as_thick_as_what_they_carry():
+    to_one = Step.of([1, 2, 3], 0, 0, add=True)
+    run = execute(Schedule.from_steps(reduce.binomial_tree(4).blocks, [to_one]))
+    for svg in pictures(draw_star(star(4), run).body):
+        widths = sorted(map(float, re.findall(r'style="stroke-width:([\d.]+)"', svg)))
+        assert widths == pytest.approx([1.75, 1.75, 1.75, 5.25], abs=0.06)
 
 
 @pytest.mark.parametrize("schedule", [broadcast.chain(6), broadcast.binomial_tree(13), reduce.binomial_tree(7)])
