@@ -55,9 +55,9 @@ def _thumbnail(film: Film) -> str:
     for side, t in enumerate((0, film.steps)):
         for rank in range(film.schedule.ranks):
             for k, (label, contributors, marks) in enumerate(_shares(film, t, rank)):
-                there = contributors if marks & FINAL else []
-                number = label if len(there) == 1 else ""
-                pen.stripes((wide + 22) * side + pitch * k, pitch * rank, Look(15, 15), number, there, marks)
+                asked = contributors if marks & FINAL else []
+                number = label if len(asked) == 1 else ""
+                pen.stripes((wide + 22) * side + pitch * k, pitch * rank, Look(15, 15), number, asked, marks)
     pen.arrow(bow((wide + 3, wide / 2), (wide + 19, wide / 2)))
     return pen.svg().replace("cl-narrow", "cl-thumb")
 
