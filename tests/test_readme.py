@@ -55,7 +55,9 @@ def test_the_results_are_what_the_commands_print(capsys):
 def test_the_chapters_are_as_many_and_as_long_as_it_says():
     chapters = sorted((ROOT / "notebooks").glob("*.ipynb"))
     minutes = [int(re.search(r"About (\d+) minutes", path.read_text(encoding="utf-8"))[1]) for path in chapters]
-    assert f"{len(chapters)} chapters of {min(minutes)} to {max(minutes)} minutes" in README
+    span = f"{min(minutes)} to {max(minutes)} minutes"
+    assert f"{len(chapters)} chapters of {span}" in README
+    assert f"one question in {span}" in (ROOT / "book" / "how-to-read.md").read_text(encoding="utf-8")
 
 
 def test_every_target_and_place_it_names_exists():

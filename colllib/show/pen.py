@@ -90,6 +90,25 @@ def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int 
     return f'<g class="c {hue(index)}{looks(value, marks, required)}">{frame}{strip}{text}</g>'
 
 
+def stripes(x: float, y: float, look: Look, label: object, contributors: Sequence[int], marks: int = FINAL) -> str:
+    """A block in the colors of those whose numbers are in it, from the top: stripes are a sum, a frame is nothing.
+
+    >>> stripes(0, 0, Look(20, 20), 3, [0, 2]).count('<path class="q h2"')
+    1
+    """
+    w, high = look.width, look.height / max(1, len(contributors))
+    plain = ' style="rx:0;stroke:none"' if len(contributors) > 1 else ""
+    first = f'<rect x="{num(x)}" y="{num(y)}" width="{num(w)}" height="{num(high)}"{plain}/>'
+    if not contributors:
+        return f'<g class="c">{first}</g>'
+    others = "".join(
+        f'<path class="q {hue(rank)}" d="M{num(x)} {num(y + k * high)}h{num(w)}v{num(high)}h{num(-w)}z"/>'
+        for k, rank in enumerate(contributors[1:], 1)
+    )
+    text = f'<text x="{num(x + w / 2)}" y="{num(y + look.height / 2 + 4)}">{label}</text>'
+    return f'<g class="c {hue(contributors[0])}{looks(1, FINAL | marks)}">{first}{others}{text}</g>'
+
+
 def filling(look: Look, value: int) -> str:
     """Several blocks as a rectangle: as wide as they are many, as high as each has contributions.
 
@@ -174,9 +193,20 @@ class Pen:
         """Lines along some tracks, faint ones where nothing moves."""
         self.put(f'<path class="{kind}" d="{"".join(track.d for track in tracks)}"/>')
 
-    def arrow(self, track: Track, kind: str = "add", label: object = "", share: float = 0.5, index: int = -1) -> None:
-        """An arrow, solid ("add") or dashed ("copy"), in a color of the palette or in that of the text."""
-        self.put(arrows([track], f"{kind} {hue(index)}" if index >= 0 else kind), *track.points)
+    def arrow(
+        self,
+        track: Track,
+        kind: str = "add",
+        label: object = "",
+        share: float = 0.5,
+        index: int = -1,
+        width: float = 0.0,
+    ) -> None:
+        """An arrow, solid ("add") or dashed ("copy"), in a color of the palette or in that of the text.
+
+        It has the width of all others, or one above 0.
+        """
+        self.put(arrows([track], f"{kind} {hue(index)}" if index >= 0 else kind, width), *track.points)
         if label != "":
             self.tag(*track.at(share), label)
 
@@ -214,6 +244,11 @@ class Pen:
         """A block, as `cell` draws it."""
         room = Box(x + look.width / 2, y + look.height / 2, look.width, look.height)
         self.put(cell(x, y, look, index, value, marks), room)
+
+    def stripes(self, x: float, y: float, look: Look, label: object, contributors: Sequence[int], marks: int) -> None:
+        """A block in the colors of its contributors, as `stripes` draws it."""
+        room = Box(x + look.width / 2, y + look.height / 2, look.width, look.height)
+        self.put(stripes(x, y, look, label, contributors, marks), room)
 
     def svg(self, kind: str = "", data: str = "") -> str:
         """The picture at its own size, with one more class and other attributes if need be."""
@@ -289,6 +324,10 @@ _SWATCHES = {
             ("spent", 0b0101, SPENT),
         )
     },
+    **{
+        name: (18, 20, stripes(1, 2, Look(16, 16), "", contributors, marks))
+        for name, contributors, marks in (("one", [0], FINAL), ("sum", range(4), FINAL), ("rest", range(2), SPENT))
+    },
 }
 
 
@@ -297,7 +336,8 @@ def swatch(name: str) -> str:
 
     Args:
         name: "arrow add", "line t1", "disk i", "patch h2" (a mark and its class), "block final" (a
-            block in one of its states), "dot on" or "port"; anything else is written as it is.
+            block in one of its states), "sum" (a block in its contributors' colors; also "one", "rest"), "dot on"
+            or "port"; anything else is written as it is.
 
     >>> swatch("×")
     '<b>×</b>'

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from colllib.show.live import Live
 
 MOST_LISTED = 24  # messages of a step that are listed in words
+LOCK_STEP = "lock-step clock (a step begins when the one before is over)"
 FABRICS = {"inc-star": "a star whose switch takes part", "inc-switch-tree": "a tree of switches that take part"}
 
 
@@ -93,9 +94,9 @@ class Show:
         paid, total = run.cost_of(range(t)), run.cost
         what = "link" if run.topology.lattice or run.topology.switches > 1 else "port"
         return (
-            f"<b>{t} of {self.film.steps} steps</b>; the busiest {what} of each step, added up, has carried "
+            f"<b>{t} of {self.film.steps} steps</b>. Bytes so far, summed over the busiest {what} of each step: "
             f"<b>{amount(Fraction(paid.n_beta))}</b> of {amount(Fraction(total.n_beta))}. "
-            f"<small><i>n</i><sub>α</sub> = {paid.n_alpha} of {total.n_alpha}, "
+            f"<small>In symbols: <i>n</i><sub>α</sub> = {paid.n_alpha} of {total.n_alpha}, "
             f"<i>n</i><sub>β</sub> = {paid.n_beta} of {total.n_beta}</small>"
         )
 
@@ -109,7 +110,7 @@ class Show:
         if steps[0]:
             over[0] = f"{steps[0]} inside"
         busiest = ", ".join(f"{tier_name(tier)} <b>{amount(most)}</b>" for tier, most in zip(tiers, load, strict=True))
-        rest = f": {', '.join(over)}. The busiest of each step, added up, have carried: {busiest}." if t else "."
+        rest = f": {', '.join(over)}. Bytes so far, summed over the busiest of each step: {busiest}." if t else "."
         return f"<b>{t} of {self.film.steps} steps</b>{rest}"
 
     def _links(self, t: int) -> str:
@@ -169,8 +170,8 @@ class Show:
         if film.schedule.switches:
             words = words.replace("A tile is a rank", "A tile is a rank, or a switch (S)")
         kind = film.run.topology.name.partition(":")[0]
-        topology = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, lock-step clock"
-        return f'{legend_of(self._swatches())}<p class="cl-hint">{words} Costs: {escape(topology)}.</p>'
+        costs = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, {LOCK_STEP}"
+        return f'{legend_of(self._swatches())}<p class="cl-hint">{words} Costs: {escape(costs)}.</p>'
 
     @property
     def _summed(self) -> bool:

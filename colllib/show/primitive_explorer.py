@@ -7,6 +7,7 @@ from colllib.primitives import PRIMITIVES
 from colllib.show.control import Control, Part
 from colllib.show.drawings import an_instance, before_after, describe
 from colllib.show.explorer import Explorer
+from colllib.show.pen import Drawing
 from colllib.show.table import Table
 
 RANKS = (2, 3, 4, 5, 6)
@@ -32,7 +33,7 @@ def primitive_explorer() -> Explorer:
             Control("root", "Root", _roots),
         ],
         [
-            Part(lambda primitive, n, root: before_after(an_instance(primitive, n, root)), "Before and after"),
+            Part(_before_after, "Before and after"),
             Part(_in_words, "In words"),
             Part(_made_of, "Made of others", fold="Made of others"),
             Part(_bounds, "Lower bounds", fold="Lower bounds"),
@@ -46,11 +47,16 @@ def _roots(primitive: str, n: int) -> dict[int, str]:
     return {r: str(r) for r in range(n)} if "root" in kinds else {0: "no root"}
 
 
+def _before_after(primitive: str, n: int, root: int) -> Drawing:
+    return before_after(an_instance(primitive, n, root), colors="contributor")
+
+
 def _in_words(primitive: str) -> str:
     statement = PRIMITIVES[primitive].statement
+    number = "the rank that it is for" if primitive == "all-to-all" else "its place in the vector"
     return (
-        f"<p>{statement[0].upper()}{statement[1:]}. M is {MESSAGE[primitive]}. In full color: what the primitive asks "
-        "for; faint: what the schedule leaves behind, not to be relied on. A cell says whose contributions it has.</p>"
+        f"<p>{statement[0].upper()}{statement[1:]}. M is {MESSAGE[primitive]}. The number of a block is {number}, its "
+        "colors are the ranks whose numbers are in it. Faint: what a schedule leaves behind, not to be relied on.</p>"
     )
 
 
@@ -77,9 +83,7 @@ def _bounds(primitive: str, n: int) -> Table:
 
 def _summary(primitive: str, n: int, root: int) -> str:
     bound = lower_bound(primitive, n)
-    words = "Before: rank i holds a block for every rank. After: rank j must hold a block from every rank."
-    if primitive != "all-to-all":
-        words = describe(an_instance(primitive, n, root).blocks)
+    words = describe(an_instance(primitive, n, root).blocks)
     return (
         f"{primitive.capitalize()} on {n} ranks. {words} Lower bounds on one full-duplex port: "
         f"n_alpha = {bound.n_alpha}, n_beta = {bound.n_beta}."

@@ -17,7 +17,7 @@ from show_svg import disks, pictures
 from colllib.algorithms import allgather, allreduce, broadcast, reduce
 from colllib.execution import ScheduleError, execute
 from colllib.primitives import PRIMITIVES
-from colllib.schedule import Schedule
+from colllib.schedule import Schedule, Step
 from colllib.show.drawings import (
     an_instance,
     before_after,
@@ -78,6 +78,14 @@ def test_the_links_of_a_star_say_what_a_step_puts_on_them():
             assert svg.count('<path class="e"') == 8 - 2 * len(step)
     with pytest.raises(ValueError, match="ring:4 is no star"):
         draw_star(ring(4))
+
+
+def test_the_links_of_a_star_are_as_thick_as_what_they_carry():
+    to_one = Step.of([1, 2, 3], 0, 0, add=True)
+    run = execute(Schedule.from_steps(reduce.binomial_tree(4).blocks, [to_one]))
+    for svg in pictures(draw_star(star(4), run).body):
+        widths = sorted(map(float, re.findall(r'style="stroke-width:([\d.]+)"', svg)))
+        assert widths == pytest.approx([1.75, 1.75, 1.75, 5.25], abs=0.06)
 
 
 @pytest.mark.parametrize("schedule", [broadcast.chain(6), broadcast.binomial_tree(13), reduce.binomial_tree(7)])
@@ -141,7 +149,7 @@ def test_a_walk_reaches_every_rank_once(build, n):
     assert all(svg.count('<circle class="dot on"') == n for svg in pictures(drawn.body))
 
 
-@pytest.mark.parametrize("name", PRIMITIVES)
+@pytest.mark.parametrize("name", sorted(set(PRIMITIVES) - {"all-to-all"}))
 @pytest.mark.parametrize("n", [2, 4, 6])
 def test_before_and_after_are_filled_as_the_second_interpreter_finds(name, n):
     schedule = an_instance(name, n)
@@ -151,10 +159,28 @@ def test_before_and_after_are_filled_as_the_second_interpreter_finds(name, n):
         cells = re.findall(r'<g class="c h\d([^"]*)">', svg)
         half = len(cells) // 2
         assert sum(" p" in look for look in cells[:half]) == len({at for at, holders in first.items() if holders})
-        finals = n if name in ("all-reduce", "reduce") and len(schedule.blocks) == 1 else 1
-        expected = cells_of_all * finals if name != "all-to-all" else n
-        assert sum(" f" in look for look in cells[half:]) == expected
+        assert sum(" f" in look for look in cells[half:]) == cells_of_all
     assert last
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+@pytest.mark.parametrize("n", [2, 4, 6])
+def test_stripes_have_the_colors_of_those_whose_numbers_the_second_interpreter_finds(name, n):
+    schedule = an_instance(name, n)
+    first, *_, last = reference.states(schedule)
+    ends = list(zip(schedule.blocks.source.tolist(), schedule.blocks.target.tolist(), strict=True))
+    for svg in pictures(before_after(schedule, colors="contributor").body):
+        cells = re.findall(r'<g class="c([^"]*)">(.*?)</g>', svg)
+        assert len(cells) == 2 * n * n
+        for place, (look, body) in enumerate(cells):
+            after, rank, k = place // n**2, place // n % n, place % n
+            block = k if name != "all-to-all" else ends.index((k, rank) if after else (rank, k))
+            holders = (first, last)[after].get((rank, block), {})
+            assert list(map(int, re.findall(r" h(\d)", look + body))) == sorted(holders)
+            asked = rank in schedule.blocks.holders(ends[block][1])
+            assert (" x" in look) == (after == 1 and bool(holders) and not asked)
+            number = re.findall(r">(\d)</text>", body)
+            assert number == ([str(ends[block][1] if name == "all-to-all" else k)] if holders else [])
 
 
 def test_a_schedule_that_does_not_do_what_it_should_is_refused():
@@ -167,6 +193,13 @@ def test_the_seven_primitives_have_a_thumbnail_and_a_sentence_each():
     drawn = primitives(4)
     assert re.findall(r"<figcaption>(.*?)</figcaption>", drawn.body) == list(PRIMITIVES)
     assert all(f"{name}: Before" in drawn.alt for name in PRIMITIVES)
+    assert drawn.body.count('<g class="c') == len(PRIMITIVES) * 2 * 4 * 4
+    thumbnails = re.findall(r"<figcaption>(.*?)</.*?>(.*?)</figure>", drawn.body)
+    colors = {name: re.findall(r" h(\d)", body) for name, body in thumbnails}
+    rows = [color for color in "0123" for _ in range(4)]
+    assert colors["all-to-all"] == rows + list("0123") * 4
+    assert colors["reduce-scatter"] == rows + list("0123") * 4
+    assert colors["all-gather"] == list("0123") * 5
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_an_instance_is_the_primitive_from_that_root():
                 schedule = an_instance(name, n, root)
                 assert primitive.accepts(schedule.blocks)
                 assert reference.holds(schedule)
-    assert an_instance("broadcast", 5, 3).blocks.source.tolist() == [3]
+    assert an_instance("broadcast", 5, 3).blocks.source.tolist() == [3] * 5
     assert set(MESSAGE) == set(PRIMITIVES)
 
 

@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
+from typing import Literal
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES, Blocks
-from colllib.schedule import Schedule
+from colllib.schedule import Schedule, pipelined
 from colllib.show.film import Film
 from colllib.show.geometry import bow
 from colllib.show.pen import CHIP, FINAL, NARROW, SPENT, Drawing, Look, Pen, drawing
@@ -15,63 +16,80 @@ from colllib.show.theme import escape, listed
 
 
 def an_instance(primitive: str, ranks: int, root: int = 0) -> Schedule:
-    """A schedule that makes the primitive true; a vector is one block, scattered things are N.
+    """A schedule that makes the primitive true, of vectors in as many blocks as there are ranks.
 
     >>> an_instance("reduce", 4, root=2)
-    Schedule(4 ranks, 1 blocks, 2 steps)
+    Schedule(4 ranks, 4 blocks, 5 steps)
     """
     builders = {
-        "broadcast": lambda: broadcast.binomial_tree(ranks, root=root),
-        "reduce": lambda: reduce.binomial_tree(ranks, root=root),
-        "all-reduce": lambda: allreduce.binomial_tree(ranks),
+        "broadcast": lambda: broadcast.binomial_tree(ranks, segments=ranks, root=root),
+        "reduce": lambda: reduce.binomial_tree(ranks, segments=ranks, root=root),
+        "all-reduce": lambda: allreduce.ring(ranks),
         "reduce-scatter": lambda: reducescatter.bruck(ranks),
         "all-gather": lambda: allgather.bruck(ranks),
         "all-to-all": lambda: alltoall.pairwise(ranks),
-        "point-to-point": lambda: pointtopoint.direct(ranks, source=root, target=(root + 1) % ranks),
+        "point-to-point": lambda: pipelined(pointtopoint.direct(ranks, source=root, target=(root + 1) % ranks), ranks),
     }
     return builders[primitive]()
 
 
 def primitives(ranks: int = 4, *, title: str = "") -> Drawing:
-    """The seven primitives, before and after, as thumbnails: a row for each rank, blocks in their owners' colors.
+    """The seven primitives, before and after, as thumbnails: a row for each rank, in the colors of the contributors.
 
     >>> primitives().alt.split(". ")[0]
-    'broadcast: Before: rank 0 holds block 0'
+    'broadcast: Before: rank 0 holds blocks 0, 1, 2, 3'
     """
     thumbs, described = [], []
     for name in PRIMITIVES:
         film = Film(name, execute(an_instance(name, ranks)))
         described.append(f"{name}: {describe(film.blocks)}")
-        thumbs.append(f"<figure><figcaption>{escape(name)}</figcaption>{_thumbnail(film)}</figure>")
+        caption = f"<figcaption>{escape(name)}</figcaption>"
+        thumbs.append(f'<figure style="flex-basis:150px">{caption}{_thumbnail(film)}</figure>')
     return Drawing(f'<div class="cl-thumbs">{"".join(thumbs)}</div>', " ".join(described), title)
 
 
 def _thumbnail(film: Film) -> str:
-    """Before and after; a sum is a stack of contributions, in the colors of their ranks where there is one block."""
-    pen = Pen(NARROW)
-    stacked = film.kind == "contributions"
-    wide, high = (31.0, 12.0 / len(film.cells)) if stacked else (32.0 / len(film.cells) - 1, 12.0)
+    """Before and after; of what is there after, only what must be."""
+    pen, pitch = Pen(NARROW), 16.0
+    wide = pitch * film.schedule.ranks - 1
     for side, t in enumerate((0, film.steps)):
         for rank in range(film.schedule.ranks):
-            x, y = 50.0 * side, 14.0 * rank
-            if stacked:
-                pen.cell(x, y, Look(wide, 12, labeled=False), 0, 0)
-            for k, cell in enumerate(film.cells):
-                value = film.value(t, rank, k) if t == 0 or film.marks(t, rank, k) & FINAL else 0
-                corner = (x, y + high * (len(film.cells) - 1 - k)) if stacked else (x + (wide + 1) * k, y)
-                if value or not stacked:
-                    look = Look(wide, high, cell.slots, labeled=False)
-                    pen.cell(*corner, look, k, value, FINAL * (value > 0 and cell.slots == 1))
-    middle = 7.0 * film.schedule.ranks - 1
-    pen.arrow(bow((35, middle), (47, middle)))
+            for k, (label, contributors, marks) in enumerate(_shares(film, t, rank)):
+                asked = contributors if marks & FINAL else []
+                number = label if len(asked) == 1 else ""
+                pen.stripes((wide + 22) * side + pitch * k, pitch * rank, Look(15, 15), number, asked, marks)
+    pen.arrow(bow((wide + 3, wide / 2), (wide + 19, wide / 2)))
     return pen.svg().replace("cl-narrow", "cl-thumb")
 
 
-def before_after(schedule: Schedule, *, title: str = "") -> Drawing:
-    """What each of a few ranks holds before, and what it holds when the schedule has run, cell by cell.
+def _shares(film: Film, t: int, rank: int) -> list[tuple[int, list[int], int]]:
+    """What a rank holds before the first step or after the last, in its order: number, contributors and marks.
+
+    The blocks of an all-to-all have the number of the rank that they are for; they are in the order of those for
+    whom they are, and after it of those from whom they came.
+    """
+    columns = [(block, block) for block in range(len(film.blocks))]
+    if film.kind == "destinations":
+        at = {ends: block for block, ends in enumerate(film.ends)}
+        others = range(film.schedule.ranks)
+        columns = [(at[other, rank], rank) if t else (at[rank, other], other) for other in others]
+    return [
+        (label, sorted(film.states[t].get((rank, block), ())), FINAL if (rank, block) in film.useful[t] else SPENT)
+        for block, label in columns
+    ]
+
+
+def before_after(schedule: Schedule, *, colors: Literal["block", "contributor"] = "block", title: str = "") -> Drawing:
+    """What each of a few ranks holds before, and what it holds when the schedule has run, block by block.
 
     The first comes from the blocks' sources, the second from the execution, which also proves it.
     What the primitive asks for is filled; what merely happens to be left is faint.
+
+    Args:
+        schedule: what is executed.
+        colors: whether a color is a block's, with slots for its contributions, or a contributor's, with stripes for a
+            sum. In an all-to-all both are those whose block it is.
+        title: the conclusion.
 
     Raises:
         ScheduleError: if the schedule does not do what its blocks ask for.
@@ -81,11 +99,15 @@ def before_after(schedule: Schedule, *, title: str = "") -> Drawing:
     Before: rank 0 holds block 0. After: ranks 0, 1, 2 must hold block 0.
     """
     film = Film("", execute(schedule))
+    striped = colors == "contributor" or film.kind == "destinations"
     slots = max(cell.slots for cell in film.cells)
     look = CHIP if film.kind == "contributions" else Look(21, 26, slots) if slots > 1 else Look(17, 18)
+    columns = len(film.cells)
+    if striped:
+        look, columns = Look(20, 20), len(_shares(film, 0, 0))
 
     def draw(pen: Pen) -> None:
-        wide, high = len(film.cells) * (look.width + 2), film.schedule.ranks * (look.height + 6)
+        wide, high = columns * (look.width + 2), film.schedule.ranks * (look.height + 6)
         beside = 2 * wide + 120 <= pen.width
         for side, t in enumerate((0, film.steps)):
             dx, dy = (side * (wide + 70), 0.0) if beside else (0.0, side * (high + 34))
@@ -94,6 +116,10 @@ def before_after(schedule: Schedule, *, title: str = "") -> Drawing:
                 y = dy + rank * (look.height + 6)
                 if side == 0 or not beside:
                     pen.text(dx - 14, y + look.height / 2, rank)
+                if striped:
+                    for k, (label, contributors, marks) in enumerate(_shares(film, t, rank)):
+                        pen.stripes(dx + k * (look.width + 2), y, look, label, contributors, marks if t else FINAL)
+                    continue
                 for k, cell in enumerate(film.cells):
                     its_look = Look(look.width, look.height, cell.slots)
                     marks = film.marks(t, rank, k) & (FINAL + SPENT) if t else 0
@@ -103,10 +129,12 @@ def before_after(schedule: Schedule, *, title: str = "") -> Drawing:
         else:
             pen.arrow(bow((wide / 2, high - 2), (wide / 2, high + 10)))
 
-    places = product(range(schedule.ranks), range(len(film.cells)))
-    legend = [("block final", "what must be there")]
-    if any(film.marks(film.steps, rank, k) & SPENT for rank, k in places):
-        legend.append(("block spent", "left over"))
+    places = list(product(range(schedule.ranks), range(len(film.blocks))))
+    left_over = any(at in film.states[-1] and at not in film.useful[-1] for at in places)
+    legend = [("block final", "what must be there"), *([("block spent", "left over")] * left_over)]
+    if striped:
+        summed = film.kind != "destinations" and film.need(0) > 1
+        legend = [("one", "from one rank")] + [("sum", "a sum")] * summed + [("rest", "left over")] * left_over
     return drawing(draw, title=title, alt=describe(schedule.blocks), legend=legend)
 
 
@@ -118,6 +146,9 @@ def describe(blocks: Blocks) -> str:
     'Before: ranks 0, 1 hold their contributions to blocks 0, 1. After: rank 0 must hold the sum of block 0; rank 1 \
 must hold the sum of block 1.'
     """
+    ends = list(zip(blocks.source.tolist(), blocks.target.tolist(), strict=True))
+    if len(ends) > 1 and sorted(ends) == list(product(range(blocks.ranks), repeat=2)):
+        return "Before: each rank holds a block for each rank. After: each rank must hold a block from each rank."
     summed = any(len(blocks.holders(who)) > 1 for who in blocks.source.tolist())
     described = []
     for word, verbs, what, side in (

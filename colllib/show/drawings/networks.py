@@ -15,6 +15,7 @@ from colllib.topology import Topology
 from colllib.units import several
 
 DISK = (27.0, 27.0)
+WIDEST = 7.0  # a link of a star
 
 
 # -- a star and its ports -------------------------------------------------------------------------
@@ -22,6 +23,8 @@ DISK = (27.0, 27.0)
 
 def star(topology: Topology, run: Execution | None = None, step: int = 1, *, title: str = "") -> Drawing:
     """A star: each rank's port, and behind it the two links of a full-duplex connection to the switch.
+
+    In a step links are as thick as what they carry.
 
     Args:
         topology: a star.
@@ -40,6 +43,8 @@ def star(topology: Topology, run: Execution | None = None, step: int = 1, *, tit
     if topology.switches != 1 or topology.num_links != 2 * n:
         raise ValueError(f"{topology.name} is no star: `network` draws switches of all kinds")
     load = dict(enumerate(run.link_load(step - 1))) if run else {}
+    carried = [share for share in load.values() if share]
+    width = float(min(1.75 / min(carried), WIDEST / max(carried))) if carried else 0.0  # of a link that carries M
 
     def draw(pen: Pen) -> None:
         radius = max(100.0 if run else 84.0, 13.0 * n)
@@ -47,7 +52,7 @@ def star(topology: Topology, run: Execution | None = None, step: int = 1, *, tit
         for rank, (x, y) in enumerate(on_circle(n, radius)):
             disk = Box(x, y, *DISK, round=True)
             for link, (a, b) in ((rank, (disk, switch)), (n + rank, (switch, disk))):
-                _loaded(pen, lane(a, b, 4), load.get(link, Fraction(0)), idle=run is not None)
+                _loaded(pen, lane(a, b, 4), load.get(link, Fraction(0)), width, idle=run is not None)
             px, py = disk.edge((0, 0), 1.0)
             pen.put(f'<circle class="port" cx="{num(px)}" cy="{num(py)}" r="4"/>', (px, py))
             pen.disk(disk, rank)
@@ -64,12 +69,12 @@ def star(topology: Topology, run: Execution | None = None, step: int = 1, *, tit
     return drawing(draw, title=title, alt=alt, legend=[("port", "a port")] if run else [])
 
 
-def _loaded(pen: Pen, track: Track, share: Fraction, *, idle: bool) -> None:
-    """A link with what it carries beside it; a faint line where it carries nothing."""
+def _loaded(pen: Pen, track: Track, share: Fraction, width: float, *, idle: bool) -> None:
+    """A link as thick as what it carries, which stands beside it; a faint line where it carries nothing."""
     if idle and not share:
         pen.line(track.points, "e")
         return
-    pen.arrow(track, index=1 if share else -1)
+    pen.arrow(track, index=1 if share else -1, width=width * float(share))
     if share:
         (x, y), (u, v) = track.points
         along, across = (u - x) / track.length, (v - y) / track.length

@@ -66,7 +66,7 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
     """How one block of an all-gather gets around: the distance from its owner to the right, step after step downwards.
 
     In an algorithm that treats all ranks alike every other block takes the same route from its own rank.
-    The last column says how many blocks a message has in each step.
+    The last column says how many blocks a message has in each step, where it is ever more than one.
 
     Raises:
         ValueError: for a block that several ranks contribute to.
@@ -93,7 +93,8 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
             pen.text(place, -20, distance, "b")
         for t, size in enumerate(sizes, 1):
             pen.text(0, row * (t - 0.5), f"step {t}", "", "start")
-            pen.text(x[-1] + 16, row * (t - 0.5), f"× {size}", "q", "start")
+            if max(sizes) > 1:
+                pen.text(x[-1] + 16, row * (t - 0.5), f"× {size}", "q", "start")
         for distance, t in since.items():
             pen.line([(x[distance], row * t), (x[distance], row * film.steps)], "l on")
         for t, step in enumerate(hops, 1):
@@ -110,7 +111,7 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
         f"The way of block {block} of rank {owner} to {n} ranks in {film.steps} steps. "
         f"{described[:1].upper()}{described[1:]}. Blocks in a message: {listed(sizes)}."
     )
-    legend = [("dot on", "rank at this distance has the block"), ("×", "blocks a message")]
+    legend = [("dot on", "rank at this distance has the block"), *[("×", "blocks a message")] * (max(sizes) > 1)]
     return drawing(draw, title=title, alt=alt, legend=legend)
 
 
