@@ -44,7 +44,7 @@ def primitives(ranks: int = 4, *, title: str = "") -> Drawing:
         film = Film(name, execute(an_instance(name, ranks)))
         described.append(f"{name}: {describe(film.blocks)}")
         caption = f"<figcaption>{escape(name)}</figcaption>"
-        thumbs.append(f'<figure style="flex-basis:150px">{caption}{_thumbnail(film)}</figure>')
+        thumbs.append(f"<figure>{caption}{_thumbnail(film)}</figure>")
     return Drawing(f'<div class="cl-thumbs">{"".join(thumbs)}</div>', " ".join(described), title)
 
 
