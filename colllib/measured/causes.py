@@ -16,9 +16,16 @@ from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import binary_size, percent
 
 _ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())
+_IN_A_BOX = " in a box"  # behind a cause that reads otherwise where no network is in use
+_ADVICE = {row["cause"]: (row["words"], row["next_test"], row["settings"].split(), row["remedy"]) for row in _ROWS}
 #: By name: the words for it, what to run next, with which settings of the library, and what mends it.
-CAUSES = {row["cause"]: (row["words"], row["next_test"], row["settings"].split(), row["remedy"]) for row in _ROWS}
+CAUSES = {name: words for name, words in _ADVICE.items() if not name.endswith(_IN_A_BOX)}
 CERTAIN = 3.0  # the weight of what the log itself says
+
+
+def advice(cause: str, boxes: int | None) -> tuple[str, str, list[str], str]:
+    """As in `CAUSES`, for a run in so many boxes."""
+    return _ADVICE.get(f"{cause}{_IN_A_BOX}" if boxes == 1 else cause, _ADVICE[cause])
 
 
 @dataclass(frozen=True)
@@ -78,10 +85,16 @@ def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> I
         yield Evidence("other", 1.5, text)
         return
     direct = "rdma" in facts and "no rdma" not in facts
+    all_used = int(facts.get("cards", "0")) >= machine.cards > 1
     for mark in _of_the_numbers(machine, form):
         if mark.cause == "no-gdr" and direct:
             detour = "GPUDirect RDMA is on, but may go through the processor (ACS, or a card far from its GPU)"
             yield replace(mark, cause="pcie-limited", text=detour)
+        elif all_used and mark.cause == "single-nic":
+            text = f"{mark.text}, but the library uses all {machine.cards}: one slow card or link holds up the rest"
+            yield Evidence("nic-limited", 1.0, text)
+        elif direct and mark.cause == "misconfiguration":
+            yield replace(mark, weight=mark.weight / 2)  # at least it is RDMA
         else:
             yield mark
 

@@ -7,8 +7,8 @@ from statistics import median
 from typing import Any
 
 from colllib.measured import causes
-from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
-from colllib.measured.expected import UNSURE, Expected, expected
+from colllib.measured.causes import CERTAIN, Evidence, advice, weighed
+from colllib.measured.expected import PAIRS, UNSURE, Expected, expected
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
@@ -27,6 +27,11 @@ MPI_REMEDY = (
     "an MPI built for GPUs: UCX_TLS with cuda_copy, cuda_ipc and gdr_copy (AMD: rocm_copy and rocm_ipc), all cards in "
     "UCX_NET_DEVICES; MPICH_GPU_SUPPORT_ENABLED=1"
 )
+#: Settings that act on collectives -> what acts on sends, in a box and between boxes (NCCL's enqueue.cc and init.cc)
+OF_PAIRS = {
+    "NCCL_ALGO=Ring": ("NCCL_MIN_P2P_NCHANNELS=32", "NCCL_NCHANNELS_PER_NET_PEER=4"),
+    "NCCL_PROTO=Simple": ("NCCL_P2P_LL_THRESHOLD=0", "NCCL_P2P_LL_THRESHOLD=0"),
+}
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -45,11 +50,12 @@ class Diagnosis:
     next_test: str
     form: Shape | None = None  # the sweep, where it is one
     bound: Expected | None = None  # what was expected, where the machine is known
+    boxes: int | None = None  # in which it ran, if known
 
     @property
     def remedy(self) -> str:
         """What usually mends the cause of a slow run, or nothing."""
-        remedy = CAUSES[self.cause][-1] if self.cause and self.state == "below-expectation" else ""
+        remedy = advice(self.cause, self.boxes)[-1] if self.cause and self.state == "below-expectation" else ""
         return MPI_REMEDY if self.next_test == MPI_TEST and "NCCL" in remedy else remedy
 
     def as_json(self) -> dict[str, Any]:
@@ -186,14 +192,14 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     if state == "healthy" and (not certain or form.measured > UNKNOWN.pcie):
         text = f"{speed} is {why}; say --gpu to be sure."
         faster = ("nvls",) if form.measured > UNKNOWN.pcie and form.collective == "all-reduce" else ()
-        return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run), form)
+        return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run, run.boxes), form)
     if why and not state:
         others = Evidence("misconfiguration", 1.0, "sockets may leave as much of a faster card")
         marks += [Evidence("single-nic", CERTAIN - 0.5, f"{speed} is {why}"), others]
     elif not certain:
         marks += (mark for mark in _if_slow(run, form) if run.dialect != NEURON or mark.cause == "latency-bound")
     ranked = [cause for cause, _ in weighed(marks)]
-    cause, likely = (ranked[0], f"most likely {CAUSES[ranked[0]][0]}.") if ranked else (None, "")
+    cause, likely = (ranked[0], f"most likely {advice(ranked[0], run.boxes)[0]}.") if ranked else (None, "")
     if certain:
         why = max((mark for mark in marks if mark.cause == cause), key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
@@ -208,7 +214,19 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         text = f"I cannot tell: {speed}{known}"
         state, sure = "undecided", 0.3
     evidence = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
-    return Diagnosis(state, cause, tuple(ranked[1:3]), sure, "unknown", text, evidence, _test(cause, run), form)
+    return Diagnosis(
+        state,
+        cause,
+        tuple(ranked[1:3]),
+        sure,
+        "unknown",
+        text,
+        evidence,
+        _test(cause, run, run.boxes),
+        form,
+        None,
+        run.boxes,
+    )
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
@@ -262,12 +280,12 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
     sure = _confidence(state, distance, ranked, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
     unsure = healthy and (certain or (slower and machine.boxes > 1))
-    test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks))
+    test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks), machine.boxes)
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes)
     for mark in log_evidence:  # which names no other cause but NVLinks that are down
         if mark.cause == cause == "other":
-            verdict, test = verdict.replace(CAUSES[cause][0], mark.text), f"nvidia-smi nvlink -s, then {test}"
+            verdict, test = verdict.replace(advice(cause, None)[0], mark.text), f"nvidia-smi nvlink -s, then {test}"
     if healthy and late > MUCH_LATER:
         verdict += f" Small messages are not: the smallest takes {late:.0f} times the predicted time."
     if slower:
@@ -278,7 +296,7 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         binding = "latency"
     if unsure:
         sure = min(sure, 0.5)
-    return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound)
+    return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound, machine.boxes)
 
 
 def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tuple[str, float]:
@@ -341,9 +359,9 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     speed, span = f"{several}{machine.gpus} {machine.name} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
-        return f"{speed}: normal for {wires} ({span}){f'; {CAUSES[cause][0]}' if cause else ''}."
+        return f"{speed}: normal for {wires} ({span}){f'; {advice(cause, machine.boxes)[0]}' if cause else ''}."
     if state == "below-expectation":
-        return f"{speed} is below the {span} of {wires}; most likely {CAUSES[cause or 'other'][0]}."
+        return f"{speed} is below the {span} of {wires}; most likely {advice(cause or 'other', machine.boxes)[0]}."
     if form.measured > FASTER_THAN_THE_WIRE * bound.high:
         why = "faster than its wires, so the machine is another one"
     elif form.largest < LARGE or cause == "latency-bound":
@@ -357,12 +375,20 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     return f"I cannot tell: {speed} is {why}."
 
 
-def _test(cause: str | None, run: Run) -> str:
+def _test(cause: str | None, run: Run, boxes: int | None) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
     if run.dialect == "osu":
         return MPI_TEST
-    _, words, settings, _ = CAUSES[cause or "other"]
-    program = f"./build/{PROGRAMS[run.collective or 'all-reduce'][0]}"
+    collective = run.collective or "all-reduce"
+    program, *_, on_neuron, _ = PROGRAMS[collective]
+    if run.dialect == NEURON:
+        return f"nccom-test -r {run.ranks or 'N'} -b 1mb -e 1gb -f 2 {on_neuron or collective}, then with fewer cores"
+    if "mpi" in run.facts:
+        return f"mpirun -np {run.ranks or 'N'} osu_{program.removesuffix('_perf').replace('_', '')} on the same hosts"
+    _, words, settings, _ = advice(cause or "other", boxes)
+    if collective in PAIRS:
+        settings = [OF_PAIRS.get(setting, (setting, setting))[run.boxes != 1] for setting in settings]
+    program = f"./build/{program}"
     alone = run.boxes == 1 and run.ranks is not None
     if alone:
         launch, gpus = " ".join([*settings, program]), run.ranks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -81,6 +82,55 @@ def test_separate_jobs_whose_output_comes_in_blocks_are_no_measurement():
     first, second = (logs.text(busbw).split("\n") for busbw in (400e9, 200e9))
     blocks = [*first[:35], *second[:35], *first[35:], *second[35:]]
     assert diagnose(read("\n".join(blocks))[-1]).state == "not-a-measurement"
+
+
+def test_a_slow_box_is_mended_by_its_links_and_a_slow_network_by_its_plugin():
+    box = diagnose(logs.run(240e9, boxes=1))
+    unknown = diagnose(replace(logs.run(70e9, boxes=1, gpu="Unheard-of"), facts={"NCCL_ALGO": "Ring"}))
+    network = diagnose(logs.run(10e9), H100)
+    assert box.cause == network.cause == "misconfiguration"
+    assert "nvidia-smi nvlink -s" in box.next_test
+    assert "fabricmanager" in box.remedy
+    assert "NCCL_NVLS_ENABLE" in box.remedy
+    for text in (box.verdict, box.next_test, box.remedy, unknown.verdict, unknown.remedy):
+        assert not re.search(r"network|plugin|NCCL_IB|SOCKET", text)
+    assert "plugin of the network" in network.remedy
+
+
+def test_where_the_log_lists_all_cards_a_single_one_is_not_blamed_but_each_is_tested():
+    lines = "NET/IB : Using " + " ".join(f"[{k}]mlx5_{k}:1/IB" for k in range(8)) + "\nvia NET/IB/0/GDRDMA\n"
+    (run,) = read(lines + logs.text(48e9))
+    for hints in (Hints(), H100):
+        diagnosis = diagnose(run, hints)
+        assert diagnosis.state == "below-expectation"
+        assert "single-nic" not in (diagnosis.cause, *diagnosis.alternatives)
+        assert "one slow card or link holds up the rest" in diagnosis.verdict
+        assert "ib_write_bw for each card" in diagnosis.next_test
+        assert "count the cards" not in diagnosis.next_test
+    assert diagnose(replace(run, facts={}), H100).cause == "single-nic"
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "sendrecv"])
+@pytest.mark.parametrize("boxes", [1, 2])
+def test_sends_are_tested_by_settings_that_act_on_sends(collective, boxes):
+    busbw = 400e9 if boxes == 1 else 45e9 if collective == "sendrecv" else 70e9
+    run = logs.run(busbw, boxes=boxes, collective=collective)
+    test = diagnose(run, replace(H100, boxes=boxes)).next_test
+    assert not re.search(r"NCCL_(ALGO|PROTO)", test)
+    assert ("NCCL_NCHANNELS_PER_NET_PEER=4" in test) == (boxes == 2)
+
+
+def test_what_nccl_did_not_run_is_not_tested_by_it():
+    mpi = "# colllib mpi-bench: ring by Python, Open MPI v4.1.4, nranks 4, float32, 10 runs a size\n"
+    neuron = "nccom-test -r 2 allr\nsize(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n"
+    runs = (
+        read(mpi + logs.text(0.02e9, boxes=1, per_box=4, gpu=""))[0],
+        read(neuron + "1000000000 250000000 fp32 200000 5.0 5.0\n")[0],
+    )
+    tests = [diagnose(run).next_test for run in runs]
+    assert tests[0].startswith("mpirun -np 4 osu_allreduce")
+    assert tests[1].startswith("nccom-test -r 2 ")
+    assert " allr" in tests[1]
 
 
 def test_jobs_of_one_rank_are_no_measurement():
