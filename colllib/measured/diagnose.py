@@ -9,7 +9,18 @@ from typing import Any
 from colllib.measured import causes
 from colllib.measured.causes import CERTAIN, Evidence, advice, weighed
 from colllib.measured.expected import PAIRS, UNSURE, Expected, expected
-from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
+from colllib.measured.infer import (
+    ANY_RANKS,
+    LARGEST_HOST,
+    NEURON,
+    Hints,
+    at_least,
+    decided,
+    in_one_box,
+    machine_of,
+    of_whom,
+    ranks_of,
+)
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
@@ -190,7 +201,7 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     speed, certain = f"{form.measured / 1e9:.3g} GB/s", _certain(marks)
     state, why = decided(run, form)
     if state == "healthy" and (not certain or form.measured > UNKNOWN.pcie):
-        text = f"{speed} is {why}; say --gpu to be sure."
+        text = f"{speed} is {why}{_for_whom(run, form)}; say --gpu to be sure."
         faster = ("nvls",) if form.measured > UNKNOWN.pcie and form.collective == "all-reduce" else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run, run.boxes), form)
     if why and not state:
@@ -227,6 +238,13 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         None,
         run.boxes,
     )
+
+
+def _for_whom(run: Run, form: Shape) -> str:
+    """Of which GPUs a box of unknown ones would be healthy, and of which not."""
+    fits, faster = of_whom(run, form) if in_one_box(run) else ([], [])
+    healthy = f": healthy for {', '.join(fits)}" if fits else ""
+    return healthy + (f", {'but ' * bool(fits)}too little for a box of {', '.join(faster)}" if faster else "")
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
@@ -279,8 +297,9 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         evidence.append(f"the smallest message takes {late:.0f} times the predicted time")
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
     sure = _confidence(state, distance, ranked, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
-    unsure = healthy and (certain or (slower and machine.boxes > 1))
-    test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks), machine.boxes)
+    unsure = healthy and (certain or (slower and machine.boxes > 1) or late > MUCH_LATER)
+    to_test = "latency-bound" if healthy and late > MUCH_LATER else None if unsure else cause
+    test = _test(to_test, replace(run, boxes=hosts, ranks=machine.ranks), machine.boxes)
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes)
     for mark in log_evidence:  # which names no other cause but NVLinks that are down

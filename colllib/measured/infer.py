@@ -26,6 +26,7 @@ LEAST_OF_A_TREE = 1.1  # over two boxes, of what their cards carry, where NCCL t
 WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 FAST, SLOW = "healthy", "below-expectation"
+USUAL = ("V100", "A100", "H100", "B200", "MI300X")  # GPUs with links of their own, of boxes that many have
 
 
 @dataclass(frozen=True)
@@ -75,20 +76,37 @@ def at_least(run: Run) -> int:
     return run.ranks or (MANY_RANKS if shows else 1)
 
 
+def in_one_box(run: Run) -> bool:
+    """Whether a run was of one box, or of few enough ranks to fit in one."""
+    return run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and at_least(run) <= UNKNOWN.gpus)
+
+
+def of_whom(run: Run, form: Shape) -> tuple[list[str], list[str]]:
+    """The usual GPUs with links of their own of which a box may be so slow, and those that give more."""
+    gpus, slower, faster = min(max(2, at_least(run)), UNKNOWN.gpus), [], []
+    for kind in filter(None, map(by_gpu, USUAL)):
+        bound = expected(replace(kind, gpus=gpus, boxes=1), form.collective)
+        if form.measured < bound.low:
+            faster.append(f"{kind.name} ({bound.low / 1e9:.0f} to {bound.high / 1e9:.0f})")
+        elif form.measured <= bound.high:
+            slower.append(kind.name)
+    return slower, faster
+
+
 def decided(run: Run, form: Shape) -> tuple[str, str]:
     """What the numbers alone say of a run of unknown GPUs and cards: the state and why, or no state, perhaps also why.
 
-    Only links of their own carry more than PCIe in a box and cards between boxes. Boxes are fast enough for the richest
-    usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of 100 Gb/s, or if they scatter, or
-    above a usual total of cards and far below the next. Up to eight ranks, mostly of one box, are fast for PCIe 5.0
-    and slow for PCIe 4.0 (of a named GPU the former says nothing), or if they had twice the speed before; two are
-    fast, too, if they fill a card, and slow between two; one of up to 50 Gb/s may be all they have. NeuronCores are no
-    GPUs in slots: of them nothing is said.
+    Only links of their own carry more than PCIe in a box (those of usual GPUs much more) and cards between boxes. Boxes
+    are fast enough for the richest usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of
+    100 Gb/s, or if they scatter, or above a usual total of cards and far below the next. Up to eight ranks, mostly of
+    one box, are fast for PCIe 5.0 and slow for PCIe 4.0 (of a named GPU the former says nothing), or if they had twice
+    the speed before; two are fast, too, if they fill a card, and slow between two; one of up to 50 Gb/s may be all they
+    have. NeuronCores are no GPUs in slots: of them nothing is said.
     """
     if run.dialect == NEURON:
         return "", ""
     speed, ranks, pairs = form.measured, at_least(run), form.collective in PAIRS
-    one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
+    one = in_one_box(run)
     others = UNKNOWN.pcie if one else UNKNOWN.network
     if form.collective == "sendrecv":
         others = WIDEST_SLOT
@@ -100,6 +118,8 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     if form.erratic:
         return SLOW, "no figure of a healthy fabric, as it scatters so widely"
     if run.gpus_per_box != 1 and speed > others:
+        if run.boxes == 1 and len(of_whom(run, form)[1]) == len(USUAL):
+            return "", ""
         return FAST, "more than PCIe or cards carry: the GPUs' own links are in use"
     boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
     rich = replace(UNKNOWN, boxes=max(2, boxes), gpus=gpus, cards=min(gpus, UNKNOWN.cards), cards_known=True)

@@ -368,6 +368,9 @@ def test_a_run_that_is_fast_at_its_end_and_late_at_its_start_is_not_called_norma
     assert diagnosis.state == "healthy"
     assert ("Small messages are not" in diagnosis.verdict) == late
     assert any("the smallest message takes" in text for text in diagnosis.evidence) == late
+    box = diagnose(logs.run(450e9, boxes=1, floor=floor, sizes=[2**k for k in range(10, 35)]))
+    assert box.state == "healthy"
+    assert (box.confidence <= 0.5, "-b 8 -e 16G" in box.next_test) == (late, late)
 
 
 def test_what_is_told_against_the_log_is_said():
@@ -622,6 +625,20 @@ def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie_and_a_nam
     for busbw, state in ((50e9, slower), (320e9, "healthy")):
         diagnosis = diagnose(logs.run(busbw, boxes=1, gpu=name))
         assert (diagnosis.state, diagnosis.bound) == (state, None)
+
+
+def test_a_box_of_unknown_gpus_is_healthy_for_some_and_slow_for_others_and_the_verdict_says_for_whom():
+    """0.64 of 150, 300, 450 and 900 GB/s of links: 96, 192, 288 and 576; a B200 gets 1008 of a switch that adds."""
+    eight = {busbw: diagnose(logs.run(busbw, boxes=1, gpu="")) for busbw in (80e9, 105e9, 235e9, 320e9)}
+    assert eight[80e9].state == "undecided"  # more than PCIe, and too little for all of them
+    for busbw, fits, others in ((105e9, "V100", "A100 (192 to 300), H100 (288 to 504)"), (235e9, "A100", "H100 (288")):
+        assert f": healthy for {fits}, but too little for a box of {others}" in eight[busbw].verdict
+    assert "too little for a box of B200 (576 to 1008); say --gpu" in eight[320e9].verdict
+    untold = replace(logs.run(80e9, boxes=1, gpu=""), boxes=None, gpus_per_box=None)
+    assert diagnose(untold).state == "healthy"  # as two boxes of four GPUs
+    slots = diagnose(logs.run(50e9, boxes=1, gpu=""))
+    assert (slots.state, "too little for a box of V100 (96 to 150), A100" in slots.verdict) == ("healthy", True)
+    assert "healthy for" not in diagnose(logs.run(450e9, gpu="")).verdict  # over two boxes
 
 
 @pytest.mark.parametrize(
