@@ -13,7 +13,7 @@ from colllib.measured.predict import predict
 from colllib.measured.shape import LARGE, Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
 from colllib.topology.machines import UNKNOWN, Machine
-from colllib.units import binary_size, percent
+from colllib.units import binary_size, percent, several
 
 _ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())
 _IN_A_BOX = " in a box"  # behind a cause that reads otherwise where no network is in use
@@ -75,7 +75,7 @@ def _of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evid
     for key, certainty in (("cards", CERTAIN), ("named cards", 1.5)):
         if (used := int(facts.get(key, usual_cards))) < usual_cards:
             cause, weight = ("single-nic", certainty) if used == 1 else ("misconfiguration", 1.0)
-            yield Evidence(cause, weight, f"the library uses {used} cards of {usual_cards}")
+            yield Evidence(cause, weight, f"the library uses {used} of {several(usual_cards, 'card')}")
 
 
 def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> Iterator[Evidence]:
@@ -187,7 +187,8 @@ def _inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
         return
     if 2 < machine.gpus <= machine.mesh and form.measured <= machine.link / machine.mesh:
         yield Evidence("misconfiguration", 2.0, "no more than one link of the mesh: one ring through part of it")
-    about = f"{form.measured / 1e9:.3g} of a PCIe slot's {machine.pcie / 1e9:.3g} GB/s"
+    kind = "PCIe 5.0" if machine.name == UNKNOWN.name else "PCIe"  # of the fastest that it may be
+    about = f"{form.measured / 1e9:.3g} of a {kind} slot's {machine.pcie / 1e9:.3g} GB/s"
     slot, copies = (1.7, 1.3) if machine.linked and (share > 0.45 or machine.gpus > 2) else (1.2, 1.7)
     yield Evidence("pcie-limited", slot, f"{about}: the data cross PCIe")
     yield Evidence("p2p-disabled", copies, f"{about}: copies through host memory")

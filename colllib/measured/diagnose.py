@@ -26,7 +26,7 @@ from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
-from colllib.units import binary_size, shortened
+from colllib.units import binary_size, several, shortened
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
@@ -43,6 +43,7 @@ OF_PAIRS = {
     "NCCL_ALGO=Ring": ("NCCL_MIN_P2P_NCHANNELS=32", "NCCL_NCHANNELS_PER_NET_PEER=4"),
     "NCCL_PROTO=Simple": ("NCCL_P2P_LL_THRESHOLD=0", "NCCL_P2P_LL_THRESHOLD=0"),
 }
+AGAINST = "the log names"  # what the options say otherwise
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -134,7 +135,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     collective = hints.collective or run.collective
     kind = by_gpu(run.gpu)
     if machine and kind and kind.name != machine.name:
-        assumed.append(f"the log names {shortened(run.gpu)}, and {machine.name} is told")
+        assumed.insert(0, f"{AGAINST} {shortened(run.gpu)}, and {machine.name} is told")
     if collective is None:
         if max(run.factors, default=1.0) < 0.995:
             return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
@@ -269,7 +270,8 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         machine = replace(machine, link=machine.bridge)
     bound, model = expected(machine, form.collective), predict(machine, form.collective, form.largest)
     usual = machine if machine.cards_known else by_gpu(machine.name) or machine
-    log_evidence = list(causes.of_the_log(run, machine.boxes, usual.cards))
+    cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
+    log_evidence = list(causes.of_the_log(run, machine.boxes, cards))
     certain, scatters = _certain(log_evidence), form.erratic and machine.boxes > 1
     state, distance = _state(form, bound, machine, scatters or certain)
     slower = state == "healthy" and form.measured < SLOWER * model.busbw
@@ -284,10 +286,12 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     ranked = weighed(marks)
     cause = next((name for name, weight in ranked if not healthy or (name in NORMAL and weight >= 1)), None)
     rest = tuple(name for name, _ in ranked if name != cause)[:2]
-    evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
+    against = [text for text in assumed if text.startswith(AGAINST)]
+    shown_by = dict.fromkeys(mark.text for mark in marks if mark.text)
+    evidence = [*against, f"expected: {bound.why}", *shown_by, *assumed[len(against) :]]
     if run.unread:
         lines = {mark.line for mark in run.unread}
-        evidence.append(f"{len(lines)} lines could not be read, the first is {min(lines)}")
+        evidence.append(f"{several(len(lines), 'line')} could not be read, the first is {min(lines)}")
     if form.in_place and form.largest >= LARGE and not 0.8 < form.in_place / form.measured < 1.25:
         rate = f"{form.in_place / 1e9:.3g} GB/s"
         evidence.append(f"in place {rate}: a network carries the same bytes, so look at the GPUs")
@@ -307,6 +311,8 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
             verdict, test = verdict.replace(advice(cause, None)[0], mark.text), f"nvidia-smi nvlink -s, then {test}"
     if healthy and late > MUCH_LATER:
         verdict += f" Small messages are not: the smallest takes {late:.0f} times the predicted time."
+    if against:
+        verdict = f"Mind that {against[0]}: {verdict}"
     if slower:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
@@ -324,8 +330,8 @@ def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tup
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
     halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= UNKNOWN.pcie)
     # and of several racks nobody published a run that is known to be healthy
-    several = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
-    share = UNSURE / 2 if halved or several else UNSURE
+    racks = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
+    share = UNSURE / 2 if halved or racks else UNSURE
     border = bound.low if certain else share * bound.low
     too_fast, between = speed > FASTER_THAN_THE_WIRE * bound.high, bound.gap[0] < speed < bound.gap[1]
     if too_fast or between or (guessed and form.largest < LARGE):
@@ -374,8 +380,8 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     low, high, reached = (
         f"{rate / 1e9:{'.3g' if rate < 1e12 else ',.0f'}}" for rate in (bound.low, bound.high, form.measured)
     )
-    several = f"{boxes} x " if machine.boxes > 1 else ""
-    speed, span = f"{several}{machine.gpus} {machine.name} at {reached} GB/s busbw", f"{low} to {high} GB/s"
+    apart = f"{boxes} x " if machine.boxes > 1 else ""
+    speed, span = f"{apart}{machine.gpus} {machine.name} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
         return f"{speed}: normal for {wires} ({span}){f'; {advice(cause, machine.boxes)[0]}' if cause else ''}."

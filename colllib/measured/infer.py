@@ -9,7 +9,7 @@ from colllib.measured.log import Run, factor
 from colllib.measured.shape import LARGE, Shape
 from colllib.primitives import is_whole
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
-from colllib.units import shortened
+from colllib.units import several, shortened
 
 NEURON = "nccom-test"  # the dialect of what runs on NeuronCores alone
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
@@ -21,6 +21,7 @@ POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
 HALF_CARD, FULL_CARD = 25e9, 0.985  # of 200 Gb/s, and the most that arrives of one: the rest is packets' headers
 POOR_CARDS = (1.25e9, 3.125e9, 6.25e9)  # of 10, 25 and 50 Gb/s, as small instances of clouds have
 OLDER_SLOT = 31.5e9  # one way, of 16 lanes of PCIe 4.0
+FEW_LANES = 7.9e9  # one way, of 4 lanes of PCIe 4.0, as GPUs of laptops and in docks have
 UNCLEAR = 0.09  # of the time that latencies take: more, and the speed says no longer which cards it fills
 LEAST_OF_A_TREE = 1.1  # over two boxes, of what their cards carry, where NCCL takes one: 1.14 and more is seen
 WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
@@ -99,9 +100,9 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     Only links of their own carry more than PCIe in a box (those of usual GPUs much more) and cards between boxes. Boxes
     are fast enough for the richest usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of
     100 Gb/s, or if they scatter, or above a usual total of cards and far below the next. Up to eight ranks, mostly of
-    one box, are fast for PCIe 5.0 and slow for PCIe 4.0 (of a named GPU the former says nothing), or if they had twice
-    the speed before; two are fast, too, if they fill a card, and slow between two; one of up to 50 Gb/s may be all they
-    have. NeuronCores are no GPUs in slots: of them nothing is said.
+    one box, are fast for PCIe 5.0 and slow for PCIe 4.0 (a named GPU may have more lanes or fewer), or if they had
+    twice the speed before; two are fast, too, if they fill a card, and slow between two; one of up to 50 Gb/s may be
+    all they have. NeuronCores are no GPUs in slots: of them nothing is said.
     """
     if run.dialect == NEURON:
         return "", ""
@@ -154,6 +155,12 @@ def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
             return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
     elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
         return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
+    if run.gpu and in_one_box(run):  # nobody knows its slot
+        return (
+            (SLOW, "less than GPUs get of four lanes of PCIe 4.0")
+            if speed < UNSURE * SLOT_SHARE * FEW_LANES
+            else ("", "")
+        )
     if speed < UNSURE * SLOT_SHARE * OLDER_SLOT:
         return SLOW, "less than GPUs get in slots of PCIe 4.0 or of a card of 100 Gb/s"
     return "", ""
@@ -220,11 +227,11 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: list[str]) -> tuple[
             assumed.append(f"the printed busbw is of more than {gpus} ranks")
     if ranks is None:
         ranks = max(2, kind.gpus)
-        assumed.append(f"assumed: {'one box' if kind.gpus > 1 else 'two boxes'} of {kind.gpus} GPUs")
+        assumed.append(f"assumed: {'one box' if kind.gpus > 1 else 'two boxes'} of {several(kind.gpus, 'GPU')}")
     if gpus is None:
         gpus = ranks // boxes if boxes and ranks % boxes == 0 else min(ranks, kind.gpus)
         if not boxes:
-            assumed.append(f"assumed: boxes of {gpus} GPUs")
+            assumed.append(f"assumed: boxes of {several(gpus, 'GPU')}")
     return gpus, ranks
 
 
@@ -234,6 +241,8 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
         return replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
     if machine.boxes == 1:
         return machine
+    if kind.gpus == 1:  # a module brings its own
+        machine = replace(machine, cards=kind.cards * machine.gpus, most_network=kind.most_network * machine.gpus)
     if machine.gpus < kind.gpus and kind.cards > 1:
         part = machine.gpus / kind.gpus
         common = part * kind.common_network
@@ -246,7 +255,8 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
     elif 0 < (fewer := counted if counted > 1 else named) < machine.cards:
         machine = replace(machine, cards=fewer)  # one that the log counts is a finding; those that are named may be one
     whence = "from the log" if machine.cards in (counted, named) else "assumed"
-    assumed.append(f"{whence}: {machine.cards} x {machine.card * 8 / 1e9:g} Gb/s cards a box")
+    cards = f"{machine.cards} x {machine.card * 8 / 1e9:g} Gb/s card{'s' * (machine.cards > 1)} a box"
+    assumed.append(f"{whence}: {cards}")
     return machine
 
 

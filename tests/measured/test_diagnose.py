@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -240,6 +242,28 @@ def test_boxes_of_fewer_gpus_than_usual_have_the_cards_of_their_part():
         assert (machine.gpus, machine.cards) == (gpus, gpus)  # an H100's box has eight of both
 
 
+def test_each_module_of_a_grace_hopper_brings_its_card():
+    run = logs.run(18e9, boxes=4, per_box=4, gpu="GH200 120GB")  # four of 200 Gb/s are 100 GB/s, of which 68 arrive
+    diagnosis = diagnose(run)
+    assert (diagnosis.state, diagnosis.bound.low) == ("below-expectation", pytest.approx(68e9))
+    assert "assumed: 4 x 200 Gb/s cards a box" in diagnosis.evidence
+    assert diagnose(logs.run(90e9, boxes=4, per_box=4, gpu="GH200 120GB")).state == "healthy"
+    alone = diagnose(logs.run(23e9, boxes=4, per_box=1, gpu="GH200 120GB"))
+    assert "assumed: 1 x 200 Gb/s card a box" in alone.evidence
+    assert "expected: 1 card of 25 GB/s a box; the richest such boxes carry 100 GB/s" in alone.evidence
+    listed = "NET/IB : Using [0]mlx5_0:1/IB\n" + logs.text(18e9, boxes=4, per_box=4, gpu="GH200 120GB")
+    assert "the library uses 1 of 4 cards" in diagnose(read(listed)[0]).evidence
+
+
+def test_an_unknown_gpu_that_is_named_is_slow_only_for_a_narrow_slot():
+    """0.85 x 0.3 of 7.9 GB/s, which 4 lanes of PCIe 4.0 carry, are 2.0; of 16 lanes they are 8."""
+    for busbw, state in ((4e9, "undecided"), (1.8e9, "below-expectation")):
+        diagnosis = diagnose(logs.run(busbw, boxes=1, per_box=2, gpu="NVIDIA RTX A500"))
+        assert diagnosis.state == state
+        assert not any("PCIe slot's 63" in text for text in diagnosis.evidence)
+    assert diagnose(logs.run(4e9, boxes=1, per_box=2, gpu="")).state == "below-expectation"
+
+
 def test_the_next_test_is_started_over_as_many_ranks():
     assert "mpirun -np 16 " in diagnose(logs.run(46e9), H100).next_test
 
@@ -278,9 +302,14 @@ def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
 
 def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_show(tmp_path):
     place = tmp_path / "log.txt"
-    place.write_text(logs.text(180e9) + "\n" + logs.text(360e9, collective="all-gather"))
+    place.write_text(gathered := logs.text(360e9, collective="all-gather"))
+    lines = [*gathered.split("\n"), *(reduced := logs.text(180e9)).split("\n")]
+    first = next(k for k, line in enumerate(lines, 1) if k > gathered.count("\n") + 1 and line[:1] == " ")
+    place.write_text(gathered + "\n" + reduced)
     words = ["diagnose", str(place), "--cards", "8x400Gb/s"]
-    assert "\n  table       all-reduce, one of 2; the others: 1 healthy\n" in CliRunner().invoke(cli.cli, words).output
+    table = f"all-reduce of 16 ranks from line {first}, one of 2; the other: all-gather of 16 ranks healthy"
+    assert f"\n  table       {table}\n" in CliRunner().invoke(cli.cli, words).output
+    place.write_text(reduced + "\n" + gathered)
     result = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)
     assert [(table["primitive"], table["state"]) for table in result["tables"]] == [
         ("all-reduce", "below-expectation"),
@@ -294,6 +323,12 @@ def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_s
     alone = CliRunner().invoke(cli.cli, words).output
     assert "\n  table " not in alone
     assert "\n  cause       no-gdr" in alone
+
+
+def test_a_log_may_come_through_a_pipe():
+    command = [sys.executable, "-m", "colllib", "diagnose", "-"]
+    piped = subprocess.run(command, input=logs.text(475e9, boxes=1), capture_output=True, text=True, check=True)
+    assert piped.stdout.startswith("8 H100 at 475 GB/s")
 
 
 def test_a_gpu_that_the_log_names_more_exactly_is_the_one_of_the_log(tmp_path):
@@ -376,7 +411,8 @@ def test_a_run_that_is_fast_at_its_end_and_late_at_its_start_is_not_called_norma
 def test_what_is_told_against_the_log_is_said():
     run = logs.run(300e9, boxes=2, gpu="NVIDIA H100 80GB HBM3")
     against = diagnose(run, Hints(machine=find("dgx-a100:2")))
-    assert "the log names NVIDIA H100 80GB HBM3, and A100 is told" in against.evidence
+    assert against.evidence[0] == "the log names NVIDIA H100 80GB HBM3, and A100 is told"
+    assert against.verdict.startswith("Mind that the log names NVIDIA H100 80GB HBM3, and A100 is told: 2 x 8 A100")
     assert not any("is told" in text for text in diagnose(run, Hints(machine=find("dgx-h100:2"))).evidence)
     gathered = diagnose(run, Hints(machine=find("dgx-h100:2"), collective="all-gather"))
     assert any("busbw is 1.88 times algbw in the log, and 0.938 times" in text for text in gathered.evidence)
@@ -975,7 +1011,7 @@ def test_where_a_box_has_one_gpu_a_run_of_unknown_ranks_is_one_of_two_boxes():
     run = logs.run(0.57e9, collective="reduce-scatter", per_box=1, gpu="NVIDIA GB10")
     run = replace(run, ranks=None, boxes=None, gpus_per_box=None)
     machine, assumed = machine_of(run, Hints())
-    assert (machine.boxes, machine.gpus, assumed[0]) == (2, 1, "assumed: two boxes of 1 GPUs")
+    assert (machine.boxes, machine.gpus, assumed[0]) == (2, 1, "assumed: two boxes of 1 GPU")
     assert diagnose(run).state == "below-expectation"
     with pytest.raises(ValueError, match="1 rank sends nothing"):
         diagnose(run, Hints(boxes=1))
