@@ -155,7 +155,7 @@ def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     if machine.name == "GB10" and 0.6 <= form.measured / (machine.pcie / 4) <= 1:
         yield Evidence("single-nic", 2.2, "busbw is that of one of the port's two devices, with 4 lanes of PCIe each")
-    yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
+    yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit, the slowest for all")
     if machine.boxes >= 8:
         yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
     if share < 0.3:

@@ -9,18 +9,7 @@ from typing import Any
 from colllib.measured import causes
 from colllib.measured.causes import CERTAIN, Evidence, advice, weighed
 from colllib.measured.expected import PAIRS, UNSURE, Expected, expected
-from colllib.measured.infer import (
-    ANY_RANKS,
-    LARGEST_HOST,
-    NEURON,
-    Hints,
-    at_least,
-    decided,
-    in_one_box,
-    machine_of,
-    of_whom,
-    ranks_of,
-)
+from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
@@ -38,7 +27,7 @@ MPI_REMEDY = (
     "an MPI built for GPUs: UCX_TLS with cuda_copy, cuda_ipc and gdr_copy (AMD: rocm_copy and rocm_ipc), all cards in "
     "UCX_NET_DEVICES; MPICH_GPU_SUPPORT_ENABLED=1"
 )
-#: Settings that act on collectives -> what acts on sends, in a box and between boxes (NCCL's enqueue.cc and init.cc)
+#: Settings that act on collectives -> what acts on sends, in a box and between boxes (of NCCL's sources)
 OF_PAIRS = {
     "NCCL_ALGO=Ring": ("NCCL_MIN_P2P_NCHANNELS=32", "NCCL_NCHANNELS_PER_NET_PEER=4"),
     "NCCL_PROTO=Simple": ("NCCL_P2P_LL_THRESHOLD=0", "NCCL_P2P_LL_THRESHOLD=0"),
@@ -68,7 +57,7 @@ class Diagnosis:
     def remedy(self) -> str:
         """What usually mends the cause of a slow run, or nothing."""
         remedy = advice(self.cause, self.boxes)[-1] if self.cause and self.state == "below-expectation" else ""
-        return MPI_REMEDY if self.next_test == MPI_TEST and "NCCL" in remedy else remedy
+        return MPI_REMEDY if "osu_" in self.next_test and "NCCL" in remedy else remedy
 
     def as_json(self) -> dict[str, Any]:
         """The keys of `colllib diagnose --json`."""
@@ -202,7 +191,7 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     speed, certain = f"{form.measured / 1e9:.3g} GB/s", _certain(marks)
     state, why = decided(run, form)
     if state == "healthy" and (not certain or form.measured > UNKNOWN.pcie):
-        text = f"{speed} is {why}{_for_whom(run, form)}; say --gpu to be sure."
+        text = f"{speed} is {why}; say --gpu to be sure."
         faster = ("nvls",) if form.measured > UNKNOWN.pcie and form.collective == "all-reduce" else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run, run.boxes), form)
     if why and not state:
@@ -226,26 +215,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         text = f"I cannot tell: {speed}{known}"
         state, sure = "undecided", 0.3
     evidence = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
-    return Diagnosis(
-        state,
-        cause,
-        tuple(ranked[1:3]),
-        sure,
-        "unknown",
-        text,
-        evidence,
-        _test(cause, run, run.boxes),
-        form,
-        None,
-        run.boxes,
-    )
-
-
-def _for_whom(run: Run, form: Shape) -> str:
-    """Of which GPUs a box of unknown ones would be healthy, and of which not."""
-    fits, faster = of_whom(run, form) if in_one_box(run) else ([], [])
-    healthy = f": healthy for {', '.join(fits)}" if fits else ""
-    return healthy + (f", {'but ' * bool(fits)}too little for a box of {', '.join(faster)}" if faster else "")
+    alternatives, test = tuple(ranked[1:3]), _test(cause, run, run.boxes)
+    return Diagnosis(state, cause, alternatives, sure, "unknown", text, evidence, test, form, None, run.boxes)
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:

@@ -82,16 +82,18 @@ def in_one_box(run: Run) -> bool:
     return run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and at_least(run) <= UNKNOWN.gpus)
 
 
-def of_whom(run: Run, form: Shape) -> tuple[list[str], list[str]]:
-    """The usual GPUs with links of their own of which a box may be so slow, and those that give more."""
-    gpus, slower, faster = min(max(2, at_least(run)), UNKNOWN.gpus), [], []
+def _for_whom(run: Run, form: Shape) -> tuple[str, bool]:
+    """Of which usual GPUs a box is healthy at such a speed and of which not, in words; and whether of any."""
+    gpus, fits, more = min(max(2, at_least(run)), UNKNOWN.gpus), [], []
     for kind in filter(None, map(by_gpu, USUAL)):
         bound = expected(replace(kind, gpus=gpus, boxes=1), form.collective)
         if form.measured < bound.low:
-            faster.append(f"{kind.name} ({bound.low / 1e9:.0f} to {bound.high / 1e9:.0f})")
+            more.append(f"{kind.name} ({bound.low / 1e9:.0f} to {bound.high / 1e9:.0f})")
         elif form.measured <= bound.high:
-            slower.append(kind.name)
-    return slower, faster
+            fits.append(kind.name)
+    healthy = f": healthy for {', '.join(fits)}" if fits else ""
+    slow = f", {'but ' * bool(fits)}too little for a box of {', '.join(more)}" if more else ""
+    return healthy + slow, len(more) < len(USUAL)
 
 
 def decided(run: Run, form: Shape) -> tuple[str, str]:
@@ -119,9 +121,10 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     if form.erratic:
         return SLOW, "no figure of a healthy fabric, as it scatters so widely"
     if run.gpus_per_box != 1 and speed > others:
-        if run.boxes == 1 and len(of_whom(run, form)[1]) == len(USUAL):
+        text, usual = _for_whom(run, form) if one else ("", True)
+        if run.boxes == 1 and not usual:
             return "", ""
-        return FAST, "more than PCIe or cards carry: the GPUs' own links are in use"
+        return FAST, f"more than PCIe or cards carry: the GPUs' own links are in use{text}"
     boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
     rich = replace(UNKNOWN, boxes=max(2, boxes), gpus=gpus, cards=min(gpus, UNKNOWN.cards), cards_known=True)
     poor = replace(rich, cards=1, card=POOREST_CARD)
@@ -130,7 +133,8 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     if nearly * low <= speed <= 2 * rich.network and not one:  # and it carries at most twice its cards
         return FAST, f"enough{', or nearly,' if speed < low else ''} even for boxes with {rich.cards} x 400 Gb/s cards"
     if few:
-        return _of_few(run, speed, one and ranks > 1 and not pairs)
+        state, why = _of_few(run, speed, one and ranks > 1 and not pairs)
+        return state, why + (_for_whom(run, form)[0] if one and state == FAST else "")
     if speed < UNSURE * least:
         return SLOW, "too little even for boxes with one card of 100 Gb/s"
     if pairs or waits(rich, form) > UNCLEAR:
@@ -155,15 +159,10 @@ def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
             return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
     elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
         return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
+    slot, what = OLDER_SLOT, "in slots of PCIe 4.0 or of a card of 100 Gb/s"
     if run.gpu and in_one_box(run):  # nobody knows its slot
-        return (
-            (SLOW, "less than GPUs get of four lanes of PCIe 4.0")
-            if speed < UNSURE * SLOT_SHARE * FEW_LANES
-            else ("", "")
-        )
-    if speed < UNSURE * SLOT_SHARE * OLDER_SLOT:
-        return SLOW, "less than GPUs get in slots of PCIe 4.0 or of a card of 100 Gb/s"
-    return "", ""
+        slot, what = FEW_LANES, "of four lanes of PCIe 4.0"
+    return (SLOW, f"less than GPUs get {what}") if speed < UNSURE * SLOT_SHARE * slot else ("", "")
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:

@@ -131,6 +131,7 @@ def test_what_nccl_did_not_run_is_not_tested_by_it():
     )
     tests = [diagnose(run).next_test for run in runs]
     assert tests[0].startswith("mpirun -np 4 osu_allreduce")
+    assert "NCCL" not in diagnose(runs[0], Hints(machine=find("dgx-h100:1,gpus=4"))).remedy
     assert tests[1].startswith("nccom-test -r 2 ")
     assert " allr" in tests[1]
 
