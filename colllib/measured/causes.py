@@ -13,12 +13,19 @@ from colllib.measured.predict import predict
 from colllib.measured.shape import LARGE, Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
 from colllib.topology.machines import UNKNOWN, Machine
-from colllib.units import binary_size, percent
+from colllib.units import binary_size, percent, several
 
 _ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())
+_IN_A_BOX = " in a box"  # behind a cause that reads otherwise where no network is in use
+_ADVICE = {row["cause"]: (row["words"], row["next_test"], row["settings"].split(), row["remedy"]) for row in _ROWS}
 #: By name: the words for it, what to run next, with which settings of the library, and what mends it.
-CAUSES = {row["cause"]: (row["words"], row["next_test"], row["settings"].split(), row["remedy"]) for row in _ROWS}
+CAUSES = {name: words for name, words in _ADVICE.items() if not name.endswith(_IN_A_BOX)}
 CERTAIN = 3.0  # the weight of what the log itself says
+
+
+def advice(cause: str, boxes: int | None) -> tuple[str, str, list[str], str]:
+    """As in `CAUSES`, for a run in so many boxes."""
+    return _ADVICE.get(f"{cause}{_IN_A_BOX}" if boxes == 1 else cause, _ADVICE[cause])
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ def _of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evid
     for key, certainty in (("cards", CERTAIN), ("named cards", 1.5)):
         if (used := int(facts.get(key, usual_cards))) < usual_cards:
             cause, weight = ("single-nic", certainty) if used == 1 else ("misconfiguration", 1.0)
-            yield Evidence(cause, weight, f"the library uses {used} cards of {usual_cards}")
+            yield Evidence(cause, weight, f"the library uses {used} of {several(usual_cards, 'card')}")
 
 
 def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> Iterator[Evidence]:
@@ -78,10 +85,16 @@ def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> I
         yield Evidence("other", 1.5, text)
         return
     direct = "rdma" in facts and "no rdma" not in facts
+    all_used = int(facts.get("cards", "0")) >= machine.cards > 1
     for mark in _of_the_numbers(machine, form):
         if mark.cause == "no-gdr" and direct:
             detour = "GPUDirect RDMA is on, but may go through the processor (ACS, or a card far from its GPU)"
             yield replace(mark, cause="pcie-limited", text=detour)
+        elif all_used and mark.cause == "single-nic":
+            text = f"{mark.text}, but the library uses all {machine.cards}: one slow card or link holds up the rest"
+            yield Evidence("nic-limited", 1.0, text)
+        elif direct and mark.cause == "misconfiguration":
+            yield replace(mark, weight=mark.weight / 2)  # at least it is RDMA
         else:
             yield mark
 
@@ -142,7 +155,7 @@ def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     if machine.name == "GB10" and 0.6 <= form.measured / (machine.pcie / 4) <= 1:
         yield Evidence("single-nic", 2.2, "busbw is that of one of the port's two devices, with 4 lanes of PCIe each")
-    yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
+    yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit, the slowest for all")
     if machine.boxes >= 8:
         yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
     if share < 0.3:
@@ -174,7 +187,8 @@ def _inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
         return
     if 2 < machine.gpus <= machine.mesh and form.measured <= machine.link / machine.mesh:
         yield Evidence("misconfiguration", 2.0, "no more than one link of the mesh: one ring through part of it")
-    about = f"{form.measured / 1e9:.3g} of a PCIe slot's {machine.pcie / 1e9:.3g} GB/s"
+    kind = "PCIe 5.0" if machine.name == UNKNOWN.name else "PCIe"  # of the fastest that it may be
+    about = f"{form.measured / 1e9:.3g} of a {kind} slot's {machine.pcie / 1e9:.3g} GB/s"
     slot, copies = (1.7, 1.3) if machine.linked and (share > 0.45 or machine.gpus > 2) else (1.2, 1.7)
     yield Evidence("pcie-limited", slot, f"{about}: the data cross PCIe")
     yield Evidence("p2p-disabled", copies, f"{about}: copies through host memory")

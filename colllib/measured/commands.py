@@ -66,9 +66,10 @@ _CARDS = Read("cards", lambda _, text: machines.cards(text))
 def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
 
-    The verdict comes with its evidence and the next test to run. LOG is a file, or a pipe such as /dev/stdin.
+    The verdict comes with its evidence and the next test to run. LOG is a file, or - for a pipe, with a table of
+    nccl-tests or rccl-tests (old or new), nccom-test, the OSU benchmarks, in Markdown, or of columns with a header.
     """
-    runs = read_file(log)
+    runs = read_file("/dev/stdin" if log == "-" else log)
     printed = [run.gpu for run in runs if run.gpu]
     gpu = _more_exact(options["gpu"], next(filter(machines.by_gpu, printed), ""))  # by a run or by one beside it
     machine, kind = None if on is None else machine_on(on, gpu), machines.by_gpu(options["gpu"])
@@ -92,11 +93,19 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     unread = [mark for run in runs for mark in run.unread]
     tables = [{"primitive": run.collective, "ranks": run.ranks, "state": verdict.state} for verdict, run in judged]
     yield first.as_json() | {"runs": len(runs), "tables": tables, "unread_lines": [mark.line for mark in unread]}
-    others = Counter(verdict.state for verdict, run in judged if run is not worst)
-    states = ", ".join(f"{count} {state}" for state, count in others.items())
-    what = options["collective"] or worst.collective or "all-reduce"
-    table_of = f"\n  table       {what}, one of {len(judged)}; the others: {states}" if states else ""
+    others = Counter(f"{_named(run, hints)} {verdict.state}" for verdict, run in judged if run is not worst)
+    states = ", ".join(f"{count} x {what}" if count > 1 else what for what, count in others.items())
+    line = f" from line {worst.rows[0].line}" if worst.rows else ""
+    which = f"{_named(worst, hints)}{line}, one of {len(judged)}"
+    table_of = (
+        f"\n  table       {which}; {'the others' if len(judged) > 2 else 'the other'}: {states}" if states else ""
+    )
     yield _sentences(first, unread).replace("\n", f"{table_of}\n", 1)
+
+
+def _named(run: Run, hints: Hints) -> str:
+    ranks = f" of {run.ranks} ranks" if run.ranks else ""
+    return f"{hints.collective or run.collective or 'all-reduce'}{ranks}"
 
 
 def _more_exact(hint: str, printed: str) -> str:

@@ -7,15 +7,15 @@ from statistics import median
 from typing import Any
 
 from colllib.measured import causes
-from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
-from colllib.measured.expected import UNSURE, Expected, expected
+from colllib.measured.causes import CERTAIN, Evidence, advice, weighed
+from colllib.measured.expected import PAIRS, UNSURE, Expected, expected
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
-from colllib.units import binary_size, shortened
+from colllib.units import binary_size, several, shortened
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
@@ -27,6 +27,12 @@ MPI_REMEDY = (
     "an MPI built for GPUs: UCX_TLS with cuda_copy, cuda_ipc and gdr_copy (AMD: rocm_copy and rocm_ipc), all cards in "
     "UCX_NET_DEVICES; MPICH_GPU_SUPPORT_ENABLED=1"
 )
+#: Settings that act on collectives -> what acts on sends, in a box and between boxes (of NCCL's sources)
+OF_PAIRS = {
+    "NCCL_ALGO=Ring": ("NCCL_MIN_P2P_NCHANNELS=32", "NCCL_NCHANNELS_PER_NET_PEER=4"),
+    "NCCL_PROTO=Simple": ("NCCL_P2P_LL_THRESHOLD=0", "NCCL_P2P_LL_THRESHOLD=0"),
+}
+AGAINST = "the log names"  # what the options say otherwise
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -45,12 +51,13 @@ class Diagnosis:
     next_test: str
     form: Shape | None = None  # the sweep, where it is one
     bound: Expected | None = None  # what was expected, where the machine is known
+    boxes: int | None = None  # in which it ran, if known
 
     @property
     def remedy(self) -> str:
         """What usually mends the cause of a slow run, or nothing."""
-        remedy = CAUSES[self.cause][-1] if self.cause and self.state == "below-expectation" else ""
-        return MPI_REMEDY if self.next_test == MPI_TEST and "NCCL" in remedy else remedy
+        remedy = advice(self.cause, self.boxes)[-1] if self.cause and self.state == "below-expectation" else ""
+        return MPI_REMEDY if "osu_" in self.next_test and "NCCL" in remedy else remedy
 
     def as_json(self) -> dict[str, Any]:
         """The keys of `colllib diagnose --json`."""
@@ -117,7 +124,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     collective = hints.collective or run.collective
     kind = by_gpu(run.gpu)
     if machine and kind and kind.name != machine.name:
-        assumed.append(f"the log names {shortened(run.gpu)}, and {machine.name} is told")
+        assumed.insert(0, f"{AGAINST} {shortened(run.gpu)}, and {machine.name} is told")
     if collective is None:
         if max(run.factors, default=1.0) < 0.995:
             return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
@@ -186,14 +193,14 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     if state == "healthy" and (not certain or form.measured > UNKNOWN.pcie):
         text = f"{speed} is {why}; say --gpu to be sure."
         faster = ("nvls",) if form.measured > UNKNOWN.pcie and form.collective == "all-reduce" else ()
-        return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run), form)
+        return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run, run.boxes), form)
     if why and not state:
         others = Evidence("misconfiguration", 1.0, "sockets may leave as much of a faster card")
         marks += [Evidence("single-nic", CERTAIN - 0.5, f"{speed} is {why}"), others]
     elif not certain:
         marks += (mark for mark in _if_slow(run, form) if run.dialect != NEURON or mark.cause == "latency-bound")
     ranked = [cause for cause, _ in weighed(marks)]
-    cause, likely = (ranked[0], f"most likely {CAUSES[ranked[0]][0]}.") if ranked else (None, "")
+    cause, likely = (ranked[0], f"most likely {advice(ranked[0], run.boxes)[0]}.") if ranked else (None, "")
     if certain:
         why = max((mark for mark in marks if mark.cause == cause), key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
@@ -208,7 +215,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         text = f"I cannot tell: {speed}{known}"
         state, sure = "undecided", 0.3
     evidence = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
-    return Diagnosis(state, cause, tuple(ranked[1:3]), sure, "unknown", text, evidence, _test(cause, run), form)
+    alternatives, test = tuple(ranked[1:3]), _test(cause, run, run.boxes)
+    return Diagnosis(state, cause, alternatives, sure, "unknown", text, evidence, test, form, None, run.boxes)
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
@@ -233,7 +241,8 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         machine = replace(machine, link=machine.bridge)
     bound, model = expected(machine, form.collective), predict(machine, form.collective, form.largest)
     usual = machine if machine.cards_known else by_gpu(machine.name) or machine
-    log_evidence = list(causes.of_the_log(run, machine.boxes, usual.cards))
+    cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
+    log_evidence = list(causes.of_the_log(run, machine.boxes, cards))
     certain, scatters = _certain(log_evidence), form.erratic and machine.boxes > 1
     state, distance = _state(form, bound, machine, scatters or certain)
     slower = state == "healthy" and form.measured < SLOWER * model.busbw
@@ -248,10 +257,12 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     ranked = weighed(marks)
     cause = next((name for name, weight in ranked if not healthy or (name in NORMAL and weight >= 1)), None)
     rest = tuple(name for name, _ in ranked if name != cause)[:2]
-    evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
+    against = [text for text in assumed if text.startswith(AGAINST)]
+    shown_by = dict.fromkeys(mark.text for mark in marks if mark.text)
+    evidence = [*against, f"expected: {bound.why}", *shown_by, *assumed[len(against) :]]
     if run.unread:
         lines = {mark.line for mark in run.unread}
-        evidence.append(f"{len(lines)} lines could not be read, the first is {min(lines)}")
+        evidence.append(f"{several(len(lines), 'line')} could not be read, the first is {min(lines)}")
     if form.in_place and form.largest >= LARGE and not 0.8 < form.in_place / form.measured < 1.25:
         rate = f"{form.in_place / 1e9:.3g} GB/s"
         evidence.append(f"in place {rate}: a network carries the same bytes, so look at the GPUs")
@@ -261,15 +272,18 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         evidence.append(f"the smallest message takes {late:.0f} times the predicted time")
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
     sure = _confidence(state, distance, ranked, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
-    unsure = healthy and (certain or (slower and machine.boxes > 1))
-    test = _test(None if unsure else cause, replace(run, boxes=hosts, ranks=machine.ranks))
+    unsure = healthy and (certain or (slower and machine.boxes > 1) or late > MUCH_LATER)
+    to_test = "latency-bound" if healthy and late > MUCH_LATER else None if unsure else cause
+    test = _test(to_test, replace(run, boxes=hosts, ranks=machine.ranks), machine.boxes)
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes)
     for mark in log_evidence:  # which names no other cause but NVLinks that are down
         if mark.cause == cause == "other":
-            verdict, test = verdict.replace(CAUSES[cause][0], mark.text), f"nvidia-smi nvlink -s, then {test}"
+            verdict, test = verdict.replace(advice(cause, None)[0], mark.text), f"nvidia-smi nvlink -s, then {test}"
     if healthy and late > MUCH_LATER:
         verdict += f" Small messages are not: the smallest takes {late:.0f} times the predicted time."
+    if against:
+        verdict = f"Mind that {against[0]}: {verdict}"
     if slower:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
@@ -278,7 +292,7 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         binding = "latency"
     if unsure:
         sure = min(sure, 0.5)
-    return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound)
+    return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound, machine.boxes)
 
 
 def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tuple[str, float]:
@@ -287,8 +301,8 @@ def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tup
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
     halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= UNKNOWN.pcie)
     # and of several racks nobody published a run that is known to be healthy
-    several = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
-    share = UNSURE / 2 if halved or several else UNSURE
+    racks = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
+    share = UNSURE / 2 if halved or racks else UNSURE
     border = bound.low if certain else share * bound.low
     too_fast, between = speed > FASTER_THAN_THE_WIRE * bound.high, bound.gap[0] < speed < bound.gap[1]
     if too_fast or between or (guessed and form.largest < LARGE):
@@ -337,13 +351,13 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     low, high, reached = (
         f"{rate / 1e9:{'.3g' if rate < 1e12 else ',.0f'}}" for rate in (bound.low, bound.high, form.measured)
     )
-    several = f"{boxes} x " if machine.boxes > 1 else ""
-    speed, span = f"{several}{machine.gpus} {machine.name} at {reached} GB/s busbw", f"{low} to {high} GB/s"
+    apart = f"{boxes} x " if machine.boxes > 1 else ""
+    speed, span = f"{apart}{machine.gpus} {machine.name} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
-        return f"{speed}: normal for {wires} ({span}){f'; {CAUSES[cause][0]}' if cause else ''}."
+        return f"{speed}: normal for {wires} ({span}){f'; {advice(cause, machine.boxes)[0]}' if cause else ''}."
     if state == "below-expectation":
-        return f"{speed} is below the {span} of {wires}; most likely {CAUSES[cause or 'other'][0]}."
+        return f"{speed} is below the {span} of {wires}; most likely {advice(cause or 'other', machine.boxes)[0]}."
     if form.measured > FASTER_THAN_THE_WIRE * bound.high:
         why = "faster than its wires, so the machine is another one"
     elif form.largest < LARGE or cause == "latency-bound":
@@ -357,12 +371,20 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     return f"I cannot tell: {speed} is {why}."
 
 
-def _test(cause: str | None, run: Run) -> str:
+def _test(cause: str | None, run: Run, boxes: int | None) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
     if run.dialect == "osu":
         return MPI_TEST
-    _, words, settings, _ = CAUSES[cause or "other"]
-    program = f"./build/{PROGRAMS[run.collective or 'all-reduce'][0]}"
+    collective = run.collective or "all-reduce"
+    program, *_, on_neuron, _ = PROGRAMS[collective]
+    if run.dialect == NEURON:
+        return f"nccom-test -r {run.ranks or 'N'} -b 1mb -e 1gb -f 2 {on_neuron or collective}, then with fewer cores"
+    if "mpi" in run.facts:
+        return f"mpirun -np {run.ranks or 'N'} osu_{program.removesuffix('_perf').replace('_', '')} on the same hosts"
+    _, words, settings, _ = advice(cause or "other", boxes)
+    if collective in PAIRS:
+        settings = [OF_PAIRS.get(setting, (setting, setting))[run.boxes != 1] for setting in settings]
+    program = f"./build/{program}"
     alone = run.boxes == 1 and run.ranks is not None
     if alone:
         launch, gpus = " ".join([*settings, program]), run.ranks

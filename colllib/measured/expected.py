@@ -5,6 +5,7 @@ from math import inf
 
 from colllib.busbw import ideal_gain
 from colllib.topology.machines import Machine
+from colllib.units import several
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
@@ -53,15 +54,18 @@ def expected(machine: Machine, collective: str) -> Expected:
     usual, most, share, note = _outside(machine, collective)
     if machine.gpus == 1 and collective != "all-to-all":  # it has its cards for itself, and sends to one other
         share = SEND_SHARE
-    binding, why = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
+    binding, why = "network card", f"{several(machine.cards, 'card')} of {machine.rate / 1e9:g} GB/s a box"
     gap = (inf, inf)
     if not machine.cards_known:
         fewer = min(1.0, machine.common_network / machine.network)
         gap = (fewer * most, share * usual)
-        most = max(most, most * min(machine.most_network, machine.gpus * machine.slot) / machine.network)
+        richest = min(machine.most_network, machine.gpus * machine.slot)
+        most = max(most, most * richest / machine.network)
         if fewer < 1:
             usual *= fewer
             why += f", or {machine.common_network / 1e9:g} GB/s together, as many boxes have"
+        if richest > machine.network:
+            why += f"; the richest such boxes carry {richest / 1e9:g} GB/s"
     if machine.slots_bind:
         binding, why = "PCIe", f"{why}, behind PCIe slots of {machine.pcie / 1e9:g} GB/s a GPU"
     if machine.gpus > 1 and inside.low < share * usual and collective not in PAIRS:

@@ -9,7 +9,7 @@ from colllib.measured.log import Run, factor
 from colllib.measured.shape import LARGE, Shape
 from colllib.primitives import is_whole
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
-from colllib.units import shortened
+from colllib.units import several, shortened
 
 NEURON = "nccom-test"  # the dialect of what runs on NeuronCores alone
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
@@ -21,11 +21,13 @@ POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
 HALF_CARD, FULL_CARD = 25e9, 0.985  # of 200 Gb/s, and the most that arrives of one: the rest is packets' headers
 POOR_CARDS = (1.25e9, 3.125e9, 6.25e9)  # of 10, 25 and 50 Gb/s, as small instances of clouds have
 OLDER_SLOT = 31.5e9  # one way, of 16 lanes of PCIe 4.0
+FEW_LANES = 7.9e9  # one way, of 4 lanes of PCIe 4.0, as GPUs of laptops and in docks have
 UNCLEAR = 0.09  # of the time that latencies take: more, and the speed says no longer which cards it fills
 LEAST_OF_A_TREE = 1.1  # over two boxes, of what their cards carry, where NCCL takes one: 1.14 and more is seen
 WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 FAST, SLOW = "healthy", "below-expectation"
+USUAL = ("V100", "A100", "H100", "B200", "MI300X")  # GPUs with links of their own, of boxes that many have
 
 
 @dataclass(frozen=True)
@@ -75,20 +77,39 @@ def at_least(run: Run) -> int:
     return run.ranks or (MANY_RANKS if shows else 1)
 
 
+def in_one_box(run: Run) -> bool:
+    """Whether a run was of one box, or of few enough ranks to fit in one."""
+    return run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and at_least(run) <= UNKNOWN.gpus)
+
+
+def _for_whom(run: Run, form: Shape) -> tuple[str, bool]:
+    """Of which usual GPUs a box is healthy at such a speed and of which not, in words; and whether of any."""
+    gpus, fits, more = min(max(2, at_least(run)), UNKNOWN.gpus), [], []
+    for kind in filter(None, map(by_gpu, USUAL)):
+        bound = expected(replace(kind, gpus=gpus, boxes=1), form.collective)
+        if form.measured < bound.low:
+            more.append(f"{kind.name} ({bound.low / 1e9:.0f} to {bound.high / 1e9:.0f})")
+        elif form.measured <= bound.high:
+            fits.append(kind.name)
+    healthy = f": healthy for {', '.join(fits)}" if fits else ""
+    slow = f", {'but ' * bool(fits)}too little for a box of {', '.join(more)}" if more else ""
+    return healthy + slow, len(more) < len(USUAL)
+
+
 def decided(run: Run, form: Shape) -> tuple[str, str]:
     """What the numbers alone say of a run of unknown GPUs and cards: the state and why, or no state, perhaps also why.
 
-    Only links of their own carry more than PCIe in a box and cards between boxes. Boxes are fast enough for the richest
-    usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of 100 Gb/s, or if they scatter, or
-    above a usual total of cards and far below the next. Up to eight ranks, mostly of one box, are fast for PCIe 5.0
-    and slow for PCIe 4.0 (of a named GPU the former says nothing), or if they had twice the speed before; two are
-    fast, too, if they fill a card, and slow between two; one of up to 50 Gb/s may be all they have. NeuronCores are no
-    GPUs in slots: of them nothing is said.
+    Only links of their own carry more than PCIe in a box (those of usual GPUs much more) and cards between boxes. Boxes
+    are fast enough for the richest usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of
+    100 Gb/s, or if they scatter, or above a usual total of cards and far below the next. Up to eight ranks, mostly of
+    one box, are fast for PCIe 5.0 and slow for PCIe 4.0 (a named GPU may have more lanes or fewer), or if they had
+    twice the speed before; two are fast, too, if they fill a card, and slow between two; one of up to 50 Gb/s may be
+    all they have. NeuronCores are no GPUs in slots: of them nothing is said.
     """
     if run.dialect == NEURON:
         return "", ""
     speed, ranks, pairs = form.measured, at_least(run), form.collective in PAIRS
-    one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
+    one = in_one_box(run)
     others = UNKNOWN.pcie if one else UNKNOWN.network
     if form.collective == "sendrecv":
         others = WIDEST_SLOT
@@ -100,7 +121,10 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     if form.erratic:
         return SLOW, "no figure of a healthy fabric, as it scatters so widely"
     if run.gpus_per_box != 1 and speed > others:
-        return FAST, "more than PCIe or cards carry: the GPUs' own links are in use"
+        text, usual = _for_whom(run, form) if one else ("", True)
+        if run.boxes == 1 and not usual:
+            return "", ""
+        return FAST, f"more than PCIe or cards carry: the GPUs' own links are in use{text}"
     boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
     rich = replace(UNKNOWN, boxes=max(2, boxes), gpus=gpus, cards=min(gpus, UNKNOWN.cards), cards_known=True)
     poor = replace(rich, cards=1, card=POOREST_CARD)
@@ -109,7 +133,8 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     if nearly * low <= speed <= 2 * rich.network and not one:  # and it carries at most twice its cards
         return FAST, f"enough{', or nearly,' if speed < low else ''} even for boxes with {rich.cards} x 400 Gb/s cards"
     if few:
-        return _of_few(run, speed, one and ranks > 1 and not pairs)
+        state, why = _of_few(run, speed, one and ranks > 1 and not pairs)
+        return state, why + (_for_whom(run, form)[0] if one and state == FAST else "")
     if speed < UNSURE * least:
         return SLOW, "too little even for boxes with one card of 100 Gb/s"
     if pairs or waits(rich, form) > UNCLEAR:
@@ -134,9 +159,10 @@ def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
             return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
     elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
         return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
-    if speed < UNSURE * SLOT_SHARE * OLDER_SLOT:
-        return SLOW, "less than GPUs get in slots of PCIe 4.0 or of a card of 100 Gb/s"
-    return "", ""
+    slot, what = OLDER_SLOT, "in slots of PCIe 4.0 or of a card of 100 Gb/s"
+    if run.gpu and in_one_box(run):  # nobody knows its slot
+        slot, what = FEW_LANES, "of four lanes of PCIe 4.0"
+    return (SLOW, f"less than GPUs get {what}") if speed < UNSURE * SLOT_SHARE * slot else ("", "")
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:
@@ -200,11 +226,11 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: list[str]) -> tuple[
             assumed.append(f"the printed busbw is of more than {gpus} ranks")
     if ranks is None:
         ranks = max(2, kind.gpus)
-        assumed.append(f"assumed: {'one box' if kind.gpus > 1 else 'two boxes'} of {kind.gpus} GPUs")
+        assumed.append(f"assumed: {'one box' if kind.gpus > 1 else 'two boxes'} of {several(kind.gpus, 'GPU')}")
     if gpus is None:
         gpus = ranks // boxes if boxes and ranks % boxes == 0 else min(ranks, kind.gpus)
         if not boxes:
-            assumed.append(f"assumed: boxes of {gpus} GPUs")
+            assumed.append(f"assumed: boxes of {several(gpus, 'GPU')}")
     return gpus, ranks
 
 
@@ -214,6 +240,8 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
         return replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
     if machine.boxes == 1:
         return machine
+    if kind.gpus == 1:  # a module brings its own
+        machine = replace(machine, cards=kind.cards * machine.gpus, most_network=kind.most_network * machine.gpus)
     if machine.gpus < kind.gpus and kind.cards > 1:
         part = machine.gpus / kind.gpus
         common = part * kind.common_network
@@ -226,7 +254,8 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
     elif 0 < (fewer := counted if counted > 1 else named) < machine.cards:
         machine = replace(machine, cards=fewer)  # one that the log counts is a finding; those that are named may be one
     whence = "from the log" if machine.cards in (counted, named) else "assumed"
-    assumed.append(f"{whence}: {machine.cards} x {machine.card * 8 / 1e9:g} Gb/s cards a box")
+    cards = f"{machine.cards} x {machine.card * 8 / 1e9:g} Gb/s card{'s' * (machine.cards > 1)} a box"
+    assumed.append(f"{whence}: {cards}")
     return machine
 
 

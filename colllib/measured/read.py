@@ -79,6 +79,7 @@ _FACTS = {
     "no p2p": re.compile(r"(P2P is disabled between connected GPUs)"),
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
+    "mpi": re.compile(r"^# colllib (mpi)-bench\b"),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
 _LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z]+)\b(.*)")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -81,6 +84,56 @@ def test_separate_jobs_whose_output_comes_in_blocks_are_no_measurement():
     first, second = (logs.text(busbw).split("\n") for busbw in (400e9, 200e9))
     blocks = [*first[:35], *second[:35], *first[35:], *second[35:]]
     assert diagnose(read("\n".join(blocks))[-1]).state == "not-a-measurement"
+
+
+def test_a_slow_box_is_mended_by_its_links_and_a_slow_network_by_its_plugin():
+    box = diagnose(logs.run(240e9, boxes=1))
+    unknown = diagnose(replace(logs.run(70e9, boxes=1, gpu="Unheard-of"), facts={"NCCL_ALGO": "Ring"}))
+    network = diagnose(logs.run(10e9), H100)
+    assert box.cause == network.cause == "misconfiguration"
+    assert "nvidia-smi nvlink -s" in box.next_test
+    assert "fabricmanager" in box.remedy
+    assert "NCCL_NVLS_ENABLE" in box.remedy
+    for text in (box.verdict, box.next_test, box.remedy, unknown.verdict, unknown.remedy):
+        assert not re.search(r"network|plugin|NCCL_IB|SOCKET", text)
+    assert "plugin of the network" in network.remedy
+
+
+def test_where_the_log_lists_all_cards_a_single_one_is_not_blamed_but_each_is_tested():
+    lines = "NET/IB : Using " + " ".join(f"[{k}]mlx5_{k}:1/IB" for k in range(8)) + "\nvia NET/IB/0/GDRDMA\n"
+    (run,) = read(lines + logs.text(48e9))
+    for hints in (Hints(), H100):
+        diagnosis = diagnose(run, hints)
+        assert diagnosis.state == "below-expectation"
+        assert "single-nic" not in (diagnosis.cause, *diagnosis.alternatives)
+        assert "one slow card or link holds up the rest" in diagnosis.verdict
+        assert "ib_write_bw for each card" in diagnosis.next_test
+        assert "count the cards" not in diagnosis.next_test
+    assert diagnose(replace(run, facts={}), H100).cause == "single-nic"
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "sendrecv"])
+@pytest.mark.parametrize("boxes", [1, 2])
+def test_sends_are_tested_by_settings_that_act_on_sends(collective, boxes):
+    busbw = 400e9 if boxes == 1 else 45e9 if collective == "sendrecv" else 70e9
+    run = logs.run(busbw, boxes=boxes, collective=collective)
+    test = diagnose(run, replace(H100, boxes=boxes)).next_test
+    assert not re.search(r"NCCL_(ALGO|PROTO)", test)
+    assert ("NCCL_NCHANNELS_PER_NET_PEER=4" in test) == (boxes == 2)
+
+
+def test_what_nccl_did_not_run_is_not_tested_by_it():
+    mpi = "# colllib mpi-bench: ring by Python, Open MPI v4.1.4, nranks 4, float32, 10 runs a size\n"
+    neuron = "nccom-test -r 2 allr\nsize(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n"
+    runs = (
+        read(mpi + logs.text(0.02e9, boxes=1, per_box=4, gpu=""))[0],
+        read(neuron + "1000000000 250000000 fp32 200000 5.0 5.0\n")[0],
+    )
+    tests = [diagnose(run).next_test for run in runs]
+    assert tests[0].startswith("mpirun -np 4 osu_allreduce")
+    assert "NCCL" not in diagnose(runs[0], Hints(machine=find("dgx-h100:1,gpus=4"))).remedy
+    assert tests[1].startswith("nccom-test -r 2 ")
+    assert " allr" in tests[1]
 
 
 def test_jobs_of_one_rank_are_no_measurement():
@@ -190,6 +243,28 @@ def test_boxes_of_fewer_gpus_than_usual_have_the_cards_of_their_part():
         assert (machine.gpus, machine.cards) == (gpus, gpus)  # an H100's box has eight of both
 
 
+def test_each_module_of_a_grace_hopper_brings_its_card():
+    run = logs.run(18e9, boxes=4, per_box=4, gpu="GH200 120GB")  # four of 200 Gb/s are 100 GB/s, of which 68 arrive
+    diagnosis = diagnose(run)
+    assert (diagnosis.state, diagnosis.bound.low) == ("below-expectation", pytest.approx(68e9))
+    assert "assumed: 4 x 200 Gb/s cards a box" in diagnosis.evidence
+    assert diagnose(logs.run(90e9, boxes=4, per_box=4, gpu="GH200 120GB")).state == "healthy"
+    alone = diagnose(logs.run(23e9, boxes=4, per_box=1, gpu="GH200 120GB"))
+    assert "assumed: 1 x 200 Gb/s card a box" in alone.evidence
+    assert "expected: 1 card of 25 GB/s a box; the richest such boxes carry 100 GB/s" in alone.evidence
+    listed = "NET/IB : Using [0]mlx5_0:1/IB\n" + logs.text(18e9, boxes=4, per_box=4, gpu="GH200 120GB")
+    assert "the library uses 1 of 4 cards" in diagnose(read(listed)[0]).evidence
+
+
+def test_an_unknown_gpu_that_is_named_is_slow_only_for_a_narrow_slot():
+    """0.85 x 0.3 of 7.9 GB/s, which 4 lanes of PCIe 4.0 carry, are 2.0; of 16 lanes they are 8."""
+    for busbw, state in ((4e9, "undecided"), (1.8e9, "below-expectation")):
+        diagnosis = diagnose(logs.run(busbw, boxes=1, per_box=2, gpu="NVIDIA RTX A500"))
+        assert diagnosis.state == state
+        assert not any("PCIe slot's 63" in text for text in diagnosis.evidence)
+    assert diagnose(logs.run(4e9, boxes=1, per_box=2, gpu="")).state == "below-expectation"
+
+
 def test_the_next_test_is_started_over_as_many_ranks():
     assert "mpirun -np 16 " in diagnose(logs.run(46e9), H100).next_test
 
@@ -228,9 +303,14 @@ def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
 
 def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_show(tmp_path):
     place = tmp_path / "log.txt"
-    place.write_text(logs.text(180e9) + "\n" + logs.text(360e9, collective="all-gather"))
+    place.write_text(gathered := logs.text(360e9, collective="all-gather"))
+    lines = [*gathered.split("\n"), *(reduced := logs.text(180e9)).split("\n")]
+    first = next(k for k, line in enumerate(lines, 1) if k > gathered.count("\n") + 1 and line[:1] == " ")
+    place.write_text(gathered + "\n" + reduced)
     words = ["diagnose", str(place), "--cards", "8x400Gb/s"]
-    assert "\n  table       all-reduce, one of 2; the others: 1 healthy\n" in CliRunner().invoke(cli.cli, words).output
+    table = f"all-reduce of 16 ranks from line {first}, one of 2; the other: all-gather of 16 ranks healthy"
+    assert f"\n  table       {table}\n" in CliRunner().invoke(cli.cli, words).output
+    place.write_text(reduced + "\n" + gathered)
     result = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)
     assert [(table["primitive"], table["state"]) for table in result["tables"]] == [
         ("all-reduce", "below-expectation"),
@@ -244,6 +324,12 @@ def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_s
     alone = CliRunner().invoke(cli.cli, words).output
     assert "\n  table " not in alone
     assert "\n  cause       no-gdr" in alone
+
+
+def test_a_log_may_come_through_a_pipe():
+    command = [sys.executable, "-m", "colllib", "diagnose", "-"]
+    piped = subprocess.run(command, input=logs.text(475e9, boxes=1), capture_output=True, text=True, check=True)
+    assert piped.stdout.startswith("8 H100 at 475 GB/s")
 
 
 def test_a_gpu_that_the_log_names_more_exactly_is_the_one_of_the_log(tmp_path):
@@ -318,12 +404,16 @@ def test_a_run_that_is_fast_at_its_end_and_late_at_its_start_is_not_called_norma
     assert diagnosis.state == "healthy"
     assert ("Small messages are not" in diagnosis.verdict) == late
     assert any("the smallest message takes" in text for text in diagnosis.evidence) == late
+    box = diagnose(logs.run(450e9, boxes=1, floor=floor, sizes=[2**k for k in range(10, 35)]))
+    assert box.state == "healthy"
+    assert (box.confidence <= 0.5, "-b 8 -e 16G" in box.next_test) == (late, late)
 
 
 def test_what_is_told_against_the_log_is_said():
     run = logs.run(300e9, boxes=2, gpu="NVIDIA H100 80GB HBM3")
     against = diagnose(run, Hints(machine=find("dgx-a100:2")))
-    assert "the log names NVIDIA H100 80GB HBM3, and A100 is told" in against.evidence
+    assert against.evidence[0] == "the log names NVIDIA H100 80GB HBM3, and A100 is told"
+    assert against.verdict.startswith("Mind that the log names NVIDIA H100 80GB HBM3, and A100 is told: 2 x 8 A100")
     assert not any("is told" in text for text in diagnose(run, Hints(machine=find("dgx-h100:2"))).evidence)
     gathered = diagnose(run, Hints(machine=find("dgx-h100:2"), collective="all-gather"))
     assert any("busbw is 1.88 times algbw in the log, and 0.938 times" in text for text in gathered.evidence)
@@ -572,6 +662,20 @@ def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie_and_a_nam
     for busbw, state in ((50e9, slower), (320e9, "healthy")):
         diagnosis = diagnose(logs.run(busbw, boxes=1, gpu=name))
         assert (diagnosis.state, diagnosis.bound) == (state, None)
+
+
+def test_a_box_of_unknown_gpus_is_healthy_for_some_and_slow_for_others_and_the_verdict_says_for_whom():
+    """0.64 of 150, 300, 450 and 900 GB/s of links: 96, 192, 288 and 576; a B200 gets 1008 of a switch that adds."""
+    eight = {busbw: diagnose(logs.run(busbw, boxes=1, gpu="")) for busbw in (80e9, 105e9, 235e9, 320e9)}
+    assert eight[80e9].state == "undecided"  # more than PCIe, and too little for all of them
+    for busbw, fits, others in ((105e9, "V100", "A100 (192 to 300), H100 (288 to 504)"), (235e9, "A100", "H100 (288")):
+        assert f": healthy for {fits}, but too little for a box of {others}" in eight[busbw].verdict
+    assert "too little for a box of B200 (576 to 1008); say --gpu" in eight[320e9].verdict
+    untold = replace(logs.run(80e9, boxes=1, gpu=""), boxes=None, gpus_per_box=None)
+    assert diagnose(untold).state == "healthy"  # as two boxes of four GPUs
+    slots = diagnose(logs.run(50e9, boxes=1, gpu=""))
+    assert (slots.state, "too little for a box of V100 (96 to 150), A100" in slots.verdict) == ("healthy", True)
+    assert "healthy for" not in diagnose(logs.run(450e9, gpu="")).verdict  # over two boxes
 
 
 @pytest.mark.parametrize(
@@ -908,7 +1012,7 @@ def test_where_a_box_has_one_gpu_a_run_of_unknown_ranks_is_one_of_two_boxes():
     run = logs.run(0.57e9, collective="reduce-scatter", per_box=1, gpu="NVIDIA GB10")
     run = replace(run, ranks=None, boxes=None, gpus_per_box=None)
     machine, assumed = machine_of(run, Hints())
-    assert (machine.boxes, machine.gpus, assumed[0]) == (2, 1, "assumed: two boxes of 1 GPUs")
+    assert (machine.boxes, machine.gpus, assumed[0]) == (2, 1, "assumed: two boxes of 1 GPU")
     assert diagnose(run).state == "below-expectation"
     with pytest.raises(ValueError, match="1 rank sends nothing"):
         diagnose(run, Hints(boxes=1))
