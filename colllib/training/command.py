@@ -194,6 +194,10 @@ def _timeline(training: Training, step: Step) -> Answer:
     yield f"parameters, gradients and optimizer states take at most {units.size(training.state)} a GPU{room}\n"
     rows = [(stage, *map(units.seconds, times.values())) for stage, times in enumerate(stages)]
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
+    alone, wide = topology(on).speeds[1][-1], tiers(on)[2][1]  # type: ignore[index]
+    if wide < alone:
+        shared = f"the busiest card carries what {alone / wide:g} ranks send"
+        yield f"\nWithout its failed cards {shared}: each is priced at {units.rate(wide)}, since all wait for it."
     if not training.nccl:
         yield "\nCollectives take the fastest schedules known; with --collectives nccl, what NCCL is predicted to take."
 

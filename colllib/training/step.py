@@ -73,6 +73,8 @@ class Training:
     def __post_init__(self) -> None:
         plan, ranks = self.plan, topology(self.machine).ranks
         tiers(self.machine)
+        if self.nccl and ",without=" in self.machine:
+            raise ValueError(f"{self.machine}: NCCL's prediction knows no failed cards, the fastest collectives do")
         if plan.gpus != ranks:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
             raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {ranks}")

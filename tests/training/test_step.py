@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import allreduce
+from colllib.algorithms import allreduce, channels
 from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
@@ -20,6 +20,7 @@ from colllib.measured.predict import predict
 from colllib.metrics import crossings, joules
 from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes
+from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
 from colllib.training.data_parallel import Layer, sharded
 from colllib.training.prices import by_nccl, group, price
@@ -443,7 +444,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--model GPT", "unknown model 'GPT'"),
         ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
         ("--on mi300x:16", "a port of a switch in its box and a card; in these boxes links lead from rank to rank"),
-        ("--on dgx-h100:16,cards=4", "a port of a switch in its box and a card; where ranks share cards, give each"),
+        ("--on dgx-h100:16,cards=4", "where ranks share cards, give each its part, here card=25GB/s in place of"),
+        ("--on dgx-h100:16,without=3-s0", "a step is priced where each rank has its link in the box; cards may fail"),
         ("--collectives rccl", "collectives 'rccl': must be fastest or nccl"),
         ("--plan all", "plans are compared with one --batch in tokens"),
         ("--plan all --batch 1000", "no plan can run, such as tp=8,pp=16,dp=1: batch 1000: must be a multiple of"),
@@ -553,6 +555,26 @@ def test_with_the_ring_of_nccl_shards_among_all_cost_more_than_a_copy_in_each_bo
     }  # fmt: skip
     assert times["dp=16,zero=3", "fastest"] < times["dp=16,zero=3,replicate=2", "fastest"]
     assert times["dp=16,zero=3", "nccl"] > times["dp=16,zero=3,replicate=2", "nccl"]
+
+
+@pytest.mark.parametrize(("cards", "ranks"), [([3], 2), ([3, 11], 2), ([3, 4, 5, 6], 5)])
+def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(cards, ranks, capsys):
+    """A rank without a card takes its neighbor's, which is what executed schedules on that machine do as well."""
+    faulty = ",".join(["dgx-h100:4", *(f"without=card {card}" for card in cards)])
+    times = [
+        answer(capsys, "--on", on, "--plan", "dp=32,zero=3", "--tokens", "512")["time_s"]
+        for on in ("dgx-h100:4", faulty, f"dgx-h100:4,card={50 / ranks}GB/s")
+    ]
+    assert times[0] < times[1] == times[2]
+    most = [crossings(execute(channels.all_gather(find_topology(on)), find_topology(on)))["card"].most for on in
+            ("dgx-h100:4", faulty)]  # fmt: skip
+    assert most[1] == ranks * most[0]
+    with pytest.raises(SystemExit):
+        main(["step", "--on", faulty, "--plan", "dp=32"])
+    assert f"the busiest card carries what {ranks} ranks send" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["step", "--on", faulty, "--plan", "dp=32", "--collectives", "nccl"])
+    assert "NCCL's prediction knows no failed cards" in capsys.readouterr().err
 
 
 def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):
