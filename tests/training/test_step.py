@@ -456,6 +456,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan dp=128 --batch 1000", "batch 1000: must be a multiple of dp x tokens = 128 x 8192"),
         ("--on dgx-h100:16,oversubscription=4", "networks that are not oversubscribed"),
         ("--schedule x", "unknown pipeline schedule 'x'"),
+        ("--batch 4194304 --microbatches 4", "batch 4194304 and microbatches 4: each says the other"),
+        ("--on dgx-a100:16 --teraflops 400", "more than dgx-a100:16 computes in BF16, 312 by its data sheet"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(words, message, capsys):
@@ -489,16 +491,36 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
     assert "on dgx-h100:16 at 250 TFLOP/s: " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("machine", "rate"), [("dgx-h100", 400), ("dgx-a100", 126), ("b200", 910)])
+def test_a_rank_computes_at_the_share_of_its_peak_that_an_h100_does(machine, rate, capsys):
+    """400 of 989 TFLOP/s, of the peaks in dense BF16 of 312 and 2,250."""
+    with pytest.raises(SystemExit):
+        main(["step", "--on", f"{machine}:1", "--plan", "tp=8"])
+    assert f"on {machine}:1 at {rate} TFLOP/s: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("bucket", "count"), [("25MB", 32), ("872MB", 32), ("873MB", 16), ("1GB", 16), ("3GB", 8)])
+def test_the_command_says_that_a_bucket_holds_whole_layers(bucket, count, capsys):
+    """A layer of Llama 3.1 8B has 218,112,000 parameters, 872.4 MB of gradients in FP32."""
+    with pytest.raises(SystemExit):
+        main(["step", "--model", "Llama 3.1 8B", "--plan", "dp=128", "--microbatches", "1", "--bucket", bucket])
+    assert f"in {count} buckets of whole layers of up to 872 MB." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "memory_bytes", "line"),
     [
         ("--plan dp=128,zero=0", 80e9, "take at most 1.27 TB a GPU, which has 80 GB: they do not fit"),
-        ("--plan dp=128,zero=3", 80e9, "take at most 9.92 GB a GPU, which leaves 70.1 GB of 80 GB for activations"),
-        ("--plan dp=128,zero=3 --on boxes.toml", None, "take at most 9.92 GB a GPU\n"),
+        (
+            "--plan dp=128,zero=3",
+            80e9,
+            "and 3.42 GB for two gathered layers, take at most 13.3 GB a GPU, which leaves 66.7 GB of 80 GB for",
+        ),
+        ("--plan dp=128,zero=3 --on boxes.toml", None, "take at most 13.3 GB a GPU\n"),
     ],
 )
 def test_the_command_says_whether_a_plan_fits_the_memory(words, memory_bytes, line, capsys, tmp_path, monkeypatch):
-    """70,553,706,496 parameters of 18 bytes, on each rank or over 128."""
+    """70,553,706,496 parameters of 18 bytes, on each rank or over 128; two layers of 855,654,400 in BF16."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "boxes.toml").write_text('boxes = 16\ngpus = 8\nlink = "450GB/s"\ncards = 8\ncard = "400Gb/s"\n')
     with pytest.raises(SystemExit) as left:
@@ -508,6 +530,7 @@ def test_the_command_says_whether_a_plan_fits_the_memory(words, memory_bytes, li
     result = answer(capsys, *words.split())
     assert result["memory_bytes"] == memory_bytes
     assert isclose(result["state_bytes"], 18 * 70_553_706_496 / (1 if "zero=0" in words else 128))
+    assert result["gathered_bytes"] == (0 if "zero=0" in words else 2 * 2 * 855_654_400)
 
 
 def test_a_copy_in_each_box_is_faster_at_the_command_than_shards_among_all(capsys):
