@@ -17,7 +17,7 @@ from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.metrics import crossings
-from colllib.parallelism import FP32, Model, Plan
+from colllib.parallelism import BF16, FP32, MODELS, Model, Plan
 from colllib.topology.presets import PRESETS
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
@@ -240,7 +240,8 @@ MOST_RANKS = 256
 def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:
     """Tokens choose experts: what the busiest links carry.
 
-    How uneven the choice is, and how many tokens are dropped.
+    How uneven the choice is, and how many tokens are dropped. M is what a rank's tokens are for all experts that they
+    choose, tokens times top-k vectors. There is no time: it is at least what a link carries over its bandwidth.
     """
     fabric = topology(on)
     if gate not in GATES:
@@ -262,9 +263,15 @@ def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: st
         "gate": gate,
         "imbalance": chosen.imbalance,
         "dropped": chosen.dropped,
+        "vectors_of_M": tokens * top_k,
         "busiest_M": busiest,
     }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
     rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
     yield table(("sent once", *busiest["per rank"]), rows)
+    deepseek, vectors = MODELS["DeepSeek-V3"], tokens * top_k
+    size = (
+        f"{units.size(vectors * deepseek.hidden * BF16)} in BF16 at the width of {deepseek.name}, {deepseek.hidden:,}"
+    )
+    yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {size}."
