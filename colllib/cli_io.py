@@ -37,13 +37,16 @@ class Read(click.ParamType):
 
 
 def spelled(text: str, names: Iterable[str]) -> str:
-    """The one of some names that a text is but for hyphens, underscores and capitals; else the text.
+    """The one of some names that a text is but for hyphens, underscores, spaces and capitals; else the text.
 
     >>> spelled("all_reduce", ["all-reduce"]), spelled("AllToAll", ["all-to-all"]), spelled("gossip", ["reduce"])
     ('all-reduce', 'all-to-all', 'gossip')
     """
-    bare = re.sub("[-_]", "", text.lower())
-    return next((name for name in names if name.replace("-", "") == bare), text)
+
+    def bare(name: str) -> str:
+        return re.sub("[-_ ]", "", name.lower())
+
+    return next((name for name in names if bare(name) == bare(text)), text)
 
 
 def quantity(kind: str) -> Read:

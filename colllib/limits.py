@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from colllib import units
 
+MOST_TEXT = 2**20  # bytes of a file that somebody wrote
 MOST_NODES = 2**21
 MOST_LINKS = 2**24
 MOST_ROUTES = 2**24  # in a table of one for each pair of nodes
@@ -45,3 +48,16 @@ def check_seconds(what: str, seconds: float, fewer: str = "ranks or segments") -
             f"{what}: this would take about {units.seconds(seconds, 2)}, and at most {MOST_SECONDS} s are spent on one "
             f"run: take fewer {fewer}"
         )
+
+
+def small_text(path: Path) -> str:
+    """What a file says.
+
+    Raises:
+        ValueError: if it is not there, no file, too large or no UTF-8; `OSError` if it cannot be read.
+    """
+    if not path.is_file():
+        raise ValueError("it is a directory" if path.is_dir() else "it is not there")
+    if (size := path.stat().st_size) > MOST_TEXT:
+        raise ValueError(f"it has {size:,} bytes, and at most 1 MiB is read")
+    return path.read_text(encoding="utf-8")

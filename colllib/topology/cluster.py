@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from colllib.limits import small_text
 from colllib.plain_xml import number, parsed
 from colllib.topology import Topology, machines
 from colllib.topology.boxes import boxes
@@ -17,7 +18,6 @@ from colllib.topology.machines import Machine, by_gpu
 from colllib.topology.presets import PRESETS
 from colllib.units import shortened
 
-MOST_BYTES = 2**20
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
 _BY_SM = {70: "v100", 80: "a100", 90: "h100", 100: "b200", 103: "b300"}
@@ -52,12 +52,9 @@ def machine_on(text: str, gpu: str = "") -> Machine:
     if not name.endswith(".toml"):
         gpu = next((option[4:] for option in options if option.startswith("gpu=")), gpu)
         options = [option for option in options if not option.startswith("gpu=")]
-    path = Path(name)
     try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"file {shortened(name)!r}: not there, or over 1 MiB")
-        content = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        content = small_text(Path(name))
+    except (OSError, ValueError) as error:
         raise ValueError(f"file {shortened(name)!r}: {error}") from None
     if name.endswith(".toml"):
         machine = read_cluster(content)

@@ -25,6 +25,7 @@ class Preset:
     expression: Callable[[int], str]  # from how many boxes, that of its topology
     bandwidth: tuple[float, float]  # per port of a box and per card, in bytes per second and direction
     memory: float | None  # of a GPU, in bytes, where it is needed
+    teraflops: int | None  # the peak of a GPU in dense BF16, likewise
     source: tuple[str, ...]  # an address for each figure, or a key of the bibliography
     note: str = ""  # what the model leaves out, where it does
 
@@ -65,6 +66,7 @@ PRESETS = {
         row["topology"].format if "topology" in row else _superpod,
         _bandwidth(name, row.get("links"), row.get("GBps")),
         1e9 * row["GB"] if "GB" in row else None,
+        row.get("TFLOPS"),
         tuple(row["source"]),
         row.get("note", ""),
     )

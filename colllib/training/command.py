@@ -1,6 +1,7 @@
 """The commands `colllib step` and `colllib experts`."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -16,7 +17,7 @@ from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.metrics import crossings
-from colllib.parallelism import Model, Plan
+from colllib.parallelism import BF16, FP32, MODELS, Model, Plan
 from colllib.topology.presets import PRESETS
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
@@ -32,6 +33,7 @@ PLAN_HELP = (
     "Or all: every tp in a box, pp, dp and ep in powers of two, with zero 1 and, where there are no stages, 3"
 )
 COLLECTIVES = ("fastest", "nccl")
+SUSTAINED = 400, 989  # TFLOP/s of an H100, and its peak: what others sustain of theirs, unless it is said
 
 
 def read_plan(text: str) -> Plan:
@@ -57,15 +59,19 @@ def read_plan(text: str) -> Plan:
 @click.option("--plan", default="tp=8,pp=2,dp=8", help=PLAN_HELP)
 @click.option("--model", default="Llama 3.1 70B", help="a published model, or the path of its config.json")
 @click.option("--tokens", type=whole(1), default="8192", help="of a microbatch")
-@click.option("--microbatches", type=whole(), default="16", help="of a replica's step")
+@click.option("--microbatches", type=whole(), help="of a replica's step (default: 16)")
 @click.option("--batch", type=whole(1), help="tokens of a step over all ranks, which then says the microbatches")
-@click.option("--teraflops", type=whole(), default="400", help="that a rank sustains, in 10^12 operations a second")
+@click.option(
+    "--teraflops",
+    type=whole(),
+    help="that a rank sustains, in 10^12 operations a second (default: 40% of its peak in dense BF16, or 400)",
+)
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
 @click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
 @click.option(
     "--bucket",
     type=quantity("message size"),
-    help="gradients sent at once, in whole layers, up to zero=1 (default: 25MB)",
+    help="least bytes of gradients that leave at once up to zero=1; a layer is not cut, however large (default: 25MB)",
 )
 @click.option("--collectives", default="fastest", help="the fastest known, or as nccl is predicted to take")
 @answered
@@ -74,9 +80,9 @@ def step_command(
     plan: str,
     model: str,
     tokens: int,
-    microbatches: int,
+    microbatches: int | None,
     batch: int | None,
-    teraflops: int,
+    teraflops: int | None,
     collectives: str,
     **others: Any,
 ) -> Answer:
@@ -88,6 +94,12 @@ def step_command(
     sizes = model_of(model)
     if collectives not in COLLECTIVES:
         raise ValueError(f"collectives {units.shortened(collectives)!r}: must be {' or '.join(COLLECTIVES)}")
+    if batch is not None and microbatches is not None:
+        raise ValueError(f"batch {batch} and microbatches {microbatches}: each says the other, so give one of them")
+    peak, (rate, of) = _gpu(on, "teraflops"), SUSTAINED
+    teraflops = (round(peak * rate / of) if peak else rate) if teraflops is None else teraflops
+    if peak and teraflops > peak:
+        raise ValueError(f"teraflops {teraflops}: more than {on} computes in BF16, {peak} by its data sheet")
     others |= {"tokens": tokens, "rate": 1e12 * teraflops, "nccl": collectives == "nccl"}
     if plan == "all":
         if batch is None:
@@ -95,7 +107,8 @@ def step_command(
         yield from _compared(sizes, on, batch, others)
         return
     chosen = read_plan(plan)
-    microbatches = microbatches if batch is None else _microbatches(batch, chosen, tokens)
+    if microbatches is None:
+        microbatches = 16 if batch is None else _microbatches(batch, chosen, tokens)
     training = Training(sizes, chosen, on, microbatches=microbatches, **others)
     yield from _timeline(training, simulate(training))
 
@@ -108,9 +121,9 @@ def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
     return count
 
 
-def _room_of(on: str) -> float | None:
-    preset = PRESETS.get(on.partition(":")[0])
-    return preset.memory if preset else None
+def _gpu(on: str, figure: str) -> Any:
+    """What a preset knows of its GPU, or nothing."""
+    return getattr(PRESETS.get(on.partition(":")[0]), figure, None)
 
 
 def _plans(model: Model, ranks: int, box: int) -> Iterator[Plan]:
@@ -125,7 +138,7 @@ def _plans(model: Model, ranks: int, box: int) -> Iterator[Plan]:
 
 def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answer:
     """All plans that a machine can run, the fastest first."""
-    machine, memory = topology(on), _room_of(on)
+    machine, memory = topology(on), _gpu(on, "memory")
     box, *_ = tiers(on)
     fit, too_large, refused = [], 0, ""
     with progress(_plans(model, machine.ranks, box), _named) as offered:
@@ -133,7 +146,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
             try:
                 count = _microbatches(batch, plan, others["tokens"])
                 training = Training(model, plan, on, microbatches=count, **others)
-                if memory is None or training.state <= memory:
+                if memory is None or training.state + training.gathered <= memory:
                     fit.append((simulate(training).seconds, training))
                 else:
                     too_large += 1
@@ -151,7 +164,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     yield f"{model.name} on {on}, {batch:,} tokens a step; activations, which take memory too, are not counted\n"
     yield table(("plan", "microbatches", "time", "tokens/s a GPU", "state a GPU"), rows)
     if too_large:
-        yield f"\nleft out: {too_large} plans whose state is larger than the {units.size(memory or 0)} of a GPU"
+        least = "state and gathered layers are larger"
+        yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
 
 
 def _named(plan: Plan) -> str:
@@ -168,7 +182,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         computing = fsum(seconds for computes, seconds in took if computes)
         collectives = fsum(seconds for computes, seconds in took if not computes)
         stages.append({"computing_s": computing, "collectives_in_layers_s": collectives, "idle_s": step.idle(stream)})
-    model, on, memory = training.model, training.machine, _room_of(training.machine)
+    model, on, memory = training.model, training.machine, _gpu(training.machine, "memory")
     batch = training.tokens * training.microbatches * training.plan.dp
     rate = batch / step.seconds / training.plan.gpus
     yield {
@@ -181,19 +195,32 @@ def _timeline(training: Training, step: Step) -> Answer:
         "time_s": step.seconds,
         "tokens_per_s_per_gpu": rate,
         "state_bytes": training.state,
+        "gathered_bytes": training.gathered,
         "memory_bytes": memory,
         "stages": stages,
     }
     speed = f"{batch:,} tokens in {units.seconds(step.seconds, 4)}, {rate:,.0f} tokens/s a GPU"
     yield f"{model.name}, {model.layers} layers, on {on} at {training.rate / 1e12:g} TFLOP/s: a step of {speed}"
-    room = ""
-    if memory is not None and training.state > memory:
+    needed, room = training.state + training.gathered, ""
+    if memory is not None and needed > memory:
         room = f", which has {units.size(memory)}: they do not fit"
     elif memory is not None:
-        room = f", which leaves {units.size(memory - training.state)} of {units.size(memory)} for activations"
-    yield f"parameters, gradients and optimizer states take at most {units.size(training.state)} a GPU{room}\n"
+        room = f", which leaves {units.size(memory - needed)} of {units.size(memory)} for activations"
+    states = "parameters, gradients and optimizer states"
+    if training.gathered:
+        states += f", and {units.size(training.gathered)} for two gathered layers,"
+    yield f"{states} take at most {units.size(needed)} a GPU{room}\n"
     rows = [(stage, *map(units.seconds, times.values())) for stage, times in enumerate(stages)]
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
+    if training.plan.zero < 2 and training.plan.replicas > 1:
+        sums = Counter(step.ops[i].kind for i in step.on("network 0"))
+        largest = max(map(training.whole, training.layers(0))) * FP32
+        count = sums["reduce-scatter"] + sums["all-reduce"]
+        yield f"\nStage 0 sends its gradients in {count} buckets of whole layers of up to {units.size(largest)}."
+    alone, wide = topology(on).speeds[1][-1], tiers(on)[2][1]  # type: ignore[index]
+    if wide < alone:
+        shared = f"the busiest card carries what {alone / wide:g} ranks send"
+        yield f"\nWithout its failed cards {shared}: each is priced at {units.rate(wide)}, since all wait for it."
     if not training.nccl:
         yield "\nCollectives take the fastest schedules known; with --collectives nccl, what NCCL is predicted to take."
 
@@ -213,7 +240,8 @@ MOST_RANKS = 256
 def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:
     """Tokens choose experts: what the busiest links carry.
 
-    How uneven the choice is, and how many tokens are dropped.
+    How uneven the choice is, and how many tokens are dropped. M is what a rank's tokens are for all experts that they
+    choose, tokens times top-k vectors. There is no time: it is at least what a link carries over its bandwidth.
     """
     fabric = topology(on)
     if gate not in GATES:
@@ -235,9 +263,15 @@ def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: st
         "gate": gate,
         "imbalance": chosen.imbalance,
         "dropped": chosen.dropped,
+        "vectors_of_M": tokens * top_k,
         "busiest_M": busiest,
     }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
     rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
     yield table(("sent once", *busiest["per rank"]), rows)
+    deepseek, vectors = MODELS["DeepSeek-V3"], tokens * top_k
+    size = (
+        f"{units.size(vectors * deepseek.hidden * BF16)} in BF16 at the width of {deepseek.name}, {deepseek.hidden:,}"
+    )
+    yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {size}."

@@ -157,7 +157,7 @@ def place_passes(
             first, *rest = passes[place]
             spans.append((len(ops), len(ops) + len(rest)))
             after = gathered.get(place, ()) + (left if place in anew else ())
-            ops += [replace(first, after=after), *rest]
+            ops += [replace(first, after=after) if after else first, *rest]
             done = left = (len(ops) - 1,)
         for op in leaving.get(place, ()):
             ops.append(replace(op, after=left))

@@ -39,7 +39,9 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
     (2, 3, 8)
     """
     check_counts(ranks=ranks, tokens=tokens, experts=experts)
-    check_size("a score of each token for each expert", ranks * tokens * experts, MOST_SCORES, "scores")
+    check_size(
+        f"scores on {ranks} ranks for {experts} experts", tokens, MOST_SCORES // (ranks * experts), "tokens a rank"
+    )
     if not isfinite(exponent):
         raise ValueError(f"exponent {exponent}: must be finite")
     random = np.random.default_rng(seed)
@@ -241,7 +243,7 @@ def _per_rank(experts: int, ranks: int) -> int:
     check_counts(experts=experts, ranks=ranks)
     check_size("a placement", experts, MOST_SCORES, "experts")
     if experts % ranks:
-        more = f"each must hold equally many, so take {ranks} or a multiple"
+        more = f"each must hold equally many, so take {ranks} or a multiple, or as many ranks as divide {experts}"
         raise ValueError(f"{experts} experts on {ranks} ranks: {more}")
     return experts // ranks
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from colllib.cli_io import spelled
+from colllib.limits import small_text
 from colllib.parallelism import MODELS, Latent, Model
 from colllib.primitives import is_whole
 from colllib.units import shortened
 
-MOST_BYTES = 2**20
 #: What a key may be of layers that are all alike but for dense ones at the bottom, with gated MLPs.
 _COUNTED: dict[str, tuple[Any, ...]] = {
     "hidden_act": (None, "silu", "swish"),
@@ -29,15 +30,14 @@ def model_of(text: str) -> Model:
         ValueError: for an unknown name, or a file that cannot be read or is none.
     """
     if not text.endswith(".json"):
-        if text not in MODELS:
+        name = spelled(text, MODELS)
+        if name not in MODELS:
             own = "or the config.json of one"
             raise ValueError(f"unknown model {shortened(text)!r}: known are {', '.join(MODELS)}, {own}")
-        return MODELS[text]
+        return MODELS[name]
     path = Path(text)
     try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            raise ValueError("not there, or over 1 MiB")
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(small_text(path))
         return from_config(path.parent.name or path.stem, config)
     except (OSError, ValueError, RecursionError) as error:  # of JSON, of UTF-8 or of a value
         raise ValueError(f"model {shortened(text)!r}: {error}") from None

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from colllib import units
 from colllib.algorithms import find
 from colllib.ladder import MOST_SEGMENTS, Entry, on_stars, topology
 from colllib.measured.predict import predict
@@ -147,9 +148,15 @@ def takes(primitive: str, machine: str, ranks: int, apart: int, message: float, 
 def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
     """Ranks of a box, and latencies and bandwidths of a port in it and of a card.
 
+    Where cards have failed, every card has the part of its bandwidth that each rank has of the busiest one: all wait
+    for the slowest. The latency of the detours is left out.
+
     Raises:
-        ValueError: for a machine without boxes or speeds, whose ranks share cards, whose boxes have no switch, or
-            whose network is oversubscribed.
+        ValueError: for a machine without boxes or speeds, whose ranks share cards, whose boxes have no switch or lack a
+            link, or whose network is oversubscribed.
+
+    >>> [tiers(f"dgx-h100:16{fault}")[2][1] / 1e9 for fault in ("", ",without=card 3")]
+    [50.0, 25.0]
     """
     fabric = topology(machine)
     if not fabric.in_box or fabric.speeds is None:
@@ -158,13 +165,20 @@ def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
     links = np.bincount(fabric.tier)
     cards, *further = [links[k] * tier.bandwidth for k, tier in enumerate(fabric.tiers) if tier.level > 0]
     meshed = (fabric.link_dst[leaving] < fabric.ranks).any()
+    (near, *_, far), (narrow, *_, wide) = fabric.speeds
     if meshed or cards > 2 * fabric.ranks:
-        shared = "where ranks share cards, give each its part, as in dgx-a100:2,card=25Gb/s"
+        part = units.rate(wide * (cards / 2 - fabric.ranks) / fabric.ranks).replace(" ", "")
+        shared = f"where ranks share cards, give each its part, here card={part} in place of the number of cards"
         why = "in these boxes links lead from rank to rank" if meshed else shared
         raise ValueError(
             f"{machine}: a step is priced where each rank has a port of a switch in its box and a card; {why}"
         )
     if any(uplinks < cards for uplinks in further):
         raise ValueError(f"{machine}: a step is priced on networks that are not oversubscribed")
-    (near, *_, far), (narrow, *_, wide) = fabric.speeds
-    return fabric.in_box, (near, far), (narrow, wide)
+    if links[0] < 2 * fabric.ranks:
+        raise ValueError(f"{machine}: a step is priced where each rank has its link in the box; cards may fail")
+    if cards < 2 * fabric.ranks:
+        ranks = np.arange(fabric.ranks)
+        _, crossed = fabric.router(ranks, np.roll(ranks, -fabric.in_box))  # from each box to the next
+        wide /= np.bincount(crossed[fabric.tier[crossed] == 1]).max(initial=1)
+    return fabric.in_box, (near, far), (narrow, float(wide))

@@ -24,6 +24,7 @@ FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`). For where a m
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import chain
 from math import isfinite
 
@@ -73,6 +74,8 @@ class Training:
     def __post_init__(self) -> None:
         plan, ranks = self.plan, topology(self.machine).ranks
         tiers(self.machine)
+        if self.nccl and ",without=" in self.machine:
+            raise ValueError(f"{self.machine}: NCCL's prediction knows no failed cards, the fastest collectives do")
         if plan.gpus != ranks:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
             raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {ranks}")
@@ -106,6 +109,16 @@ class Training:
         parts = ([self.layers(at) for at in range(stage, stages * self.chunks, stages)] for stage in range(stages))
         held = (held_alike(model, self.plan, chain(*layers), ends[stage]) for stage, layers in enumerate(parts))
         return max(state(self.plan, groups) for groups in held)
+
+    def whole(self, layer: int) -> float:
+        """Parameters of a layer that a rank has before they are sharded, if at all."""
+        return sum(parameters for parameters, *_ in held_alike(self.model, self.plan, [layer]))
+
+    @property
+    def gathered(self) -> float:
+        """Bytes of parameters that a rank has beside its shards, of the layer at work and of the one asked for."""
+        layers = map(self.whole, range(self.model.layers)) if self.plan.zero == 3 and self.plan.shards > 1 else ()
+        return BF16 * sum(sorted(layers)[-2:])
 
     def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
@@ -173,20 +186,21 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     if training.plan.pp == 1 and training.plan.zero > 1:  # where a microbatch begins
         kinds = [work.kind for work, _ in passes]
         anew = {place for place in range(1, len(kinds)) if kinds[place] == "F" != kinds[place - 1]}
-    layer_ops = [_layer(training, work, layer, stage, split) for work, layer in passes]
+    of_layer = cache(partial(_layer, training, stage, split))  # microbatches are alike
+    layer_ops = [of_layer(work.kind, layer) for work, layer in passes]
     placed = place_passes(ops, layer_ops, gathers, leaving, anew=anew)
     for (work, _), (first, last) in zip(passes, placed, strict=True):
         spans[work] = spans.get(work, (first,))[0], last
 
 
-def _layer(training: Training, work: Work, layer: int, stage: int, split: bool) -> list[Op]:
+def _layer(training: Training, stage: int, split: bool, kind: str, layer: int) -> list[Op]:
     """A layer's pass, in parts before the collectives of TP, CP and EP, which compute waits for."""
-    plan, tokens, backward = training.plan, training.tokens // training.plan.cp, work.kind == "B"
-    parts = [in_layer, of_experts][: 1 + training.model.has_experts(layer)] if work.kind != "W" else []
+    plan, tokens, backward = training.plan, training.tokens // training.plan.cp, kind == "B"
+    parts = [in_layer, of_experts][: 1 + training.model.has_experts(layer)] if kind != "W" else []
     issued = chain.from_iterable(part(training.model, plan, tokens, backward=backward) for part in parts)
     calls = [call for call in issued if call.ranks > 1]
     seconds = (2 if backward and not split else 1) * training.forward(layer)
-    computing = Op(f"{work.kind}{work.microbatch}", compute(stage), seconds / max(1, len(calls)), kind=work.kind)
+    computing = Op(kind, compute(stage), seconds / max(1, len(calls)), kind=kind)
     ops = []
     for call in calls:
         of_call = call.message, call.ranks, 1 if call.axis in ("TP", "SP") else plan.tp
@@ -215,7 +229,7 @@ def _network(training: Training, stage: int, passes: list[tuple[Work, int]], fin
     finals = [place for place in ends if passes[place][0].microbatch == last]
     together = [[place] for place in ends]
     if plan.zero < 2:
-        gradients = [sum(n for n, *_ in held_alike(model, plan, [passes[place][1]])) * FP32 for place in finals]
+        gradients = [training.whole(passes[place][1]) * FP32 for place in finals]
         together = [[finals[k] for k in closed] for closed in buckets(gradients, training.bucket or BUCKET)]
     leaving: dict[int, list[Op]] = {}
     for places in together:

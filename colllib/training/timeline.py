@@ -93,8 +93,8 @@ def run(ops: Sequence[Op]) -> Step:
             continue
         for resource in ops[i].uses:
             change(running[resource], i)
-        for j in {i}.union(*(running[resource] for resource in ops[i].uses)):
-            crowd = max((len(running[resource]) for resource in ops[j].uses), default=1)
+        for j in {i}.union(*[running[resource] for resource in ops[i].uses]) if ops[i].uses else (i,):
+            crowd = max([len(running[resource]) for resource in ops[j].uses]) if ops[j].uses else 1
             if crowd != pace[j] and isnan(end[j]):
                 left[j] = max(0.0, left[j] - (now - since[j]) / pace[j])
                 since[j], pace[j], due[j] = now, crowd, now + left[j] * crowd

@@ -205,7 +205,8 @@ def command(capsys, *words):
         ("--tokens 0", "tokens 0: must be at least 1"),
         ("--gate moon", "unknown gate 'moon': known are uniform, zipf"),
         ("--on star:512 --experts 512", "512 ranks are too many"),
-        ("--tokens 99999", "scores are too many"),
+        ("--tokens 99999", "99999 tokens a rank are too many, at most 512 will do"),  # 2^20 / (32 x 64)
+        ("--on boxes:8x8 --experts 32", "take 64 or a multiple, or as many ranks as divide 32"),
     ],
 )
 def test_the_command_refuses_what_cannot_be_in_one_line(words, message, capsys):
@@ -236,5 +237,7 @@ def test_the_command_counts_what_a_count_of_tokens_gives(capsys):
     assert result["dropped"] == dropped / 128
     assert result["busiest_M"]["per expert"]["port"] == max(*into, *out) / 32
     assert list(result["busiest_M"]) == ["per expert", "per rank"]
+    assert result["vectors_of_M"] == 16 * 2
     _, output = command(capsys, "--on", "boxes:2x2")
-    assert [line.split("  ")[0] for line in output.out.splitlines()[-3:]] == ["per expert", "per rank", "per box"]
+    assert output.out.endswith(": 64 x 8 = 512, 7.34 MB in BF16 at the width of DeepSeek-V3, 7,168.\n")  # 512 x 14336 B
+    assert [line.split("  ")[0] for line in output.out.splitlines()[-5:-2]] == ["per expert", "per rank", "per box"]

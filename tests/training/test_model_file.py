@@ -123,8 +123,19 @@ def test_a_file_that_is_no_model_s_is_refused_in_one_line(text, why, tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_is_not_there_and_a_name_that_is_unknown_are_refused():
-    with pytest.raises(ValueError, match="not there, or over 1 MiB"):
+@pytest.mark.parametrize("name", ["Llama-3.1-70B", "llama_3.1_70b", "Llama 3.1 70B", "LLAMA3.1-70B"])
+def test_a_published_model_is_known_however_it_is_spelled(name):
+    assert model_of(name) is MODELS["Llama 3.1 70B"]
+
+
+def test_a_file_that_is_not_there_or_too_large_and_a_name_that_is_unknown_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"model 'nowhere.json': it is not there$"):
         model_of("nowhere.json")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(ValueError, match=r"it is a directory$"):
+        model_of(str(tmp_path / "folder.json"))
+    (tmp_path / "large.json").write_text(" " * (2**20 + 1))
+    with pytest.raises(ValueError, match=r"it has 1,048,577 bytes, and at most 1 MiB is read$"):
+        model_of(str(tmp_path / "large.json"))
     with pytest.raises(ValueError, match=r"unknown model 'GPT': known are .* or the config.json of one"):
         model_of("GPT")

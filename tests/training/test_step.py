@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import allreduce
+from colllib.algorithms import allreduce, channels
 from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
@@ -20,6 +20,7 @@ from colllib.measured.predict import predict
 from colllib.metrics import crossings, joules
 from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes
+from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
 from colllib.training.data_parallel import Layer, sharded
 from colllib.training.prices import by_nccl, group, price
@@ -146,7 +147,7 @@ def test_a_microbatch_of_sharded_data_parallelism_begins_when_the_one_before_has
 def test_a_stage_of_a_pipeline_asks_for_parameters_before_the_last_gradients_have_left():
     step = simulate(Training(replace(LLAMA, layers=4), Plan(dp=8, tp=8, pp=2, zero=3), MACHINE, 1024, 4))
     network = step.on("network 1").tolist()
-    begins = next(i for i in step.on("compute 1") if step.ops[i].name == "F1")
+    begins = [i for i in step.on("compute 1") if step.ops[i].kind == "F"][2 * 2]  # two layers in two parts each before
     needed = next(i for i in step.ops[begins].after if i in network)
     assert step.ops[network[network.index(needed) + 1]].kind == "reduce-scatter"
 
@@ -245,7 +246,7 @@ def test_no_layer_of_a_stage_runs_before_its_parameters_are_there():
     step = simulate(Training(replace(LLAMA, layers=8), Plan(dp=4, tp=8, pp=4, zero=2), MACHINE, 1024, 8))
     for stage in range(4):
         came = [step.end[i] for i in step.on(f"network {stage}") if step.ops[i].kind == "all-gather"]
-        first = [step.start[i] for i in step.on(f"compute {stage}") if step.ops[i].name == "F0"][::2]
+        first = [step.start[i] for i in step.on(f"compute {stage}") if step.ops[i].kind == "F"][: 2 * 2 : 2]
         assert all(end <= begin for end, begin in zip(came, first, strict=True))
 
 
@@ -443,7 +444,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--model GPT", "unknown model 'GPT'"),
         ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
         ("--on mi300x:16", "a port of a switch in its box and a card; in these boxes links lead from rank to rank"),
-        ("--on dgx-h100:16,cards=4", "a port of a switch in its box and a card; where ranks share cards, give each"),
+        ("--on dgx-h100:16,cards=4", "where ranks share cards, give each its part, here card=25GB/s in place of"),
+        ("--on dgx-h100:16,without=3-s0", "a step is priced where each rank has its link in the box; cards may fail"),
         ("--collectives rccl", "collectives 'rccl': must be fastest or nccl"),
         ("--plan all", "plans are compared with one --batch in tokens"),
         ("--plan all --batch 1000", "no plan can run, such as tp=8,pp=16,dp=1: batch 1000: must be a multiple of"),
@@ -454,6 +456,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan dp=128 --batch 1000", "batch 1000: must be a multiple of dp x tokens = 128 x 8192"),
         ("--on dgx-h100:16,oversubscription=4", "networks that are not oversubscribed"),
         ("--schedule x", "unknown pipeline schedule 'x'"),
+        ("--batch 4194304 --microbatches 4", "batch 4194304 and microbatches 4: each says the other"),
+        ("--on dgx-a100:16 --teraflops 400", "more than dgx-a100:16 computes in BF16, 312 by its data sheet"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(words, message, capsys):
@@ -487,16 +491,36 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
     assert "on dgx-h100:16 at 250 TFLOP/s: " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("machine", "rate"), [("dgx-h100", 400), ("dgx-a100", 126), ("b200", 910)])
+def test_a_rank_computes_at_the_share_of_its_peak_that_an_h100_does(machine, rate, capsys):
+    """400 of 989 TFLOP/s, of the peaks in dense BF16 of 312 and 2,250."""
+    with pytest.raises(SystemExit):
+        main(["step", "--on", f"{machine}:1", "--plan", "tp=8"])
+    assert f"on {machine}:1 at {rate} TFLOP/s: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("bucket", "count"), [("25MB", 32), ("872MB", 32), ("873MB", 16), ("1GB", 16), ("3GB", 8)])
+def test_the_command_says_that_a_bucket_holds_whole_layers(bucket, count, capsys):
+    """A layer of Llama 3.1 8B has 218,112,000 parameters, 872.4 MB of gradients in FP32."""
+    with pytest.raises(SystemExit):
+        main(["step", "--model", "Llama 3.1 8B", "--plan", "dp=128", "--microbatches", "1", "--bucket", bucket])
+    assert f"in {count} buckets of whole layers of up to 872 MB." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "memory_bytes", "line"),
     [
         ("--plan dp=128,zero=0", 80e9, "take at most 1.27 TB a GPU, which has 80 GB: they do not fit"),
-        ("--plan dp=128,zero=3", 80e9, "take at most 9.92 GB a GPU, which leaves 70.1 GB of 80 GB for activations"),
-        ("--plan dp=128,zero=3 --on boxes.toml", None, "take at most 9.92 GB a GPU\n"),
+        (
+            "--plan dp=128,zero=3",
+            80e9,
+            "and 3.42 GB for two gathered layers, take at most 13.3 GB a GPU, which leaves 66.7 GB of 80 GB for",
+        ),
+        ("--plan dp=128,zero=3 --on boxes.toml", None, "take at most 13.3 GB a GPU\n"),
     ],
 )
 def test_the_command_says_whether_a_plan_fits_the_memory(words, memory_bytes, line, capsys, tmp_path, monkeypatch):
-    """70,553,706,496 parameters of 18 bytes, on each rank or over 128."""
+    """70,553,706,496 parameters of 18 bytes, on each rank or over 128; two layers of 855,654,400 in BF16."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "boxes.toml").write_text('boxes = 16\ngpus = 8\nlink = "450GB/s"\ncards = 8\ncard = "400Gb/s"\n')
     with pytest.raises(SystemExit) as left:
@@ -506,6 +530,7 @@ def test_the_command_says_whether_a_plan_fits_the_memory(words, memory_bytes, li
     result = answer(capsys, *words.split())
     assert result["memory_bytes"] == memory_bytes
     assert isclose(result["state_bytes"], 18 * 70_553_706_496 / (1 if "zero=0" in words else 128))
+    assert result["gathered_bytes"] == (0 if "zero=0" in words else 2 * 2 * 855_654_400)
 
 
 def test_a_copy_in_each_box_is_faster_at_the_command_than_shards_among_all(capsys):
@@ -553,6 +578,26 @@ def test_with_the_ring_of_nccl_shards_among_all_cost_more_than_a_copy_in_each_bo
     }  # fmt: skip
     assert times["dp=16,zero=3", "fastest"] < times["dp=16,zero=3,replicate=2", "fastest"]
     assert times["dp=16,zero=3", "nccl"] > times["dp=16,zero=3,replicate=2", "nccl"]
+
+
+@pytest.mark.parametrize(("cards", "ranks"), [([3], 2), ([3, 11], 2), ([3, 4, 5, 6], 5)])
+def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(cards, ranks, capsys):
+    """A rank without a card takes its neighbor's, which is what executed schedules on that machine do as well."""
+    faulty = ",".join(["dgx-h100:4", *(f"without=card {card}" for card in cards)])
+    times = [
+        answer(capsys, "--on", on, "--plan", "dp=32,zero=3", "--tokens", "512")["time_s"]
+        for on in ("dgx-h100:4", faulty, f"dgx-h100:4,card={50 / ranks}GB/s")
+    ]
+    assert times[0] < times[1] == times[2]
+    most = [crossings(execute(channels.all_gather(find_topology(on)), find_topology(on)))["card"].most for on in
+            ("dgx-h100:4", faulty)]  # fmt: skip
+    assert most[1] == ranks * most[0]
+    with pytest.raises(SystemExit):
+        main(["step", "--on", faulty, "--plan", "dp=32"])
+    assert f"the busiest card carries what {ranks} ranks send" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["step", "--on", faulty, "--plan", "dp=32", "--collectives", "nccl"])
+    assert "NCCL's prediction knows no failed cards" in capsys.readouterr().err
 
 
 def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):

@@ -29,7 +29,7 @@ SCORES, TOKENS = np.zeros((2, 3, 4)), np.ones((2, 3, 4))
         (lambda: pipeline("1f1b", 4, BEYOND), "36028797018963972 passes are too many|about 10.16 passes"),
         (lambda: pipeline("1f1b", BEYOND, 4), "passes are too many"),
         (lambda: parameter_server(BEYOND, 1), "messages are too many"),
-        (lambda: experts.zipf_scores(BEYOND, 2, 4), "scores are too many"),
+        (lambda: experts.zipf_scores(BEYOND, 2, 4), "tokens a rank are too many"),
         (lambda: experts.topical_tokens(2, 10**30), "tokens are too many"),
         (lambda: experts.contiguous(10**30, 1), "experts are too many"),
         (lambda: compression.Average(BEYOND), "workers are too many"),
