@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections import defaultdict
 from dataclasses import replace
@@ -33,7 +34,7 @@ def test_small_messages_wait_and_large_ones_are_carried():
     machine = find("dgx-h100:2")
     small, large = predict(machine, "all-reduce", 1024), predict(machine, "all-reduce", 2**34)
     assert small.binding == "latency"
-    assert large.binding in ("NVLink", "network card")
+    assert large.binding == "NVLS"
     assert small.seconds == small.latency + small.wire
     assert large.busbw <= large.bound
 
@@ -53,6 +54,53 @@ def test_an_oversubscribed_spine_is_what_helps_where_it_is_too_narrow():
     even = predict(find("dgx-a100:8"), "all-gather", 2**34)
     assert changes["a spine twice as wide"].prediction == even
     assert not any("spine" in each.what for each in sensitivity(find("dgx-a100:8"), "all-gather", 2**34))
+
+
+@pytest.mark.parametrize(
+    ("on", "binding", "helps"),
+    [
+        ("dgx-h100:16,cards=4", "network card", "twice as many cards"),  # each is a channel of NVLSTree's
+        ("dgx-h100:16,cards=7", "network card", "twice as many cards"),
+        ("dgx-h100:16,oversubscription=2", "spine", "a spine twice as wide"),
+        ("dgx-h100:16", "NVLS", ""),
+        ("dgx-h100:1", "NVLink", "NVLink twice as fast"),
+        ("dgx-a100:4,card=50GB/s", "PCIe", "PCIe twice as fast"),
+        ("dgx-a100:4", "network card", "cards and PCIe twice as fast"),  # of 25 GB/s, where a slot brings in 24
+    ],
+)
+def test_what_is_said_to_bind_is_what_helps(on, binding, helps):
+    prediction, first = predict(find(on), "all-reduce", 2**34), sensitivity(find(on), "all-reduce", 2**34)[0]
+    assert prediction.binding == binding
+    assert (first.what == helps) if helps else first.saved < 0.05  # by a ring
+
+
+def test_cards_behind_a_spine_that_is_too_narrow_do_not_widen_it():
+    changes = {each.what: each for each in sensitivity(find("dgx-a100:8,oversubscription=2"), "all-gather", 2**34)}
+    assert changes["cards twice as fast"].saved == pytest.approx(0, abs=1e-9)
+
+
+def test_no_part_that_is_twice_as_fast_makes_an_algorithm_slower():
+    rng = random.Random(1)
+    for _ in range(1000):
+        preset, boxes, gpus = (
+            rng.choice([*PRESETS, "dgx-v100", "h800"]),
+            rng.choice((2, 3, 4, 16, 99)),
+            2 ** rng.randrange(4),
+        )
+        cards_of = rng.choice([cards for cards in (1, 2, 4, 8) if cards <= gpus])
+        spine = rng.choice((1, 2, 4))
+        machine = find(f"{preset}:{boxes},gpus={gpus},cards={cards_of},oversubscription={spine}")
+        machine = replace(machine, card=machine.card / rng.choice((1, 2, 4)))
+        part = rng.choice(("link", "card", "cards", "pcie", "oversubscription"))
+        value = getattr(machine, part)
+        better = replace(machine, **{part: max(1, value / 2) if part == "oversubscription" else 2 * value})
+        collective, size = (
+            rng.choice(("all-reduce", "all-gather", "all-to-all", "sendrecv")),
+            2.0 ** rng.randrange(10, 35),
+        )
+        after = {p.picked: p.seconds for p in each_algorithm(better, collective, size)}
+        for before in each_algorithm(machine, collective, size):
+            assert after[before.picked] <= before.seconds * (1 + 1e-9), (machine, part, collective, size, before.picked)
 
 
 def test_another_placement_of_the_same_ranks_is_another_number_of_boxes():
