@@ -187,7 +187,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     changes = {key: _parsed(key, value) for key, value in options.items()}
     if "pcie" in changes and not machine.linked:
         changes.setdefault("link", changes["pcie"])
-    machine = replace(machine, **changes)
+    machine = replace(machine, **changes, cards_known=machine.cards_known or "card" in options)
     if machine.link < machine.pcie:
         raise ValueError(
             f"links of {rate(machine.link)} beside a PCIe slot of {rate(machine.pcie)}: tell the slot as in pcie=6GB/s"
