@@ -32,9 +32,15 @@ def topology_of(machine: Machine) -> Topology:
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
     )
-    topology = boxes((machine.boxes, machine.gpus), cards=machine.cards, oversubscription=ratio, inc=inc)
+    cards, card = machine.cards, machine.card
+    if cards > machine.gpus:  # several cards of a GPU are one
+        cards, card = machine.gpus, card * cards / machine.gpus
+    meshed = 1 < machine.gpus <= machine.mesh + 1
+    inside, link = ("full-mesh", machine.link / machine.mesh) if meshed else ("switch", machine.link)
+    sizes = (machine.boxes, machine.gpus)
+    topology = boxes(sizes, cards=cards, oversubscription=ratio, inside=inside, inc=inc)
     latencies, _ = PRESETS["dgx-h100"].speeds(topology.levels)  # NCCL's of a step, the same for every machine
-    speeds = (latencies, (machine.link, *[machine.card] * (topology.levels - 1)))
+    speeds = (latencies, (link, *[card] * (topology.levels - 1)))
     return replace(topology, speeds=speeds, scatters=False)
 
 
@@ -48,6 +54,8 @@ def machine_on(text: str, gpu: str = "") -> Machine:
         ValueError: if it names none, or a file that cannot be read or is over 1 MiB.
     """
     name, *options = text.split(",")
+    if (word := text.partition(":")[0]) in PRESETS.keys() - machines.PRESETS.keys():
+        raise ValueError(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL")
     if not is_file(text):
         return machines.find(text)
     if not name.endswith(".toml"):
