@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 from measured import logs
 
 from colllib import cli
+from colllib.measured.expected import expected
 from colllib.topology import machines, presets
 from colllib.topology.cluster import machine_on, read_cluster, read_nccl_xml, read_smi, topology_of
 from colllib.topology.expression import find
@@ -119,6 +121,52 @@ def system(gpus, cards, speed=400000, sm=90):
     nets = "".join(f'<nic><net name="mlx5_{k}" dev="{k}" speed="{speed}" gdr="1"/></nic>' for k in range(cards))
     port = '<nic><net name="eth0" dev="99" speed="1000" gdr="0"/></nic>'
     return f'<system version="1"><cpu numaid="0">{inside}{nets}{port}</cpu></system>'
+
+
+@pytest.mark.parametrize(
+    ("gpu_slot", "card_slot", "pcie", "card", "binding"),
+    [
+        ("32.0 GT/s PCIe x16", "32.0 GT/s PCIe x16", 63e9, 50e9, "network card"),
+        ("32.0 GT/s PCIe x8", "32.0 GT/s PCIe x8", 31.5e9, 50e9, "PCIe"),
+        ("16 GT/s x16", "16 GT/s x16", 31.5e9, 50e9, "PCIe"),
+        ("32.0 GT/s PCIe x16", "32.0 GT/s PCIe x8", 63e9, 31.5e9, "network card"),
+        ("5 GT/s x16", " x0", 8e9, 50e9, "PCIe"),  # 8 bits of 10
+        (" x0", "Unknown x16", 63e9, 50e9, "network card"),  # of a virtual machine
+    ],
+)
+def test_slots_that_nccl_s_file_calls_narrow_bind(gpu_slot, card_slot, pcie, card, binding):
+    def slot(text):
+        speed, _, lanes = text.rpartition(" x")
+        return f'<pci link_speed="{speed}" link_width="{lanes}"'
+
+    text = system(8, 8).replace('<pci busid="', f'{slot(gpu_slot)} busid="')
+    machine = read_nccl_xml(text.replace("<nic>", f"{slot(card_slot)}><nic>").replace("</nic>", "</nic></pci>"))
+    assert (machine.pcie, machine.card) == (pcie, card)
+    assert expected(replace(machine, boxes=16), "all-gather").binding == binding
+
+
+def test_a_gpu_whose_links_are_down_is_named():
+    refused = "GPU 2 has {} NVLinks, the others 18: .* nvidia-smi nvlink -s"
+    slower = "\n".join(
+        line.replace("NV18", "NV17") if line.startswith("GPU2") else line
+        for line in matrix(8, "NV18", "PIX").splitlines()
+    )
+    with pytest.raises(ValueError, match=refused.format(17)):
+        read_smi(slower)
+    with pytest.raises(ValueError, match=refused.format(0)):
+        read_smi(slower.replace("NV17", "SYS"), "h100")
+    gone = system(8, 8).replace('<gpu dev="2" sm="90"><nvlink count="18"/>', '<gpu dev="2" sm="90">')
+    with pytest.raises(ValueError, match=refused.format(0)):
+        read_nccl_xml(gone, "h100")
+
+
+def test_a_card_whose_rate_stands_behind_the_matrix_bounds_what_is_predicted(tmp_path):
+    """16 GPUs in 2 boxes with one card of 12.5 GB/s: 15/16 of the message over each, twice the cards' rate."""
+    place = tmp_path / "topo.txt"
+    place.write_text(matrix(8, "NV18", "SYS"))
+    machine = machine_on(f"{place},boxes=2,cards=1,card=100Gb/s")
+    assert expected(machine, "all-reduce").high == pytest.approx(15 / 16 * 2 * 12.5e9)
+    assert expected(machine, "all-to-all").high == pytest.approx(12.5e9 / 8 * 15 / 8)
 
 
 def test_nccl_s_file_gives_a_machine_without_its_management_port(tmp_path):
@@ -279,7 +327,7 @@ def test_a_file_s_name_is_no_machine(name):
 
 def test_a_gpu_that_a_file_does_not_name_has_as_many_links_as_the_one_with_most():
     gpus = "".join(f'<pci><gpu dev="{k}"><nvlink count="{count}"/></gpu></pci>' for k, count in enumerate((6, 18, 4)))
-    with pytest.raises(ValueError, match=r"does not tell the GPU \(18 NVLinks\)"):
+    with pytest.raises(ValueError, match=r"does not tell the GPU .* the others 18\)"):
         read_nccl_xml(f'<system version="1"><cpu>{gpus}</cpu></system>')
 
 

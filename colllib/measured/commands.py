@@ -30,6 +30,7 @@ from colllib.topology import machines
 from colllib.topology.cluster import machine_on, topology_of
 from colllib.topology.machines import Machine
 
+PEERS = "The latency is that of one send, however many peers there are: 16 GPUs of a healthy run wait twice as long."
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
@@ -211,6 +212,12 @@ def predict_command(
         span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
         unsure = "" if healthy else " Nobody says whether that is healthy."
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
+    if machine.oversubscription > 1:
+        yield f"Each box has a leaf of its own, whose links up carry 1/{machine.oversubscription:g} of its cards."
+    if machine.boxes > 1 and machine.card > 2 * machine.slot:
+        yield f"Cards of {units.rate(machine.card)} stand behind slots of {units.rate(machine.slot)}: or are they Gb/s?"
+    if primitive == "all-to-all" and predictions[0].binding == "latency":
+        yield PEERS
     if machine.boxes > 1 and sizes[0] <= 2**14:
         yield f"Up to 16 KiB EFA, TCPXO and RoCE were measured at {OTHER_NETWORKS} times these latencies."
     if machine.bridge and machine.gpus == 2 and machine.boxes == 1 and not machine.linked:

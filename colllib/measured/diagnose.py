@@ -106,7 +106,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> (run,) = read("# size time algbw busbw\\n 1073741824 4568.9 235.01 440.65\\n")
     >>> diagnosis = diagnose(run, Hints(gpu="H100", gpus_per_box=8, boxes=2))
     >>> diagnosis.state, diagnosis.binding  # of NVLSTree, which is faster than a ring over the cards
-    ('healthy', 'NVLink')
+    ('healthy', 'NVLS')
     """
     if not run.rows and "failed" in run.facts:
         text = f"This is no measurement: the test failed before its first row ({run.facts['failed']})."

@@ -78,10 +78,9 @@ def _scaled(
 ) -> Prediction:
     """What an algorithm takes, by its estimate and by how long healthy runs took over theirs."""
     rates, waits = _measured_over_modeled(frozenset(without))
-    direct = chosen.algorithm == "direct"
-    of_its_kind = [rate for (_, directly), rate in rates.items() if directly == direct]
-    rate = rates.get((chosen.binding, direct)) or median(of_its_kind or [1.0])
-    wait = chosen.waiting(message) * waits.get(machine.boxes > 1, 1.0)
+    several, direct = machine.boxes > 1, chosen.algorithm == "direct"
+    rate = rates.get((several, direct)) or rates.get((not several, direct), 1.0)
+    wait = chosen.waiting(message) * waits.get(several, 1.0)
     share, bound = factor(collective, machine.ranks), expected(machine, collective).high
     wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
@@ -93,27 +92,30 @@ def _scaled(
 @cache
 def _measured_over_modeled(
     without: frozenset[tuple[str, str]],
-) -> tuple[dict[tuple[str, bool], float], dict[bool, float]]:
-    """Rates by wire and whether GPUs send to others directly, and latencies by whether they are between boxes."""
-    rates: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
+) -> tuple[dict[tuple[bool, bool], float], dict[bool, float]]:
+    """Rates by whether they are between boxes and whether GPUs send to others directly, and latencies by the former.
+
+    The wire that binds chooses none: a faster one would then be slower where another comes to bind.
+    """
+    rates: defaultdict[tuple[bool, bool], list[float]] = defaultdict(list)
     waits: defaultdict[bool, list[float]] = defaultdict(list)
     for sweep in healthy():
         if sweep.group in without or (machine := sweep.machine) is None:
             continue
-        options = estimates(machine, str(sweep.run.collective))
-        large: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
+        options, several = estimates(machine, str(sweep.run.collective)), machine.boxes > 1
+        large: defaultdict[tuple[bool, bool], list[float]] = defaultdict(list)
         small = []
         for size, time in sweep.points:
             chosen = pick(options, size)
             wait, wire = chosen.waiting(size), chosen.wire(size)
             if size >= LARGE:
-                large[chosen.binding, chosen.algorithm == "direct"].append(wire / max(time - wait, time / 2))
+                large[several, chosen.algorithm == "direct"].append(wire / max(time - wait, time / 2))
             elif size <= SMALL:
                 small.append(time / (wait + wire))
         for kind, values in large.items():
             rates[kind].append(median(values))
         if small:
-            waits[machine.boxes > 1].append(median(small))
+            waits[several].append(median(small))
     return {k: median(v) for k, v in rates.items()}, {k: median(v) for k, v in waits.items()}
 
 

@@ -54,7 +54,7 @@ class Estimate:
     protocol: str  # LL, LL128 or Simple
     latency: float  # seconds at size 0
     algbw: float  # bytes per second at large sizes
-    binding: str  # network card, NVLink, Infinity Fabric or PCIe
+    binding: str  # network card, spine, NVLink, Infinity Fabric, PCIe, or the ceiling of NVLS or of a protocol
     correction: Sequence[float] = ()  # factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last
     plateau: tuple[float, float] = (inf, 1.0)  # from how many bytes on the latency is how many times as long
     ceiling: float = inf  # bytes per second above which NCCL does not count the rate when it compares
@@ -144,12 +144,14 @@ def _wires(machine: Machine) -> tuple[float, int, str]:
 
 
 def _outside(machine: Machine) -> tuple[float, str]:
-    """All channels between boxes, and whether cards or the slots before them bind."""
+    """All channels between boxes, and whether cards, the spine or the slots before the cards bind."""
     speed, many = _card(machine)
-    cards = machine.cards * speed * many
-    if machine.slots_bind:
-        return min(cards, machine.gpus * machine.slot / 1e9 * PCIE), "PCIe"
-    return cards, _CARD
+    slots, cards = machine.gpus * machine.slot / 1e9 * PCIE, machine.cards * speed * many
+    return (slots, "PCIe") if slots < cards else (cards, _way_out(machine))
+
+
+def _way_out(machine: Machine) -> str:
+    return _CARD if machine.oversubscription == 1 else "spine"
 
 
 def _inside(machine: Machine, collective: str = "") -> tuple[float, int, float]:
@@ -170,10 +172,10 @@ def _link(machine: Machine, collective: str = "") -> float:
 
 
 def _card(machine: Machine) -> tuple[float, int]:
-    """A channel over one card, the highest speed of the search that fits, and how often it fits."""
-    rate = machine.rate / 1e9
+    """A channel over one card, the highest speed of the search that fits, past a slot too, and how often it fits."""
+    rate, slot = machine.rate / 1e9, machine.slot / 1e9 * PCIE
     speeds: list[float] = GENERATIONS[machine.generation]["speeds_between"]
-    speed = next((s for s in speeds if s <= rate), rate)  # the search ends at 0.12
+    speed = next((s for s in speeds if s <= min(rate, slot)), min(rate, slot))  # the search ends at 0.12
     return speed, int(rate // speed)
 
 
@@ -188,7 +190,10 @@ def _raised(speeds: list[float], speed: float) -> float:
 def _ring(machine: Machine, collective: str, p: int) -> Estimate:
     n, boxes, of = machine.ranks, machine.boxes, GENERATIONS[machine.generation]
     wire, channels, binding = _wires(machine)
-    bus = (min(_most_ll(machine), wire * RING_LL), min(wire * RING_LL128, channels * of["ring_ll128"]), wire)[p]
+    bus = wire * (RING_LL, RING_LL128, 1)[p]
+    ceiling = (_most_ll(machine), channels * of["ring_ll128"], inf)[p]
+    if ceiling < bus:
+        bus, binding = ceiling, PROTOCOLS[p]
     inside, outside = _step(machine, "ring", p)
     latency, twice = BASE["ring"][p], 2 if collective == "all-reduce" else 1
     if collective in ROOTED:  # a chain: one step where all channels take the same way, else one a rank (tuning.cc:394)
@@ -250,10 +255,12 @@ def _nvls(machine: Machine, tree: bool = False) -> Estimate:
     else:
         outside, binding = _outside(machine)
         outside *= (2 if boxes == 2 and tree else 1) / heads
-        most = min(inside, of["nvls_tree"][min(boxes, 3) - 1] if tree else inside)
-        bus = min(outside, most) * heads
-        if outside > most:
+        ceiling = of["nvls_tree"][min(boxes, 3) - 1] if tree else inf
+        bus = min(outside, ceiling, inside) * heads
+        if inside < min(outside, ceiling):
             binding = _NVLINK
+        elif ceiling < outside and machine.cards >= machine.gpus:  # of a channel; with more cards there are more
+            binding = "NVLS"
         latency += (2 * int(log2(boxes)) if tree else 1) * across
         if tree and machine.generation > 2 and machine.processor != "arm":
             more["correction"] = _CORRECTION["Simple"]
@@ -270,8 +277,8 @@ def _collnet(machine: Machine) -> Iterator[Estimate]:
     share = (COLLNET if machine.generation > 1 else 1.0) / (shared - (shared - 1) / 2)
     inside, outside = _step(machine, "CollNetDirect", 2)
     latency = 2 * (min(1, others) * inside + others * COLLNET_FAN) + outside
-    wire = min(_outside(machine)[0], _inside(machine)[0])
-    yield _estimate("CollNetDirect", latency, wire * share / 2, _CARD)
+    wire, binding = min(_outside(machine), (_inside(machine)[0], machine.inner))
+    yield _estimate("CollNetDirect", latency, wire * share / 2, binding)
     wire, _, binding = _wires(machine)
     inside, outside = _step(machine, "CollNetChain", 2)
     yield _estimate("CollNetChain", 2 * others * inside + outside, wire / 2, binding)
@@ -292,8 +299,9 @@ def _sends(machine: Machine, collective: str) -> Estimate:
     step, binding = NVLINK_STEP, machine.inner
     if machine.boxes > 1:
         card, slot = speed * many * (1 if pair else machine.cards / gpus), machine.slot / 1e9 * PCIE
-        bus = min(bus, min(card, slot) / (1.0 if pair else (n - gpus) / (n - 1)))
-        step, binding = NETWORK_STEP, "PCIe" if slot < card else _CARD
+        outside, step = min(card, slot) / (1.0 if pair else (n - gpus) / (n - 1)), NETWORK_STEP
+        if outside <= bus:
+            bus, binding = outside, "PCIe" if slot < card else _way_out(machine)
     return _estimate("direct", BASE["ring"][2] + step["ring"][2], bus * (1.0 if pair else n / (n - 1)), binding)
 
 

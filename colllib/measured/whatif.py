@@ -50,10 +50,15 @@ def sensitivity(machine: Machine, collective: str, message: float) -> list[Chang
     pcie = machine.pcie if machine.linked else 2 * machine.pcie
     better = {f"{machine.inner} twice as fast": replace(machine, link=2 * machine.link, pcie=pcie)}
     if machine.boxes > 1:
-        better["cards twice as fast"] = replace(machine, card=2 * machine.card)
-        better["twice as many cards"] = replace(machine, cards=2 * machine.cards)
-        if machine.linked and machine.slots_bind:
-            better["PCIe twice as fast"] = replace(machine, pcie=2 * machine.pcie)
+        ratio = machine.oversubscription * (2 if machine.oversubscription > 1 else 1)  # of the spine, which stays
+        better["cards twice as fast"] = replace(machine, card=2 * machine.card, oversubscription=ratio)
+        better["twice as many cards"] = replace(machine, cards=2 * machine.cards, oversubscription=ratio)
+        if 2 * machine.pcie < machine.link:
+            faster = better["cards twice as fast"]
+            if machine.slots_bind:
+                better["PCIe twice as fast"] = replace(machine, pcie=2 * machine.pcie)
+            elif faster.slots_bind:
+                better["cards and PCIe twice as fast"] = replace(faster, pcie=2 * machine.pcie)
     if machine.oversubscription > 1:
         better["a spine twice as wide"] = replace(machine, oversubscription=max(1.0, machine.oversubscription / 2))
     base = predict(machine, collective, message).seconds

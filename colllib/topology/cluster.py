@@ -6,6 +6,7 @@ import re
 import tomllib
 from dataclasses import replace
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -31,9 +32,15 @@ def topology_of(machine: Machine) -> Topology:
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
     )
-    topology = boxes((machine.boxes, machine.gpus), cards=machine.cards, oversubscription=ratio, inc=inc)
+    cards, card = machine.cards, machine.card
+    if cards > machine.gpus:  # several cards of a GPU are one
+        cards, card = machine.gpus, card * cards / machine.gpus
+    meshed = 1 < machine.gpus <= machine.mesh + 1
+    inside, link = ("full-mesh", machine.link / machine.mesh) if meshed else ("switch", machine.link)
+    sizes = (machine.boxes, machine.gpus)
+    topology = boxes(sizes, cards=cards, oversubscription=ratio, inside=inside, inc=inc)
     latencies, _ = PRESETS["dgx-h100"].speeds(topology.levels)  # NCCL's of a step, the same for every machine
-    speeds = (latencies, (machine.link, *[machine.card] * (topology.levels - 1)))
+    speeds = (latencies, (link, *[card] * (topology.levels - 1)))
     return replace(topology, speeds=speeds, scatters=False)
 
 
@@ -47,6 +54,8 @@ def machine_on(text: str, gpu: str = "") -> Machine:
         ValueError: if it names none, or a file that cannot be read or is over 1 MiB.
     """
     name, *options = text.split(",")
+    if (word := text.partition(":")[0]) in PRESETS.keys() - machines.PRESETS.keys():
+        raise ValueError(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL")
     if not is_file(text):
         return machines.find(text)
     if not name.endswith(".toml"):
@@ -133,13 +142,13 @@ def read_smi(text: str, gpu: str = "") -> Machine:
     if not gpus or rows.keys() != set(header):
         raise ValueError("no whole matrix of nvidia-smi topo -m: paste it from its header line on")
     bonds = [[int(rows[a][b].partition("NV")[2] or 0) for b in gpus if b != a] for a in gpus]
-    links = max((sum(row) if sum(row) <= MOST_LINKS else max(row) for row in bonds), default=0)
+    links = [sum(row) if sum(row) <= MOST_LINKS else max(row) for row in bonds]
     # but for Volta's, a pair without links means bridges
-    all_linked = links == 6 or all(min(row) for row in bonds if row)
+    all_linked = max(links) == 6 or all(min(row) for row in bonds if row)
     cards = [name for name in header if name not in gpus]
     near = [card for card in cards if any(rows[gpu][card] in ("PIX", "PXB") for gpu in gpus)]
     used = near or cards  # NCCL takes what is near, and leaves the others to storage and management
-    kind = gpu or (_BY_LINKS.get(links, "") if all_linked else "")
+    kind = gpu or (_BY_LINKS.get(max(links), "") if all_linked else "")
     return _box(len(gpus), len(used), 0, len(used) - len(near), kind, links)
 
 
@@ -158,7 +167,7 @@ def read_nccl_xml(text: str, gpu: str = "") -> Machine:
     gpus = list(system.iter("gpu"))
     if not gpus:
         raise ValueError("a topology file without <gpu>")
-    links = max(sum(number(link, "count") for link in element.iter("nvlink")) for element in gpus)
+    links = [sum(number(link, "count") for link in element.iter("nvlink")) for element in gpus]
     # NVL72: 18 hosts
     nets = {(cpu.get("host_hash"), number(net, "dev")): net for cpu in system for net in cpu.iter("net")}
     fastest = max((number(net, "speed", 1) for net in nets.values()), default=0)
@@ -167,8 +176,25 @@ def read_nccl_xml(text: str, gpu: str = "") -> Machine:
     kinds = {_kind(element, len(gpus)) for element in gpus if element.get("sm")}
     kind = gpu or (kinds.pop() if len(kinds) == 1 else "")
     machine = _box(len(gpus), len(used), fastest * 1e6 / 8, far, kind, links)
+    slot, before_cards = (_slot(system, tag) for tag in ("gpu", "nic"))
+    if slot < machine.pcie:
+        machine = replace(machine, pcie=slot, link=machine.link if machine.linked else slot)
+    if before_cards < min(machine.card, machine.pcie):
+        machine = replace(machine, card=before_cards)
     vendors = {cpu.get("vendor") for cpu in system.iter("cpu")} & {"AuthenticAMD", "GenuineIntel"}
     return replace(machine, processor="amd" if "AuthenticAMD" in vendors else "intel") if vendors else machine
+
+
+def _slot(system: Element, tag: str) -> float:
+    """What the narrowest slot of a GPU or a card carries; one that a virtual machine does not tell carries all."""
+    rates = [inf]
+    for pci in system.iter("pci"):
+        speed = re.match(r"(\d{1,3}(\.\d)?) ?GT/s", pci.get("link_speed", ""))
+        lanes = re.fullmatch(r"[1-9]\d?", pci.get("link_width", ""))
+        if speed and lanes and pci.find(tag) is not None:
+            each = float(speed[1]) / 8  # of 128 bits in 130, as in machines.csv, or of 8 in 10
+            rates.append(int(lanes[0]) * each * (15.75e9 / 16 if each >= 1 else 0.8e9))
+    return min(rates)
 
 
 def _kind(gpu: Element, gpus: int) -> str:
@@ -180,11 +206,16 @@ def _kind(gpu: Element, gpus: int) -> str:
     return f"{kind.upper()} PCIe" if kind and apart and gpus > 1 else kind
 
 
-def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: int) -> Machine:
-    machine = by_gpu(kind)
+def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: list[int]) -> Machine:
+    machine, count = by_gpu(kind), f"{max(links)} NVLinks"
+    odd = ", ".join(f"GPU {k} has {n}" for k, n in enumerate(links) if n < max(links))
+    if odd:
+        count = f"{shortened(odd)} NVLinks, the others {max(links)}"
     if machine is None:
         if kind:
             raise ValueError(f"GPU {shortened(kind)!r}: known are {', '.join(machines.GPUS)}")
-        raise ValueError(f"the file does not tell the GPU ({links} NVLinks): say it behind a comma, as in gpu=rtx4090")
+        raise ValueError(f"the file does not tell the GPU ({count}): say it behind a comma, as in gpu=rtx4090")
+    if odd and machine.linked:
+        raise ValueError(f"{count}: no machine that is predicted; nvidia-smi nvlink -s says which are down")
     machine = replace(machine, gpus=gpus, cards=cards or max(1, machine.cards * gpus // machine.gpus), far=far)
     return replace(machine, card=card, cards_known=True) if card else machine

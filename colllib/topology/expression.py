@@ -10,6 +10,7 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 from colllib.graphs import distance_regular, families, operations
+from colllib.topology import machines
 from colllib.topology.base import Topology
 from colllib.topology.boxes import boxes
 from colllib.topology.clos import fat_tree, leaf_spine
@@ -174,8 +175,10 @@ def find(expression: str) -> Topology:
     if "(" in head:
         return _operation(head, rest)
     name, _, size = head.partition(":")
-    if name in PRESETS:
+    if name in PRESETS and ",gpus=" not in expression:
         return _preset(name, size, rest)
+    if name not in TOPOLOGIES and machines.named(name):
+        return topology_of(machines.find(expression))
     if name not in TOPOLOGIES:
         known = ", ".join(
             [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS)]

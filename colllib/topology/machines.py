@@ -98,6 +98,14 @@ UNKNOWN = replace(_KINDS[r"\bb200\b"], name="GPU", generation=1, nvls=False, sou
 #: Boxes by the names of the command line.
 PRESETS = {row["preset"]: _KINDS[row["pattern"]] for row in _ROWS if row["preset"]}
 
+#: Instances of a cloud, by the GPU and what differs from its usual box.
+# Source: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html
+_INSTANCES = {
+    "p4d": ("a100", "cards=4,card=100Gb/s,processor=intel"),
+    "p5": ("h100", "cards=32,card=100Gb/s,processor=amd"),
+    "p5en": ("h200", "cards=16,card=200Gb/s"),
+}
+
 #: What `with_options` takes.
 OPTIONS = (
     "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, pcie=16GB/s, oversubscription=2, collnet=true "
@@ -117,7 +125,22 @@ def by_gpu(name: str) -> Machine | None:
         return machine
     plain = re.sub(r"^((nvidia|tesla|geforce|amd|instinct) )+", "", name, flags=re.IGNORECASE)  # of many of a kind
     plain = re.sub(r"^([rg]tx)(?=\d)", r"\1 ", plain, flags=re.IGNORECASE)
-    return replace(machine, name=plain.upper() if plain.islower() else plain)
+    plain = plain.upper() if plain.islower() else plain
+    like = "" if re.search(rf"{re.escape(machine.name)}\b", plain, re.IGNORECASE) else f"; {plain} is taken for it"
+    return replace(machine, name=plain, source=machine.source + like)
+
+
+def named(name: str) -> Machine | None:
+    """One box of a preset, of an instance of AWS or of a GPU, by the name in an expression, or nothing.
+
+    >>> named("p5.48xlarge").network / 1e9, named("star")
+    (400.0, None)
+    """
+    if instance := _INSTANCES.get(re.sub(r"\.\d+xlarge$", "", name.lower())):
+        machine = by_gpu(instance[0])
+        assert machine is not None
+        return replace(changed(machine, instance[1]), source=f"{machine.source}; its cards: AWS, {name}")
+    return PRESETS.get(name.lower()) or (by_gpu(name) if re.fullmatch(r"[\w -]*", name) else None)
 
 
 def find(expression: str) -> Machine:
@@ -134,11 +157,13 @@ def find(expression: str) -> Machine:
     """
     head, comma, options = expression.strip().partition(",")
     name, colon, count = head.partition(":")
-    kind = PRESETS.get(name.lower()) or (by_gpu(name) if re.fullmatch(r"[\w -]*", name) else None)
+    kind = named(name)
+    if kind and re.search(r"\bgpus=[1-4]\b", options):  # of GH200s, which are single modules and boards of four too
+        kind = by_gpu(name) or kind
     if kind is None:
         raise ValueError(
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
-            "a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"
+            f"an instance ({', '.join(_INSTANCES)}), a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"
         )
     machine = replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True)
     if comma:
@@ -174,7 +199,8 @@ def changed(machine: Machine, options: str) -> Machine:
 
 
 def with_options(machine: Machine, options: dict[str, str]) -> Machine:
-    """The same machine but for some options; with another number of GPUs no more cards, unless their number is given.
+    """The same machine but for some options; with another number of GPUs no more cards, unless their number is given,
+    but for single modules: each has its own.
 
     The slots of GPUs without links of their own are their links.
 
@@ -184,16 +210,16 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     >>> with_options(find("rtx3090:1"), {"pcie": "8GB/s"}).link / 1e9
     8.0
     """
-    changes = {key: _parsed(key, value) for key, value in options.items()}
+    changes, alone = {key: _parsed(key, value) for key, value in options.items()}, machine.gpus == 1
     if "pcie" in changes and not machine.linked:
         changes.setdefault("link", changes["pcie"])
-    machine = replace(machine, **changes)
+    machine = replace(machine, **changes, cards_known=machine.cards_known or "card" in options)
     if machine.link < machine.pcie:
         raise ValueError(
             f"links of {rate(machine.link)} beside a PCIe slot of {rate(machine.pcie)}: tell the slot as in pcie=6GB/s"
         )
     if "gpus" in options and "cards" not in options:
-        return replace(machine, cards=min(machine.cards, machine.gpus))
+        return replace(machine, cards=machine.gpus if alone else min(machine.cards, machine.gpus))
     return machine
 
 

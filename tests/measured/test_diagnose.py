@@ -62,7 +62,7 @@ def test_a_run_is_judged_by_what_its_wires_carry(busbw, shape, hints, state, cau
 
 def test_a_run_faster_than_a_ring_over_its_cards_is_not_said_to_wait_for_them():
     faster, ring = (diagnose(read(logs.text(busbw))[0], H100) for busbw in (440e9, 300e9))
-    assert (faster.binding, ring.binding) == ("NVLink", "network card")
+    assert (faster.binding, ring.binding) == ("NVLS", "network card")
     assert "the cards bind, as they should" in ring.evidence
     assert "the cards bind, as they should" not in faster.evidence
 

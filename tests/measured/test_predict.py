@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections import defaultdict
 from dataclasses import replace
@@ -16,7 +17,7 @@ from measured import logs
 from colllib import cli
 from colllib.ladder import field_of
 from colllib.measured.causes import CAUSES
-from colllib.measured.commands import OTHER_NETWORKS
+from colllib.measured.commands import OTHER_NETWORKS, PEERS
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
@@ -25,6 +26,7 @@ from colllib.measured.sweeps import figures, of_others, sweeps
 from colllib.measured.tuning import times
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.measured.write import write
+from colllib.topology.cluster import machine_on, read_cluster, topology_of
 from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import PRESETS, by_gpu, cards, find
 
@@ -33,7 +35,7 @@ def test_small_messages_wait_and_large_ones_are_carried():
     machine = find("dgx-h100:2")
     small, large = predict(machine, "all-reduce", 1024), predict(machine, "all-reduce", 2**34)
     assert small.binding == "latency"
-    assert large.binding in ("NVLink", "network card")
+    assert large.binding == "NVLS"
     assert small.seconds == small.latency + small.wire
     assert large.busbw <= large.bound
 
@@ -53,6 +55,125 @@ def test_an_oversubscribed_spine_is_what_helps_where_it_is_too_narrow():
     even = predict(find("dgx-a100:8"), "all-gather", 2**34)
     assert changes["a spine twice as wide"].prediction == even
     assert not any("spine" in each.what for each in sensitivity(find("dgx-a100:8"), "all-gather", 2**34))
+
+
+@pytest.mark.parametrize(
+    ("on", "binding", "helps"),
+    [
+        ("dgx-h100:16,cards=4", "network card", "twice as many cards"),  # each is a channel of NVLSTree's
+        ("dgx-h100:16,cards=7", "network card", "twice as many cards"),
+        ("dgx-h100:16,oversubscription=2", "spine", "a spine twice as wide"),
+        ("dgx-h100:16", "NVLS", ""),
+        ("dgx-h100:1", "NVLink", "NVLink twice as fast"),
+        ("dgx-a100:4,card=50GB/s", "PCIe", "PCIe twice as fast"),
+        ("dgx-a100:4", "network card", "cards and PCIe twice as fast"),  # of 25 GB/s, where a slot brings in 24
+    ],
+)
+def test_what_is_said_to_bind_is_what_helps(on, binding, helps):
+    prediction, first = predict(find(on), "all-reduce", 2**34), sensitivity(find(on), "all-reduce", 2**34)[0]
+    assert prediction.binding == binding
+    assert (first.what == helps) if helps else first.saved < 0.05  # by a ring
+
+
+def test_cards_behind_a_spine_that_is_too_narrow_do_not_widen_it():
+    changes = {each.what: each for each in sensitivity(find("dgx-a100:8,oversubscription=2"), "all-gather", 2**34)}
+    assert changes["cards twice as fast"].saved == pytest.approx(0, abs=1e-9)
+
+
+def test_no_part_that_is_twice_as_fast_makes_an_algorithm_slower():
+    rng = random.Random(1)
+    for _ in range(1000):
+        preset, boxes, gpus = (
+            rng.choice([*PRESETS, "dgx-v100", "h800"]),
+            rng.choice((2, 3, 4, 16, 99)),
+            2 ** rng.randrange(4),
+        )
+        cards_of = rng.choice([cards for cards in (1, 2, 4, 8) if cards <= gpus])
+        spine = rng.choice((1, 2, 4))
+        machine = find(f"{preset}:{boxes},gpus={gpus},cards={cards_of},oversubscription={spine}")
+        machine = replace(machine, card=machine.card / rng.choice((1, 2, 4)))
+        part = rng.choice(("link", "card", "cards", "pcie", "oversubscription"))
+        value = getattr(machine, part)
+        better = replace(machine, **{part: max(1, value / 2) if part == "oversubscription" else 2 * value})
+        collective, size = (
+            rng.choice(("all-reduce", "all-gather", "all-to-all", "sendrecv")),
+            2.0 ** rng.randrange(10, 35),
+        )
+        after = {p.picked: p.seconds for p in each_algorithm(better, collective, size)}
+        for before in each_algorithm(machine, collective, size):
+            assert after[before.picked] <= before.seconds * (1 + 1e-9), (machine, part, collective, size, before.picked)
+
+
+@pytest.mark.parametrize(
+    ("instance", "gpu", "cards_of", "total"),  # as AWS adds them up: 400 and 3200 Gb/s
+    [("p4d", "A100", 4, 50e9), ("p5", "H100", 32, 400e9), ("p5en", "H200", 16, 400e9)],
+)
+def test_an_instance_is_a_machine_for_predictions_and_schedules(instance, gpu, cards_of, total):
+    machine = find(f"{instance}:4")
+    assert (machine.name, machine.gpus, machine.cards, machine.network) == (gpu, 8, cards_of, total)
+    topology = find_topology(f"{instance}.48xlarge:4")
+    assert topology.ranks == 32
+    assert topology.speeds[1][1] * min(8, cards_of) == total
+    assert find(f"{instance}:2,cards=1").network == total / cards_of
+
+
+@pytest.mark.parametrize("on", ["h100:4", "dgx-v100:2", "l40s:2,cards=2,card=100Gb/s", "gh200:8,gpus=4"])
+def test_a_machine_that_is_predicted_has_schedules_too(on):
+    assert find_topology(on).ranks == find(on).ranks
+
+
+def test_modules_of_grace_and_hopper_have_a_card_each():
+    """Alps: four GH200s a node, each with a Slingshot-11 card of 200 Gb/s."""
+    assert [find(f"gh200:8,gpus={gpus}").network for gpus in (1, 2, 4)] == [25e9, 50e9, 100e9]
+    assert find("gh200:8,gpus=1").network == find("GH200 480GB:8").network
+    assert read_cluster('boxes = 8\ngpus = 4\ngpu = "gh200"').network == 100e9
+    assert find("gh200:2").network == 32 * 50e9
+
+
+def test_a_mesh_is_one_in_a_file_as_in_its_preset():
+    of_file, preset = (
+        topology_of(read_cluster('boxes = 16\ngpus = 8\ngpu = "mi300x"')), find_topology("mi300x:16"),
+    )  # fmt: skip
+    assert (of_file.name, of_file.speeds) == (preset.name, preset.speeds)
+
+
+def test_a_gpu_is_known_without_a_space_and_says_whose_figures_it_has():
+    assert by_gpu("rtxpro6000").pcie == by_gpu("rtx-pro-6000").pcie == 63e9
+    for name, like in (("rtx4090", "L40S; RTX 4090"), ("k80", "T4; K80"), ("a6000", "A40; A6000")):
+        assert by_gpu(name).source == f"NVIDIA, data sheet of {like} is taken for it"
+    assert by_gpu("L40S").source == "NVIDIA, data sheet of L40S"
+
+
+@pytest.mark.parametrize("name", ["superpod", "gaudi3", "trn2", "tpu-v5p"])
+def test_a_machine_that_has_schedules_alone_is_refused_as_such(name):
+    with pytest.raises(ValueError, match=f"^{name} has no model here"):
+        machine_on(f"{name}:2")
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        ("all-reduce --on dgx-h100:2,card=400GB/s", "Cards of 400 GB/s stand behind slots of 63 GB/s"),
+        (
+            "all-reduce --on dgx-h100:2,oversubscription=2",
+            "Each box has a leaf of its own, whose links up carry 1/2 of",
+        ),
+        ("all-to-all --on dgx-h100:2", "The latency is that of one send, however many peers there are"),
+    ],
+)
+def test_what_a_prediction_assumes_stands_below_it(words, note):
+    output = CliRunner().invoke(cli.cli, ["predict", *words.split(), "--message", "1KiB"]).output
+    assert note in output
+    plain = CliRunner().invoke(cli.cli, ["predict", *re.sub(r",[^ ]*", "", words).split(), "--message", "1GiB"])
+    assert note not in plain.output
+
+
+def test_what_is_said_of_the_peers_of_an_all_to_all_is_what_a_healthy_run_shows():
+    (run,) = (one for one in compared() if one.sweep.run.collective == "all-to-all")
+    assert run.sweep.machine.ranks == 16
+    late = median(time / predicted.seconds for size, time, predicted in run.rows if size <= 2**14)
+    assert late == pytest.approx(2, abs=0.15)
+    assert "16 GPUs of a healthy run wait twice as long" in PEERS
 
 
 def test_another_placement_of_the_same_ranks_is_another_number_of_boxes():
