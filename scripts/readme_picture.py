@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from colllib import units
-from colllib.algorithms import find
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_RANKS, best
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_RANKS, on_star
 from colllib.show import axes, svg_figure
 from colllib.show.theme import asset
 
@@ -25,14 +24,9 @@ SHOWN = ("ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "r
 
 def times(sizes: list[float]) -> dict[str, list[float]]:
     """Seconds of the best-known algorithms at every size, by the closed forms that tests hold against execution."""
-    series: dict[str, list[float]] = {}
-    for algorithm in (find("all-reduce", name) for name in SHOWN):
-        series[algorithm.label] = []
-        for size in sizes:
-            price = {"message": size, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
-            options = {"segments": best(algorithm, ANCHOR_RANKS, **price)} if algorithm.segmented else {}
-            series[algorithm.label].append(algorithm.cost(ANCHOR_RANKS, **options).seconds(**price))
-    return series
+    price = {"alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
+    entries = [on_star("all-reduce", name, ANCHOR_RANKS) for name in SHOWN]
+    return {e.algorithm.label: [e.priced(message=size, **price).seconds for size in sizes] for e in entries}
 
 
 def picture() -> tuple[str, str]:

@@ -131,9 +131,8 @@ def test_modules_of_grace_and_hopper_have_a_card_each():
 
 
 def test_a_mesh_is_one_in_a_file_as_in_its_preset():
-    of_file, preset = (
-        topology_of(read_cluster('boxes = 16\ngpus = 8\ngpu = "mi300x"')), find_topology("mi300x:16"),
-    )  # fmt: skip
+    of_file = topology_of(read_cluster('boxes = 16\ngpus = 8\ngpu = "mi300x"'))
+    preset = find_topology("mi300x:16")
     assert (of_file.name, of_file.speeds) == (preset.name, preset.speeds)
 
 

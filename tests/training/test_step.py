@@ -589,8 +589,8 @@ def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(card
         for on in ("dgx-h100:4", faulty, f"dgx-h100:4,card={50 / ranks}GB/s")
     ]
     assert times[0] < times[1] == times[2]
-    most = [crossings(execute(channels.all_gather(find_topology(on)), find_topology(on)))["card"].most for on in
-            ("dgx-h100:4", faulty)]  # fmt: skip
+    machines = [find_topology(on) for on in ("dgx-h100:4", faulty)]
+    most = [crossings(execute(channels.all_gather(machine), machine))["card"].most for machine in machines]
     assert most[1] == ranks * most[0]
     with pytest.raises(SystemExit):
         main(["step", "--on", faulty, "--plan", "dp=32"])
