@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from colllib import units
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_RANKS, on_star
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_RANKS, Entry, on_star
 from colllib.show import axes, svg_figure
 from colllib.show.theme import asset
 
@@ -24,9 +24,12 @@ SHOWN = ("ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "r
 
 def times(sizes: list[float]) -> dict[str, list[float]]:
     """Seconds of the best-known algorithms at every size, by the closed forms that tests hold against execution."""
-    price = {"alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
+
+    def seconds(entry: Entry, size: float) -> float:
+        return entry.priced(message=size, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH).seconds
+
     entries = [on_star("all-reduce", name, ANCHOR_RANKS) for name in SHOWN]
-    return {e.algorithm.label: [e.priced(message=size, **price).seconds for size in sizes] for e in entries}
+    return {entry.algorithm.label: [seconds(entry, size) for size in sizes] for entry in entries}
 
 
 def picture() -> tuple[str, str]:
