@@ -35,13 +35,22 @@ class Packet(NamedTuple):
 Compressor = Callable[[Floats, int], Packet]  # of a vector, with a seed that all ranks share
 
 
+def fp32(values: Floats) -> Floats:
+    """The nearest FP32 numbers: processors that add in different orders agree on them, so that their runs do.
+
+    >>> float(fp32(np.array([1 + 2.0**-30]))[0])
+    1.0
+    """
+    return values.astype(np.float32).astype(np.float64)
+
+
 def full(vector: Floats, seed: int = 0) -> Packet:
     """No compression: FP32.
 
     >>> full(np.zeros(10)).bytes
     40
     """
-    return Packet(vector, FULL * len(vector))
+    return Packet(fp32(vector), FULL * len(vector))
 
 
 def int8(block: int | None = None) -> Compressor:
@@ -259,12 +268,12 @@ class LowRank:
         matrices = [np.pad(vector, (0, rows * columns - size)).reshape(rows, columns) for vector in compensated]
         if not self.right.size:
             self.right = np.random.default_rng(0).normal(size=(columns, self.rank))
-        left_factor = np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0]
+        left_factor = fp32(np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0])
         right_factor = self._mean([m.T @ left_factor for m in matrices])
         if right_factor.any():  # from nothing the next step could not begin
             self.right = right_factor
-        self.left = [(m - left_factor @ (left_factor.T @ m)).ravel()[:size] for m in matrices]
-        return np.asarray((left_factor @ right_factor.T).ravel()[:size])
+        self.left = [fp32(m - left_factor @ (left_factor.T @ m)).ravel()[:size] for m in matrices]
+        return fp32(left_factor @ right_factor.T).ravel()[:size]
 
     def _mean(self, matrices: Sequence[Floats]) -> Floats:
         return self.ring([m.ravel() for m in matrices], 0).reshape(matrices[0].shape)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from colllib.limits import check_size
 from colllib.primitives import check_counts
-from colllib.training.compression import Adam, Average, Floats, LowRank
+from colllib.training.compression import Adam, Average, Floats, LowRank, fp32
 
 
 class Problem(NamedTuple):
@@ -178,7 +178,7 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
     losses, sent = [problem.loss(x)], [0]
     while len(losses) <= steps and losses[-1] <= LOST * losses[0]:
         step = len(losses) - 1
-        x = x - rate * average(problem.gradients(x, step), step)
+        x = x - rate * average([fp32(gradient) for gradient in problem.gradients(x, step)], step)
         losses.append(problem.loss(x))
         sent.append(int(average.bytes.max()))
     return Run(np.array(losses), np.array(sent))
