@@ -625,9 +625,11 @@ def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) ->
         raise ValueError("a schedule that uses switches belongs to its topology and cannot be placed elsewhere")
     if len(onto) != schedule.ranks or len(set(onto)) != len(onto):
         raise ValueError(f"onto = {list(onto)}: must name {schedule.ranks} different ranks")
-    for rank in onto:
-        check_rank("place", rank, ranks)
-    place = np.asarray(onto, dtype=np.intp)
+    place = np.asarray(onto)
+    if place.dtype.kind != "i" or place.min() < 0 or place.max() >= ranks:
+        for rank in onto:
+            check_rank("place", rank, ranks)
+    place = place.astype(np.intp, copy=False)
     old = schedule.blocks
 
     def renumbered(who: IntArray) -> IntArray:

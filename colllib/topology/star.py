@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -67,6 +68,7 @@ def star(
     )
 
 
+@lru_cache  # every closed form of a ladder asks again
 def one_switch(topology: Topology) -> tuple[Fraction, Fraction] | None:
     """What a link up to the only switch takes of alpha, and one down; None unless there is one, all ports alike.
 
