@@ -141,6 +141,11 @@ class Film:
             backwards.append(frozenset(useful))
         return tuple(reversed(backwards))
 
+    @cached_property
+    def is_spent(self) -> bool:
+        """Whether a rank ever holds what is no longer of use."""
+        return any(not state.keys() <= useful for state, useful in zip(self.states, self.useful, strict=True))
+
     def value(self, t: int, node: int, cell: int) -> int:
         """The contributions in a cell after t steps: as bits, or their count where there are more than eight.
 

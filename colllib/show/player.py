@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -20,7 +20,7 @@ from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, counted
 from colllib.show.explorer import Explorer
 from colllib.show.film import Film, Message, amount
-from colllib.show.pen import NARROW, WIDE, Drawing, legend_of
+from colllib.show.pen import ARRIVED, FINAL, NARROW, SPENT, WIDE, Drawing, legend_of
 from colllib.show.stage import AXES, Stage, node_name, pair_of
 from colllib.show.theme import asset, escape
 from colllib.topology import Topology
@@ -152,9 +152,8 @@ class Show:
         text = " ".join(sentences) or "Nothing has moved yet."
         return f'<details class="cl-moves"><summary>Messages of step {t}</summary><p>{text}</p></details>'
 
-    @property
-    def legend(self) -> str:
-        """What cells and arrows mean, as far as this film uses them."""
+    def legend(self, step: int | None = None) -> str:
+        """What cells and arrows mean, as far as this film uses them, or the state after one of its steps."""
         film = self.film
         words = {
             "blocks": "A tile is a rank, a cell a block of the vector"
@@ -171,21 +170,31 @@ class Show:
             words = words.replace("A tile is a rank", "A tile is a rank, or a switch (S)")
         kind = film.run.topology.name.partition(":")[0]
         costs = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, {LOCK_STEP}"
-        return f'{legend_of(self._swatches())}<p class="cl-hint">{words} Costs: {escape(costs)}.</p>'
+        return f'{legend_of(self._swatches(step))}<p class="cl-hint">{words} Costs: {escape(costs)}.</p>'
 
     @property
     def _summed(self) -> bool:
         return self.film.kind != "destinations" and self.film.need(0) > 1
 
-    def _swatches(self) -> list[tuple[str, str]]:
+    def _states(self, step: int | None) -> Iterable[tuple[str, str]]:
+        """What a block may be, or is somewhere after a step."""
+        film, cells = self.film, [(card.node, cell) for card in self.stages[0].cards for cell in card.cells]
+        held = [] if step is None else [film.marks(step, *cell) for cell in cells if film.value(step, *cell)]
+        spent = film.is_spent if step is None else any(marks & SPENT for marks in held)
+        if self._summed and film.kind == "blocks" and (step is None or 0 in held):
+            yield "partial", "partial"
+        if step is None or any(marks & FINAL for marks in held):
+            yield "final", "final"
+        if step is None or any(marks & ARRIVED for marks in held):
+            yield "new", "just arrived"
+        if spent and film.kind in ("blocks", "contributions"):
+            yield "spent", "not needed any more"
+
+    def _swatches(self, step: int | None) -> list[tuple[str, str]]:
         """Names of swatches with what they stand for."""
         film = self.film
-        items = [("block final", "final"), ("block new", "just arrived")]
-        if self._summed and film.kind == "blocks":
-            items.insert(0, ("block partial", "partial"))
-        if self._summed and film.kind in ("blocks", "contributions"):
-            items.append(("block spent", "not needed any more"))
-        sent = {message.add for messages in film.messages for message in messages}
+        items = [(f"block {state}", words) for state, words in self._states(step)]
+        sent = {m.add for messages in (film.messages if step is None else [film.messages[step]]) for m in messages}
         arrows = ((True, "arrow add", "added"), (False, "arrow copy", "copied"))
         items += [(arrow, word) for add, arrow, word in arrows if add in sent]
         tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}
@@ -273,7 +282,7 @@ def player(
         [
             Part(lambda **state: shown(**state).picture(0), "Ranks, what they hold and what moves", depends_on=scene),
             Part(words, "Costs so far", depends_on=each_step),
-            Part(lambda **state: shown(**state).legend, "How to read it", depends_on=scene),
+            Part(lambda **state: shown(**state).legend(), "How to read it", depends_on=scene),
         ],
         Part(lambda step, **state: shown(**state).sentence(step), depends_on=each_step),
         "step",
@@ -310,4 +319,4 @@ Rank 0 holds 0; 3. Rank 1 holds 0; 1. Rank 2 holds 1; 2. Rank 3 holds 2; 3.
     holdings = " ".join(f"Rank {card.node} holds {show.stages[0].described(card, step)}." for card in cards)
     sentence = show.sentence(step).partition(":")[2]
     alt = f"After step {step} of {show.film.steps} on {schedule.ranks} ranks:{sentence} {holdings}"
-    return Drawing(show.picture(step) + show.legend, alt, title)
+    return Drawing(show.picture(step) + show.legend(step), alt, title)

@@ -11,7 +11,7 @@ import pytest
 import reference
 from show_browser import opened, write_page
 
-from colllib.algorithms import ALGORITHMS, CATALOGUE, reducescatter
+from colllib.algorithms import ALGORITHMS, CATALOGUE, allgather, allreduce, broadcast, reduce, reducescatter
 from colllib.algorithms.lattice import line_reduce_scatter
 from colllib.execution import execute
 from colllib.ladder import skipped
@@ -147,6 +147,20 @@ def test_what_is_not_on_offer_is_refused_in_one_line():
         trace_player("all-gather", ranks=[3, 4], start=("recursive-doubling", 3))
     with pytest.raises(ValueError, match="'algorithm' has no values"):
         play("T", variants("all-gather"), {3: star(3)}, Control("n", "N", [3]), ["recursive-doubling"])
+
+
+@pytest.mark.parametrize(
+    "schedule", [broadcast.scatter_allgather(4), reduce.binomial_tree(4), allreduce.ring(4), allgather.ring(4)]
+)
+def test_the_legend_of_a_still_names_just_what_is_drawn(schedule):
+    for t in range(schedule.num_steps + 1):
+        picture, _, legend = still(schedule, t, title="T")._repr_html_().rpartition('<div class="cl-legend">')
+        drawn = {letter for letters in re.findall(r'<g class="c h\d([^"]*)"', picture) for letter in letters.split()}
+        for letter, words in (("m", "just arrived"), ("x", "not needed any more")):
+            assert (words in legend) == (letter in drawn), (t, words)
+        assert ("added" in legend, "copied" in legend) == ("a add" in picture, "a copy" in picture), t
+    assert "final" in legend
+    assert "final" not in still(reduce.binomial_tree(4), 1, title="T")._repr_html_().rpartition("cl-legend")[2]
 
 
 def test_a_still_says_what_it_shows():
