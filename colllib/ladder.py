@@ -21,7 +21,7 @@ from colllib.efficiency import IDEAL, Eta, effective
 from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import IN_FULL, MOST_BLOCKS, TooLarge, check_seconds, check_size
 from colllib.schedule import Orbit, Schedule
-from colllib.segmentation import Parts, Pricing, continued, in_every_way, lowest, overlapped, whole_steps
+from colllib.segmentation import Parts, Pricing, continued, in_every_way, lowest, overlapped
 from colllib.symmetry import by_symmetry, expected_by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
 from colllib.topology.cuts import check_connected
@@ -419,7 +419,7 @@ def _priced_in_rounds(candidate: Entry, steps: int, price: Terms) -> tuple[dict[
     def priced(pieces: int) -> tuple[float, float]:
         tried[pieces] = (inf, inf)
         if pieces == 1 or candidate.runs_within(LONGEST, pieces):
-            tried[pieces] = pricing.lock_step(whole_steps(candidate.schedule(pieces), candidate.topology))
+            tried[pieces] = pricing.lock_step(candidate.schedule(pieces))
         return tried[pieces]
 
     return tried, continued(priced, steps, candidate.rounds)

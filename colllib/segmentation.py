@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from inspect import signature
 from itertools import islice, product
 from math import inf
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,6 +156,7 @@ class Pricing:
         links = np.maximum(np.bincount(self.classes), 1)
         #: that each link of a class takes for M from every rank
         self.of_class = np.bincount(self.classes, self.seconds) / links * topology.ranks / links
+        self.known: dict[bytes, tuple[float, float]] = {}  # of steps, what they wait and what their busiest link takes
 
     def traffic(self, steps: Iterable[Flows]) -> Traffic:
         """What steps take, with all flows or rank 0's alone in each; those with the same flows are routed once.
@@ -170,7 +171,7 @@ class Pricing:
         column, columns = np.zeros(self.topology.num_links, dtype=np.intp), 1  # of each link, or class
         last: Flows | None = None
         for step in steps:
-            kind.append(kind[-1] if step is last else kinds.setdefault(_digest(step), len(kinds)))
+            kind.append(kind[-1] if step is last else kinds.setdefault(_digest(*step[:3]), len(kinds)))
             last = step
             if len(kinds) > len(waits):
                 wait, load = self._routed(step)
@@ -192,16 +193,24 @@ class Pricing:
             column = column[self.classes]
         return Traffic(np.array(waits)[kind], column, of[order], when[order], lasting[order])
 
-    def lock_step(self, steps: Iterable[Flows]) -> tuple[float, float]:
-        """How long steps, one after another, wait, and how long they keep links busy."""
-        known: dict[bytes, tuple[float, float]] = {}
+    def lock_step(self, schedule: Schedule) -> tuple[float, float]:
+        """How long the steps of a schedule, one after another, wait, and how long they keep links busy.
+
+        Where all blocks have one size, who sends to whom tells a step, in however many segments it comes again.
+        """
+        share, alike = schedule.blocks.share, _is_alike(schedule, self.topology)
+        equal = not alike and len(share) > 0 and bool((share.numerators == share.numerators[0]).all())
+        unit = float(share[0]) if equal else 0.0
         waits = busy = 0.0
-        for step in steps:
-            key = _digest(step)
-            if key not in known:
-                wait, load = self._routed(step)
-                known[key] = wait, float(load.max(initial=0))
-            waits, busy = waits + known[key][0], busy + known[key][1]
+        for t in range(schedule.num_steps):
+            step = schedule.step(t) if unit else _whole_step(schedule, t, alike)
+            key = _digest(*step[: 2 if unit else 3])
+            if key not in self.known:
+                whole = _whole_step(schedule, t, alike)
+                wait, loads = self._routed(whole._replace(share=whole.share / unit) if unit else whole)
+                self.known[key] = wait, float(loads.max(initial=0))
+            wait, most = self.known[key]
+            waits, busy = waits + wait, busy + most * (unit or 1)
         return waits, busy
 
     def _routed(self, step: Flows) -> tuple[float, FloatArray]:
@@ -213,16 +222,24 @@ class Pricing:
         return float((hops * self.alpha[level]).max(initial=0)), load * seconds
 
 
-def _digest(step: Flows) -> bytes:
-    return blake2b(b"".join(part.tobytes() for part in step[:3]), digest_size=16).digest()
+def _digest(*columns: NDArray[Any]) -> bytes:
+    return blake2b(b"".join(column.tobytes() for column in columns), digest_size=16).digest()
+
+
+def _is_alike(schedule: Schedule, topology: Topology) -> bool:
+    """Whether rank 0's messages tell the loads of all links."""
+    return isinstance(schedule, Orbit) and has_classes(schedule, topology)
+
+
+def _whole_step(schedule: Schedule, t: int, alike: bool) -> Flows:
+    src, dst, share = schedule.carried(t, alike)
+    return Flows(src, dst, share.as_floats(), alike)
 
 
 def whole_steps(schedule: Schedule, topology: Topology) -> Iterator[Flows]:
     """The steps of a schedule, with a flow from each node to each that it sends to, or with rank 0's alone."""
-    alike = isinstance(schedule, Orbit) and has_classes(schedule, topology)
-    for t in range(schedule.num_steps):
-        src, dst, share = schedule.carried(t, alike)
-        yield Flows(src, dst, share.as_floats(), alike)
+    alike = _is_alike(schedule, topology)
+    return (_whole_step(schedule, t, alike) for t in range(schedule.num_steps))
 
 
 def overlapped(schedule: Schedule, topology: Topology, **price: Unpack[Terms]) -> Parts:
