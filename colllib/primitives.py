@@ -178,8 +178,10 @@ def whole_numbers(name: str, values: object) -> IntArray:
     array = np.asarray(values)
     if array.dtype.kind not in "iu" and array.size:
         flat = array.ravel().tolist()  # in which one float makes floats of all
-        wrong = next((v for v in flat if not is_whole(v) and not (isinstance(v, float) and v.is_integer())), flat[0])
-        raise ValueError(f"{name} {wrong!r}: must be a whole number")
+        wrong = [v for v in flat if not is_whole(v) and not (isinstance(v, float) and v.is_integer())]
+        if not wrong and abs(largest := max(flat, key=abs)) >= 2**63:
+            raise ValueError(f"{name} {int(largest)}: must be below 2^63")
+        raise ValueError(f"{name} {(wrong or flat)[0]!r}: must be a whole number")
     return array.astype(np.intp, copy=False)
 
 

@@ -94,6 +94,9 @@ def test_blocks_name_ranks_that_are_there(groups, target, complaint):
 def test_owners_are_whole_numbers():
     with pytest.raises(ValueError, match=r"owner 1\.5: must be a whole number"):
         reduce_scatter(2, owner=[1.5, 0])
+    for large in (2**63, 2**70):
+        with pytest.raises(ValueError, match=rf"owner {large}: must be below 2\^63"):
+            reduce_scatter(2, owner=[0, large])
 
 
 def test_sizes_may_be_uneven_down_to_nothing():
