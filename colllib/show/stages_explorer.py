@@ -28,14 +28,14 @@ def stages_explorer() -> Explorer:
     """Schedule, stages, microbatches and the time of a message against the timeline of every stage.
 
     >>> stages_explorer()
-    Explorer: Stages at work (Schedule, Stages p, Microbatches a stage, A message takes)
+    Explorer: Stages at work (Schedule, Stages p, Microbatches m, A message takes)
     """
     return Explorer(
         "Stages at work",
         [
             Control("name", "Schedule", NAMES, ("1f1b", 1), kind="select"),
             Control("p", "Stages p", (2, 4, 8), 4),
-            Control("rounds", "Microbatches a stage", (1, 2, 3, 4), 2, kind="number"),
+            Control("rounds", "Microbatches m", {1: "p", 2: "2 p", 3: "3 p", 4: "4 p"}, 2),
             Control("send", "A message takes", {0: "0", 0.25: "F/4", 1: "F"}, 0),
         ],
         [Part(_timeline, "Every stage")],
