@@ -71,7 +71,7 @@ KINDS = {
     "backward": ("backward", 2),
     "W": ("gradients of weights", 6),
     "all-reduce": ("all-reduce", 1),
-    "reduce-scatter": ("reduce-scatter", 1),
+    "reduce-scatter": ("reduce-scatter", 6),
     "all-gather": ("all-gather", 3),
     "all-to-all": ("all-to-all", 5),
     "send": ("send", 7),
