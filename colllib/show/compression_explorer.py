@@ -84,7 +84,6 @@ def _curves(problem: str, feedback: bool, rate: float, against: str) -> Chart:
         log_y=10,
         log_x=0 if in_steps else 10,
         x_format=number if in_steps else units.size,
-        y_format="{:.2g}".format,
         title=f"The best of the compressed is {best} with {runs[best].loss[-1]:.3g}; "
         f"FP32 ends at {runs['FP32'].loss[-1]:.3g}",
     )

@@ -28,15 +28,15 @@ def stages_explorer() -> Explorer:
     """Schedule, stages, microbatches and the time of a message against the timeline of every stage.
 
     >>> stages_explorer()
-    Explorer: Stages at work (Schedule, Stages p, Microbatches over p, A message, over a forward)
+    Explorer: Stages at work (Schedule, Stages p, Microbatches m, A message takes)
     """
     return Explorer(
         "Stages at work",
         [
             Control("name", "Schedule", NAMES, ("1f1b", 1), kind="select"),
             Control("p", "Stages p", (2, 4, 8), 4),
-            Control("rounds", "Microbatches over p", (1, 2, 3, 4), 2, kind="number"),
-            Control("send", "A message, over a forward", (0, 0.25, 1), 0, kind="number"),
+            Control("rounds", "Microbatches m", {1: "p", 2: "2 p", 3: "3 p", 4: "4 p"}, 2),
+            Control("send", "A message takes", {0: "0", 0.25: "F/4", 1: "F"}, 0),
         ],
         [Part(_timeline, "Every stage")],
         summary=_summary,
@@ -54,7 +54,7 @@ def _idle(step: Step, p: int) -> str:
 
 def _timeline(name: tuple[str, int], p: int, rounds: int, send: float) -> Chart:
     step = staged(name, p, rounds, send)
-    title = f"{NAMES[name]}: stages idle {_idle(step, p)} of the step; F is the time of a forward"
+    title = f"{NAMES[name]}: {step.seconds:.4g} F a step (F: one forward), stages idle {_idle(step, p)}"
     return gantt(step, {f"stage {k}": compute(k) for k in range(p)}, time_format="{:.3g} F".format, title=title)
 
 

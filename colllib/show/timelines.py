@@ -71,10 +71,11 @@ KINDS = {
     "backward": ("backward", 2),
     "W": ("gradients of weights", 6),
     "all-reduce": ("all-reduce", 1),
-    "reduce-scatter": ("reduce-scatter", 1),
+    "reduce-scatter": ("reduce-scatter", 6),
     "all-gather": ("all-gather", 3),
     "all-to-all": ("all-to-all", 5),
     "send": ("send", 7),
+    "overhead": ("overhead", 1),
 }
 MOST_BOXES = 60  # of a kind in a row, beyond which neighbors that touch become one
 
@@ -84,6 +85,7 @@ def gantt(
     rows: Mapping[str, str],
     *,
     time_format: Callable[[float], str] = units.seconds,
+    until: float | None = None,
     title: str = "",
 ) -> Chart:
     """Draw some streams of a step, a box for each operation.
@@ -92,6 +94,7 @@ def gantt(
         step: what ran.
         rows: from the name of each row to the stream that it shows.
         time_format: of the times on the axis.
+        until: end of the time axis (default: the step's), to compare two steps.
         title: above the figure.
 
     >>> from colllib.training.pipelines import pipeline
@@ -99,7 +102,7 @@ def gantt(
     Timeline of 9 s. stage 0: busy 67%.
     """
     names = 10 + LETTER * max(map(len, rows))
-    x = Axis(0.0, step.seconds or 1.0, 0, names, WIDTH - RIGHT)
+    x = Axis(0.0, until or step.seconds or 1.0, 0, names, WIDTH - RIGHT)
     pitch = 24.0
     body = [_rows(x, rows, 0.0, pitch)]
     seen: dict[str, int] = {}

@@ -25,6 +25,7 @@ from colllib.show.drawings import (
     dispatches,
     network,
     primitives,
+    products,
     tree,
     two_trees,
     walk,
@@ -37,7 +38,10 @@ from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, ext
 from colllib.topology import boxes, fat_tree, leaf_spine, line, ring, star, torus
 from colllib.topology.expression import find
 from colllib.training import experts
+from colllib.training.tensor_states import Graph, Node
 
+X, W, Y = Node("x", "td"), Node("w", "df"), Node("y", "tf", ("x", "w"), "einsum")
+PRODUCT = Graph((X, W, Y, Node("z", "tf", ("y",), "relu")), {"t": 12, "d": 12, "f": 12})
 ALL = [
     draw_star(star(8)),
     draw_star(star(4), execute(allgather.ring(4))),
@@ -59,6 +63,8 @@ ALL = [
     network(fat_tree(4)),
     wiring(torus((4, 4, 4))),
     dispatches(boxes((2, 2)), experts.Routing(np.array([[[4, 5, 6]]] * 4), 8), experts.contiguous(8, 4)),
+    products(PRODUCT, Y),
+    products(PRODUCT, Y, 4),
 ]
 
 
@@ -362,3 +368,19 @@ def test_lines_are_as_thick_as_their_messages_or_loads_are_large(tmp_path, with_
     thick = [1 + 3.5 * float(size) for size in sizes + sizes[::-1]]
     assert [one[8 * t] for t in range(6)] == pytest.approx(thick, abs=0.06)
     assert other == [4, 7, 2.5]
+
+
+@pytest.mark.parametrize(("ranks", "whole", "summed"), [(2, "0, 1", "0+1"), (3, "0, 1, 2", "0+1+2")])
+def test_a_product_has_seven_whole_matrices_six_cut_ones_and_five_sums(ranks, whole, summed):
+    """R R R; a cut of rows, of columns, and of the inner dimension, whose product is a sum; and a sum times R."""
+    for picture in pictures(products(PRODUCT, Y, ranks).body):
+        assert picture.count(f">{whole}</text>") == 3 + 1 + 1 + 1 + 1
+        assert picture.count(f">{summed}</text>") == 1 + 2 + 2
+        assert [picture.count(f">{rank}</text>") for rank in range(ranks)] == [2 + 2 + 2] * ranks
+
+
+def test_a_drawn_product_is_one_of_two_matrices_on_few_ranks():
+    with pytest.raises(ValueError, match="z is no product of two matrices"):
+        products(PRODUCT, PRODUCT.nodes[3])
+    with pytest.raises(ValueError, match="5 ranks: draws 2 to 4"):
+        products(PRODUCT, Y, 5)

@@ -93,3 +93,18 @@ def test_a_step_with_experts_has_its_all_to_all_in_the_timeline():
 def test_a_timeline_says_how_busy_each_row_is():
     chart = gantt(run([Op("f", "a", 1.0, kind="F"), Op("g", "b", 3.0, (0,), kind="send")]), {"x": "a", "y": "b"})
     assert chart.alt == "Timeline of 4 s. x: busy 25%; y: busy 75%."
+
+
+def test_two_timelines_of_one_scale_draw_a_second_equally_long():
+    def width(chart):
+        return float(re.search(r'd="M([\d.]+) [\d.]+H([\d.]+)" style', chart.body)[2])
+
+    short, long = (run([Op("f", "a", seconds, kind="F")]) for seconds in (1.0, 2.0))
+    ends = [width(gantt(step, {"a": "a"}, until=2.0)) for step in (short, long)]
+    assert ends[1] == width(gantt(long, {"a": "a"}))
+    assert ends[0] < ends[1]
+
+
+def test_the_stages_explorer_says_how_long_a_step_is():
+    """Eight microbatches on four stages: 8 x 3 F of work and 3 x 3 F of bubble."""
+    assert "1F1B: 33 F a step" in STAGES.render(0, STAGES.start)
