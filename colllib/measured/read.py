@@ -20,7 +20,7 @@ MOST_LINE = 4000  # characters
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
 _INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
-_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])|(?::\w+:)?`")
 _BYTES = {
     **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "char"), 1),
     **dict.fromkeys(("int16", "uint16", "half", "fp16", "bf16", "bfloat16"), 2),
@@ -34,6 +34,7 @@ _ALIASES = {  # what programs call a column -> our name
     **dict.fromkeys(("#wrong", "error", "res"), "wrong"),
     **dict.fromkeys(("cputime", "cpu_time", "time:avg"), "time"),
 }
+_HALF: tuple[str, ...] = ("time", "algbw", "busbw", "wrong")
 _NO_MEMORY = 1e14  # bytes per second, more than any holds: nothing was moved
 _GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
@@ -43,8 +44,9 @@ _ROW = re.compile(
 )
 _CUT_OFF = re.compile(rf"\d\s+\d+\s+(?:{'|'.join(_BYTES)})(?!\S)")  # a row whose size is glued to something
 _INFO = r"(?=[\w.-]+:\d+:\d+ \[\d+\])"  # a line of NCCL's, printed into another
-_HEAD = re.compile(rf"\s*\d+\s+\d+\s+(?:{'|'.join(_BYTES)})\s+[a-z]{{3,6}}\s+-?\d{_INFO}")
-_HALVES = re.compile(rf"(?:(?:\s+[\d.]+){{3}}\s+(?:0|[1-9]\d*|N/A)){{1,2}}(?:\s*$|{_INFO})")
+_PART = rf"(?:(?:\s*{_A_NUMBER}){{5,7}}|(?:\s*{_A_NUMBER}){{1,3}})\s*$"  # of a row that a narrow page wraps
+_HEAD = re.compile(rf"\s*\d+\s+\d+\s+(?:{'|'.join(_BYTES)})\s+[a-z]{{3,6}}\s+-?\d(?:{_INFO}|(?=\s){_PART})")
+_HALVES = re.compile(rf"(?:(?:\s+[\d.]+){{3}}\s+(?:0|[1-9]\d*|N/A)){{1,2}}(?:\s*$|{_INFO})|{_PART}")
 _NVLINK = re.compile(r"\+ NVL\[([\d.]+)\] - GPU/")  # of the library's graph of a box, in GB/s
 _ELIDED = re.compile(r"(?<=\s)(?:\.{3}|…)\s(?=.*\d|.*busbw)")  # columns that were left out
 _NAME = r"\s*[\w#/.-]+(?:\s*\([^()]*\))?\s*"
@@ -63,7 +65,8 @@ _TOOL = re.compile(
     r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
     r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
     r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
-    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b|\bosu_(latency|(?:bi)?bw)\b",
+    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_(?:xccl_)?([a-z]*(?:all|cast)[a-z]*)\b|"
+    r"\bosu_(?:xccl_)?(latency|(?:bi)?bw)\b",
     re.IGNORECASE,
 )
 _OSU_RATES = ("osu", "size", "busbw")  # in MB/s, of messages that do not wait for each other: no times
@@ -80,9 +83,10 @@ _FACTS = {
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
     "mpi": re.compile(r"^# colllib (mpi)-bench\b"),
+    "library": re.compile(r"# ?OSU ([NR]CCL)-"),  # not MPI
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
-_LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z]+)\b(.*)")
+_LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z_]+)\b(.*)")
 _RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
 _PER_BOX = re.compile(r"n(?:tasks-)?per-?node[ =](\d{1,4})|\bppr:(\d{1,4}):node|\s--?(?:H|host)[ =]\S*?:(\d{1,4})[,\s]")
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
@@ -116,7 +120,7 @@ def read(text: str) -> tuple[Run, ...]:
         text: what was posted, with or without what stands around the table.
 
     Raises:
-        ValueError: if there is no row in it, and no failure of the test that says why.
+        ValueError: if there is no row in it, and no failure of the test, nor jobs of one rank, that says why.
 
     Source: the formats are those of nccl-tests (src/common.cu; its issue 45 for algbw up to June 2020), of the Neuron
     documentation and of OMB's README.
@@ -133,6 +137,8 @@ def read(text: str) -> tuple[Run, ...]:
     if not filled:
         if broken := _BROKEN.search(text):
             return (Run("nccl-tests", (), facts={"failed": broken[1] or broken[2]}),)
+        if len(ranks := [device[0] for table in tables for device in table.devices]) > 1 and not any(ranks):
+            return (Run("nccl-tests", (), streams=len(ranks)),)  # each process is rank 0 of a job of its own
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
     last = filled[-1]
@@ -168,16 +174,17 @@ def _lines(text: str) -> Iterator[Line]:
 
 
 def _rejoined(text: str) -> Iterator[tuple[int, str]]:
-    """The lines by number, a row whose halves NCCL's own lines cut apart as one."""
+    """The lines by number, a row as one whose halves NCCL's own lines cut apart, or whose end a page wrapped."""
     first, cut = 0, ""
     for number, raw in enumerate(text.split("\n"), 1):
         line = _ESCAPE.sub("", raw).rstrip("\r")[:MOST_LINE]
         head = _HEAD.match(line)
-        if cut and (head or line.startswith("#")):  # no more of it comes
+        part = head or (_HALVES.match(line) if cut else None)
+        if cut and (head or line.startswith("#") or not (part or len(cut.split()) in (5, 9))):  # no more of it comes
             yield first, cut
             cut = ""
-        if part := head or (_HALVES.match(line) if cut else None):
-            first, cut, line = first if cut else number, cut + part[0], line[part.end() :]
+        if part:
+            first, cut, line = first if cut else number, f"{cut} {part[0]}", line[part.end() :]
         if len(cut.split()) == 13:  # what is done with it, and four numbers of each half
             yield first, cut
             cut = ""
@@ -335,14 +342,13 @@ def _full_row(table: Table, size: str, count: str, kind: str, redop: str, behind
     if "algo" in names:  # rccl-tests with -M: what was chosen, or N/A
         names = names[: names.index("algo")]
         rest = rest[: len(names)]
+    rooted, half, place = len(rest) % 4 == 1, _HALF, "after the type"
     if table.dialect == "nccl-tests" and "time" in names:
         rooted = "root" in names
         half = names[rooted:][: (len(names) - rooted) // names.count("time")]
         place = f"where the header has {len(names)}"
-    else:
-        rooted = len(rest) % 4 == 1
-        half = ("time", "algbw", "busbw", "wrong")
-        place = "after the type"
+        if half == _HALF[: len(half)] and len(rest) - rooted in (4, 8):  # a page wrapped the header, too
+            half = _HALF
     if len(rest) not in (rooted + len(half), rooted + 2 * len(half)):
         return table.refuse(f"{len(rest)} numbers {place}")
     if rooted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import textwrap
 from time import process_time
 
 import pytest
@@ -117,6 +118,23 @@ def test_a_row_whose_halves_come_between_lines_of_nccl_is_joined(host):
     assert [mark.line for mark in lost.unread] == [3]
     (both,) = read(HEADER + head + info + half + half + "\n")
     assert (len(both.rows), both.unread) == (2, ())
+
+
+@pytest.mark.parametrize("width", [66, 72, 80])
+@pytest.mark.parametrize(("before", "behind"), [("", ""), (":mark:`", "`")])
+def test_rows_that_a_narrow_page_wraps_are_read(width, before, behind):
+    printed = logs.text(300e9, boxes=1, sizes=[2**k for k in range(20, 34)])
+    lines = [" ".join(line.split()) for line in printed.split("\n")]
+    wrapped = "\n\n".join(before + textwrap.fill(line, width) + behind for line in lines)
+    assert [(row.message, row.seconds, row.busbw, row.in_place) for row in read(wrapped)[0].rows] == [
+        (row.message, row.seconds, row.busbw, row.in_place) for row in read(printed)[0].rows
+    ]
+
+
+def test_a_row_that_ends_early_takes_nothing_from_what_follows():
+    short = ROW.rsplit(maxsplit=2)[0]
+    (run,) = read(f"{HEADER}{short}\n\n5 6\n{ROW}")
+    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [2])
 
 
 @pytest.mark.parametrize(
@@ -746,6 +764,7 @@ def test_the_latency_of_one_message_is_not_taken_for_that_of_an_all_reduce():
         ("mpirun -np 16 -npernode 8 osu_iallreduce", (None, 16, 2)),
         ("$MV2_HOME/bin/mpirun_rsh -np 4 a b MV2_USE_CUDA=1 ./osu_allreduce -d cuda", ("all-reduce", 4, None)),
         ("the osu_alltoall of before", (None, None, None)),
+        ("mpirun -n 16 -N 8 osu_xccl_allreduce -d cuda D D", ("all-reduce", 16, 2)),
     ],
 )
 def test_a_command_names_the_osu_benchmark_and_its_ranks(command, known):
