@@ -288,8 +288,7 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
     binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
-    if unsure:
-        sure = min(sure, 0.5)
+    sure = min(sure, 0.5) if unsure else sure
     return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound, machine.boxes)
 
 

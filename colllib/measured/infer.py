@@ -108,8 +108,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     """
     if run.dialect == NEURON:
         return "", ""
-    speed, ranks, pairs = form.measured, at_least(run), form.collective in PAIRS
-    one = in_one_box(run)
+    speed, ranks, pairs, one = form.measured, at_least(run), form.collective in PAIRS, in_one_box(run)
     others = WIDEST_SLOT if form.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
     few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
     if form.largest >= LARGE and speed < form.best / 2:

@@ -121,8 +121,7 @@ class Run:
         ('', 'the same size stands in row after row: several jobs wrote into one file')
         """
         if self.streams > 1:
-            each = "print a table each" if self.rows else "are all rank 0"
-            return f"{self.streams} processes {each}: separate jobs, not ranks of one"
+            return f"{self.streams} processes {'print tables' if self.rows else 'are rank 0'}: separate jobs, not one"
         sizes = [row.message for row in self.rows if not row.in_place and row.message > 0]
         if sizes == sorted(sizes, reverse=True):  # a report may begin with the largest
             sizes.reverse()

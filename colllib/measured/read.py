@@ -12,6 +12,7 @@ from statistics import median, median_high
 from colllib.measured import markdown
 from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, factor
 from colllib.measured.table import Line, Table, finite
+from colllib.topology.machines import by_gpu
 from colllib.units import shortened
 
 MOST_BYTES = 64 * 2**20
@@ -55,7 +56,8 @@ _RANK = re.compile(
     r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?(?:on\s+(\S+)|uses)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
-_START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
+_START = re.compile(r"^#{2,6} \S|nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
+_GPU = re.compile(r"\b(?:RTX ?\d{4}|[A-Z]{1,2}\d{2,3}[A-Z]?)\b")  # as a title names it
 _WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
 _BROKEN = re.compile(
     r"Test (?:NCCL|RCCL|CUDA|HIP) failure \S+ '([^'\n]*?)[\s/]*(?:\(run with|'|$)|Test failure (\S+:\d+)", re.M
@@ -273,6 +275,11 @@ def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
     facts = table.after if table.ended or table.named else table.facts
+    if line.startswith("##"):  # the title of what follows
+        plain = re.sub("[-_ ]", "", line.lower())
+        books = {book for name, book in COLLECTIVES.items() if len(name) > 7 and name in plain}
+        gpus = {kind.name for kind in map(by_gpu, _GPU.findall(line)) if kind}
+        facts |= {key: names.pop() for key, names in (("title", books), ("gpu", gpus)) if len(names) == 1}
     for name, pattern in _FACTS.items():
         if match := pattern.search(line):
             facts[name] = match[match.lastindex or 0]
@@ -416,7 +423,7 @@ def _runs(table: Table) -> Iterator[Run]:
         boxes = ranks // per_box
     elif ranks != printed:
         boxes, per_box = None if printed else table.hosts, None if ranks else per_box
-    gpu = next((name for *_, name in devices.values()), "")
+    gpu = next((name for *_, name in devices.values()), table.facts.get("gpu", ""))
     most = len(table.rows) / 10  # a process that printed a row or two of many was mislabeled
     rows_of = Counter(stream for stream, _ in table.marks)
     streams = max(sum(count >= most for count in rows_of.values()), len(jobs))
@@ -433,15 +440,15 @@ def _runs(table: Table) -> Iterator[Run]:
         yield replace(run, rows=rows, boxes=int(nodes[1]) if nodes else others)
 
 
-def _ranks_of_an_all_reduce(rates: list[tuple[float, float]]) -> int | None:
-    """The N of busbw = 2 (N - 1) / N algbw, if the printed digits of all rows together leave one."""
+def _ranks_by(rates: list[tuple[float, float]], limit: float) -> int | None:
+    """The N of busbw = limit (N - 1) / N algbw, if the printed digits of all rows together leave one."""
     fit = (d for d in (0, 1) if all(abs(round(rate / 1e9, d) * 1e9 - rate) < 1 for pair in rates for rate in pair))
     half = 5e8 / 10 ** next(fit, 2)  # of the last digit that is printed
-    least = max(((busbw - half) / (algbw + half) for algbw, busbw in rates), default=2.0)
-    most = min(((busbw + half) / (algbw - half) for algbw, busbw in rates), default=2.0)
-    if not least <= most < 2:
+    least = max(((busbw - half) / (algbw + half) for algbw, busbw in rates), default=limit)
+    most = min(((busbw + half) / (algbw - half) for algbw, busbw in rates), default=limit)
+    if not least <= most < limit:
         return None
-    fewest_ranks, most_ranks = (round(2 / (2 - ratio)) for ratio in (least, most))
+    fewest_ranks, most_ranks = (round(limit / (limit - ratio)) for ratio in (least, most))
     return fewest_ranks if fewest_ranks == most_ranks else None
 
 
@@ -457,6 +464,8 @@ def _deduced(table: Table, ranks: int | None) -> tuple[str | None, int | None]:
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
     if ranks == 1 and ratio and max(algbw for algbw, _ in rates) < _NO_MEMORY:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
+    if table.dialect == "markdown" and (ratio is None or (ratio > 1.005) == (table.facts.get("title") == "all-reduce")):
+        collective = collective or table.facts.get("title")
     divided = round(median(table.per_rank)) if table.per_rank else 1
     in_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place]
     out_of_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if not row.in_place]
@@ -476,6 +485,6 @@ def _deduced(table: Table, ranks: int | None) -> tuple[str | None, int | None]:
         ranks = divided
     if collective and ratio and ranks and ranks > 1 and abs(factor(collective, ranks) / ratio - 1) > coarse:
         ranks = None  # the rank lines are not all there
-    if ranks is None and collective == "all-reduce":
-        ranks = _ranks_of_an_all_reduce(rates)
+    if ranks is None and collective in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
+        ranks = _ranks_by(rates, 2.0 if collective == "all-reduce" else 1.0)
     return collective, ranks
