@@ -57,7 +57,7 @@ _RANK = re.compile(
 )
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _START = re.compile(r"^#{2,6} \S|nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
-_GPU = re.compile(r"\b(?:RTX ?\d{4}|[A-Z]{1,2}\d{2,3}[A-Z]?)\b")  # as a title names it
+_GPU = re.compile(r"\b(?:RTX ?\d{4}|[A-Z]{1,2}\d{2,3}[A-Z]?(?:[- ](?:PCI[Ee]|NVL))?)\b")  # as a title names it
 _WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
 _BROKEN = re.compile(
     r"Test (?:NCCL|RCCL|CUDA|HIP) failure \S+ '([^'\n]*?)[\s/]*(?:\(run with|'|$)|Test failure (\S+:\d+)", re.M
@@ -275,7 +275,7 @@ def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
     facts = table.after if table.ended or table.named else table.facts
-    if line.startswith("##"):  # the title of what follows
+    if re.match("#{2,6} ", line):  # the title of what follows
         plain = re.sub("[-_ ]", "", line.lower())
         books = {book for name, book in COLLECTIVES.items() if len(name) > 7 and name in plain}
         gpus = {kind.name for kind in map(by_gpu, _GPU.findall(line)) if kind}

@@ -432,7 +432,14 @@ def test_the_ranks_of_a_collective_that_is_named_are_those_of_its_factor(collect
 
 
 @pytest.mark.parametrize(
-    ("name", "spelled"), [("RTX 4090", "4 x RTX 4090"), ("MI300X", "8x MI300X, RCCL"), ("", "run 2, 4 nodes")]
+    ("name", "spelled"),
+    [
+        ("RTX 4090", "4 x RTX 4090"),
+        ("H100 PCIe", "H100 PCIe"),
+        ("A100-PCIE", "2x A100-PCIE, 4 ranks"),
+        ("MI300X", "8x MI300X, RCCL"),
+        ("", "run 2, 4 nodes"),
+    ],
 )
 def test_a_gpu_of_a_title_is_one_that_is_known(name, spelled):
     (run,) = read(f"## {spelled}\n| Size | busbw (GB/s) |\n| --- | --- |\n| 1 GB | 20 |\n")
