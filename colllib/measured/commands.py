@@ -98,9 +98,8 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     states = ", ".join(f"{count} x {what}" if count > 1 else what for what, count in others.items())
     line = f" from line {worst.rows[0].line}" if worst.rows else ""
     which = f"{_named(worst, hints)}{line}, one of {len(judged)}"
-    table_of = (
-        f"\n  table       {which}; {'the others' if len(judged) > 2 else 'the other'}: {states}" if states else ""
-    )
+    rest = f"; {'the others' if len(judged) > 2 else 'the other'}: {states}"
+    table_of = f"\n  table       {which}{rest}" if states else ""
     yield _sentences(first, unread).replace("\n", f"{table_of}\n", 1)
 
 

@@ -201,7 +201,7 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         marks += (mark for mark in _if_slow(run, form) if run.dialect != NEURON or mark.cause == "latency-bound")
     ranked = [cause for cause, _ in weighed(marks)]
     cause, likely = (ranked[0], f"most likely {advice(ranked[0], run.boxes)[0]}.") if ranked else (None, "")
-    if certain:
+    if certain and (state or not why or cause != "no-gdr"):  # a card that is filled waits for no copies
         why = max((mark for mark in marks if mark.cause == cause), key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
     elif state:
@@ -287,11 +287,8 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     if slower:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
-    binding = model.binding if faster else bound.binding
-    if cause == "latency-bound":
-        binding = "latency"
-    if unsure:
-        sure = min(sure, 0.5)
+    binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
+    sure = min(sure, 0.5) if unsure else sure
     return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound, machine.boxes)
 
 
@@ -373,7 +370,7 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
 
 def _test(cause: str | None, run: Run, boxes: int | None) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
-    if run.dialect == "osu":
+    if run.dialect == "osu" and "library" not in run.facts:
         return MPI_TEST
     collective = run.collective or "all-reduce"
     program, *_, on_neuron, _ = PROGRAMS[collective]

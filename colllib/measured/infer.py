@@ -19,7 +19,7 @@ TRANSPORT_CARD = 25e9  # of the transports that tell it
 TRANSPORTS = {"cxi": 0, "tcpx_": 4, "fastrak": 8}  # Slingshot's, whose cards the log counts; of A3 High and A3 Mega
 POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
 HALF_CARD, FULL_CARD = 25e9, 0.985  # of 200 Gb/s, and the most that arrives of one: the rest is packets' headers
-POOR_CARDS = (1.25e9, 3.125e9, 6.25e9)  # of 10, 25 and 50 Gb/s, as small instances of clouds have
+POOR_CARDS = (1.25e9, 3.125e9, 6.25e9, 12.5e9)  # of 10 to 100 Gb/s, as smaller instances of clouds have
 OLDER_SLOT = 31.5e9  # one way, of 16 lanes of PCIe 4.0
 FEW_LANES = 7.9e9  # one way, of 4 lanes of PCIe 4.0, as GPUs of laptops and in docks have
 UNCLEAR = 0.09  # of the time that latencies take: more, and the speed says no longer which cards it fills
@@ -101,25 +101,22 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
 
     Only links of their own carry more than PCIe in a box (those of usual GPUs much more) and cards between boxes. Boxes
     are fast enough for the richest usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of
-    100 Gb/s, or if they scatter, or above a usual total of cards and far below the next. Up to eight ranks, mostly of
-    one box, are fast for PCIe 5.0 and slow for PCIe 4.0 (a named GPU may have more lanes or fewer), or if they had
-    twice the speed before; two are fast, too, if they fill a card, and slow between two; one of up to 50 Gb/s may be
-    all they have. NeuronCores are no GPUs in slots: of them nothing is said.
+    100 Gb/s, or if they scatter, or above a usual total of cards and far below the next; all that had twice the speed
+    before are slow. Up to eight ranks, mostly of one box, are fast for PCIe 5.0 and slow for PCIe 4.0 (a named GPU may
+    have more lanes or fewer); two are fast, too, if they fill a card, and slow between two; one of up to 100 Gb/s may
+    be all they have. NeuronCores are no GPUs in slots: of them nothing is said.
     """
     if run.dialect == NEURON:
         return "", ""
-    speed, ranks, pairs = form.measured, at_least(run), form.collective in PAIRS
-    one = in_one_box(run)
-    others = UNKNOWN.pcie if one else UNKNOWN.network
-    if form.collective == "sendrecv":
-        others = WIDEST_SLOT
+    speed, ranks, pairs, one = form.measured, at_least(run), form.collective in PAIRS, in_one_box(run)
+    others = WIDEST_SLOT if form.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
     few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
-    if form.largest >= LARGE and few and speed < form.best / 2:
+    if form.largest >= LARGE and speed < form.best / 2:
         return SLOW, f"less than half of the {form.best / 1e9:.3g} GB/s that a smaller message got on the same wires"
-    if form.largest < LARGE or (form.erratic and few) or form.step_back >= 2**20:
-        return "", ""
-    if form.erratic:
+    if form.erratic and form.largest >= LARGE and not few:
         return SLOW, "no figure of a healthy fabric, as it scatters so widely"
+    if form.erratic or form.largest < LARGE or form.step_back >= 2**20:
+        return "", ""
     if run.gpus_per_box != 1 and speed > others:
         text, usual = _for_whom(run, form) if one else ("", True)
         if run.boxes == 1 and not usual:
@@ -220,10 +217,10 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: list[str]) -> tuple[
     if kind.gpus <= LARGEST_HOST or boxes or gpus:
         boxes, gpus = boxes or run.boxes, gpus or run.gpus_per_box
     if ranks is None:
-        ranks = boxes * (gpus or kind.gpus) if boxes else gpus
-        if gpus and not boxes and min(run.factors, default=0.0) > 1.01 * factor("all-reduce", gpus):
-            ranks = gpus * max(2, MANY_RANKS // gpus)
-            assumed.append(f"the printed busbw is of more than {gpus} ranks")
+        ranks, near = (boxes * (gpus or kind.gpus) if boxes else gpus), gpus or max(2, kind.gpus)
+        if not boxes and min(run.factors, default=0.0) > 1.01 * factor("all-reduce", near):
+            ranks = near * max(2, MANY_RANKS // near)
+            assumed.append(f"the printed busbw is of more than {near} ranks")
     if ranks is None:
         ranks = max(2, kind.gpus)
         assumed.append(f"assumed: {'one box' if kind.gpus > 1 else 'two boxes'} of {several(kind.gpus, 'GPU')}")

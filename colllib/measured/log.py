@@ -90,13 +90,13 @@ class Run:
 
     Args:
         dialect: nccl-tests, markdown, columns, nccom-test or osu.
-        rows: as printed, in order; none where the test failed before the first, as the facts then say.
+        rows: as printed, in order; none where nothing was measured, as the facts or streams then say.
         collective: the book's name, or null where neither the text nor the columns say it.
         ranks: number of ranks, or null.
         boxes: number of hosts, or null.
         gpus_per_box: or null.
         gpu: the device's name as printed, or empty.
-        streams: how many processes printed rows.
+        streams: how many processes printed rows, or are rank 0.
         facts: what the text around the table says, such as network -> Socket and NCCL_ALGO -> Ring.
         unread: lines that could not be read.
     """
@@ -121,7 +121,7 @@ class Run:
         ('', 'the same size stands in row after row: several jobs wrote into one file')
         """
         if self.streams > 1:
-            return f"{self.streams} processes print a table each: separate jobs, not ranks of one"
+            return f"{self.streams} processes {'print tables' if self.rows else 'are rank 0'}: separate jobs, not one"
         sizes = [row.message for row in self.rows if not row.in_place and row.message > 0]
         if sizes == sorted(sizes, reverse=True):  # a report may begin with the largest
             sizes.reverse()

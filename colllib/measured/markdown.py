@@ -8,7 +8,7 @@ from colllib.measured.table import Table, finite
 
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?(?:\s+\D.*)?", re.IGNORECASE)
 _SIZED = re.compile(
-    r"((message|msg|buffer|data|transfer|tensor) )?size|message|payload|bytes|buffer|b(?= ?\([kmg])|"
+    r"((message|msg|buffer|data|transfer|tensor|total) )?size|message|payload|bytes|buffer|b(?= ?\([kmg])|"
     r"((메시지|데이터) )?크기|(消息|数据|訊息|資料)(大小|量)|(メッセージ|データ)?サイズ|(nachrichten|daten)?größe"
 )
 _RATE_NAMES = (  # how Markdown spells a column -> our name
@@ -22,9 +22,7 @@ _NO_NAMES = ("", "#", "no", "no.", "nr", "index")  # of columns that count the r
 _RANKS_NAME = re.compile(r"(?:# ?|number of )?(?:n|gpus|ranks|n ?gpus|n ?ranks|world size)")
 _DURATION = re.compile(r"([\d.,_]+)\s*([nmuµμ]?s)?(?:\s.*)?")
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
-SIZES_IN = re.compile(  # a unit that is not bytes
-    r"(?:size|message|payload|buffer|^b|크기|大小|量|サイズ|größe) ?\(([kmgt]i?b?)\)", re.IGNORECASE
-)
+SIZES_IN = re.compile(r"(?i:size|message|payload|buffer|^b|크기|大小|量|サイズ|größe) ?\(((?i:[kmgt]i?b?))\)")
 UNIT = re.compile(r"\(\s*([mnµμu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
 
 
@@ -78,9 +76,8 @@ def take_row(tables: list[Table], line: str) -> None:
         if seconds and algbw and not 0.9 < message / seconds / algbw < 1.1:
             table.refuse("algbw is not size over time, which is not used")
             seconds = None
-        in_place, place = (half == 1, "") if two_halves else (None, names[half])
-        if half_of_row:
-            in_place, place = half_of_row in ("1", "true", "yes"), ""
+        in_place = half_of_row in ("1", "true", "yes") if half_of_row else half == 1 if two_halves else None
+        place = "" if half_of_row or two_halves else names[half]
         errors = wrong[half] if len(wrong) == len(rows) else "".join(wrong[:1])
         table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place, errors), place)
 

@@ -145,10 +145,8 @@ class Compared:
 
 def compared() -> list[Compared]:
     """Every healthy published sweep beside what is predicted without it."""
-    comparisons = []
-    for sweep in healthy():
-        if machine := sweep.machine:
-            collective, without = str(sweep.run.collective), (sweep.group,)
-            rows = ((size, time, predict(machine, collective, size, without)) for size, time in sweep.points)
-            comparisons.append(Compared(sweep, tuple(rows)))
-    return comparisons
+    return [
+        Compared(s, tuple((n, t, predict(s.machine, str(s.run.collective), n, (s.group,))) for n, t in s.points))
+        for s in healthy()
+        if s.machine
+    ]

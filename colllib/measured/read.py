@@ -12,6 +12,7 @@ from statistics import median, median_high
 from colllib.measured import markdown
 from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, factor
 from colllib.measured.table import Line, Table, finite
+from colllib.topology.machines import by_gpu
 from colllib.units import shortened
 
 MOST_BYTES = 64 * 2**20
@@ -20,7 +21,7 @@ MOST_LINE = 4000  # characters
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
 _INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
-_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])|(?::\w+:)?`")
 _BYTES = {
     **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "char"), 1),
     **dict.fromkeys(("int16", "uint16", "half", "fp16", "bf16", "bfloat16"), 2),
@@ -34,6 +35,7 @@ _ALIASES = {  # what programs call a column -> our name
     **dict.fromkeys(("#wrong", "error", "res"), "wrong"),
     **dict.fromkeys(("cputime", "cpu_time", "time:avg"), "time"),
 }
+_HALF: tuple[str, ...] = ("time", "algbw", "busbw", "wrong")
 _NO_MEMORY = 1e14  # bytes per second, more than any holds: nothing was moved
 _GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
@@ -43,8 +45,9 @@ _ROW = re.compile(
 )
 _CUT_OFF = re.compile(rf"\d\s+\d+\s+(?:{'|'.join(_BYTES)})(?!\S)")  # a row whose size is glued to something
 _INFO = r"(?=[\w.-]+:\d+:\d+ \[\d+\])"  # a line of NCCL's, printed into another
-_HEAD = re.compile(rf"\s*\d+\s+\d+\s+(?:{'|'.join(_BYTES)})\s+[a-z]{{3,6}}\s+-?\d{_INFO}")
-_HALVES = re.compile(rf"(?:(?:\s+[\d.]+){{3}}\s+(?:0|[1-9]\d*|N/A)){{1,2}}(?:\s*$|{_INFO})")
+_PART = rf"(?:(?:\s*{_A_NUMBER}){{5,7}}|(?:\s*{_A_NUMBER}){{1,3}})\s*$"  # of a row that a narrow page wraps
+_HEAD = re.compile(rf"\s*\d+\s+\d+\s+(?:{'|'.join(_BYTES)})\s+[a-z]{{3,6}}\s+-?\d(?:{_INFO}|(?=\s){_PART})")
+_HALVES = re.compile(rf"(?:(?:\s+[\d.]+){{3}}\s+(?:0|[1-9]\d*|N/A)){{1,2}}(?:\s*$|{_INFO})|{_PART}")
 _NVLINK = re.compile(r"\+ NVL\[([\d.]+)\] - GPU/")  # of the library's graph of a box, in GB/s
 _ELIDED = re.compile(r"(?<=\s)(?:\.{3}|…)\s(?=.*\d|.*busbw)")  # columns that were left out
 _NAME = r"\s*[\w#/.-]+(?:\s*\([^()]*\))?\s*"
@@ -53,7 +56,8 @@ _RANK = re.compile(
     r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?(?:on\s+(\S+)|uses)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
-_START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
+_START = re.compile(r"^#{2,6} \S|nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
+_GPU = re.compile(r"\b(?:RTX ?\d{4}|[A-Z]{1,2}\d{2,3}[A-Z]?(?:[- ](?:PCI[Ee]|NVL))?)\b")  # as a title names it
 _WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
 _BROKEN = re.compile(
     r"Test (?:NCCL|RCCL|CUDA|HIP) failure \S+ '([^'\n]*?)[\s/]*(?:\(run with|'|$)|Test failure (\S+:\d+)", re.M
@@ -63,7 +67,8 @@ _TOOL = re.compile(
     r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
     r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
     r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
-    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_([a-z]*(?:all|cast)[a-z]*)\b|\bosu_(latency|(?:bi)?bw)\b",
+    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_(?:xccl_)?([a-z]*(?:all|cast)[a-z]*)\b|"
+    r"\bosu_(?:xccl_)?(latency|(?:bi)?bw)\b",
     re.IGNORECASE,
 )
 _OSU_RATES = ("osu", "size", "busbw")  # in MB/s, of messages that do not wait for each other: no times
@@ -80,9 +85,10 @@ _FACTS = {
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
     "mpi": re.compile(r"^# colllib (mpi)-bench\b"),
+    "library": re.compile(r"# ?OSU ([NR]CCL)-"),  # not MPI
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
-_LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z]+)\b(.*)")
+_LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z_]+)\b(.*)")
 _RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
 _PER_BOX = re.compile(r"n(?:tasks-)?per-?node[ =](\d{1,4})|\bppr:(\d{1,4}):node|\s--?(?:H|host)[ =]\S*?:(\d{1,4})[,\s]")
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
@@ -116,7 +122,7 @@ def read(text: str) -> tuple[Run, ...]:
         text: what was posted, with or without what stands around the table.
 
     Raises:
-        ValueError: if there is no row in it, and no failure of the test that says why.
+        ValueError: if there is no row in it, and no failure of the test, nor jobs of one rank, that says why.
 
     Source: the formats are those of nccl-tests (src/common.cu; its issue 45 for algbw up to June 2020), of the Neuron
     documentation and of OMB's README.
@@ -133,6 +139,8 @@ def read(text: str) -> tuple[Run, ...]:
     if not filled:
         if broken := _BROKEN.search(text):
             return (Run("nccl-tests", (), facts={"failed": broken[1] or broken[2]}),)
+        if len(ranks := [device[0] for table in tables for device in table.devices]) > 1 and not any(ranks):
+            return (Run("nccl-tests", (), streams=len(ranks)),)  # each process is rank 0 of a job of its own
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
     last = filled[-1]
@@ -168,16 +176,17 @@ def _lines(text: str) -> Iterator[Line]:
 
 
 def _rejoined(text: str) -> Iterator[tuple[int, str]]:
-    """The lines by number, a row whose halves NCCL's own lines cut apart as one."""
+    """The lines by number, a row as one whose halves NCCL's own lines cut apart, or whose end a page wrapped."""
     first, cut = 0, ""
     for number, raw in enumerate(text.split("\n"), 1):
         line = _ESCAPE.sub("", raw).rstrip("\r")[:MOST_LINE]
         head = _HEAD.match(line)
-        if cut and (head or line.startswith("#")):  # no more of it comes
+        part = head or (_HALVES.match(line) if cut else None)
+        if cut and (head or line.startswith("#") or not (part or len(cut.split()) in (5, 9))):  # no more of it comes
             yield first, cut
             cut = ""
-        if part := head or (_HALVES.match(line) if cut else None):
-            first, cut, line = first if cut else number, cut + part[0], line[part.end() :]
+        if part:
+            first, cut, line = first if cut else number, f"{cut} {part[0]}", line[part.end() :]
         if len(cut.split()) == 13:  # what is done with it, and four numbers of each half
             yield first, cut
             cut = ""
@@ -266,6 +275,11 @@ def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
     facts = table.after if table.ended or table.named else table.facts
+    if re.match("#{2,6} ", line):  # the title of what follows
+        plain = re.sub("[-_ ]", "", line.lower())
+        books = {book for name, book in COLLECTIVES.items() if len(name) > 7 and name in plain}
+        gpus = {kind.name for kind in map(by_gpu, _GPU.findall(line)) if kind}
+        facts |= {key: names.pop() for key, names in (("title", books), ("gpu", gpus)) if len(names) == 1}
     for name, pattern in _FACTS.items():
         if match := pattern.search(line):
             facts[name] = match[match.lastindex or 0]
@@ -335,14 +349,13 @@ def _full_row(table: Table, size: str, count: str, kind: str, redop: str, behind
     if "algo" in names:  # rccl-tests with -M: what was chosen, or N/A
         names = names[: names.index("algo")]
         rest = rest[: len(names)]
+    rooted, half, place = len(rest) % 4 == 1, _HALF, "after the type"
     if table.dialect == "nccl-tests" and "time" in names:
         rooted = "root" in names
         half = names[rooted:][: (len(names) - rooted) // names.count("time")]
         place = f"where the header has {len(names)}"
-    else:
-        rooted = len(rest) % 4 == 1
-        half = ("time", "algbw", "busbw", "wrong")
-        place = "after the type"
+        if half == _HALF[: len(half)] and len(rest) - rooted in (4, 8):  # a page wrapped the header, too
+            half = _HALF
     if len(rest) not in (rooted + len(half), rooted + 2 * len(half)):
         return table.refuse(f"{len(rest)} numbers {place}")
     if rooted:
@@ -410,7 +423,7 @@ def _runs(table: Table) -> Iterator[Run]:
         boxes = ranks // per_box
     elif ranks != printed:
         boxes, per_box = None if printed else table.hosts, None if ranks else per_box
-    gpu = next((name for *_, name in devices.values()), "")
+    gpu = next((name for *_, name in devices.values()), table.facts.get("gpu", ""))
     most = len(table.rows) / 10  # a process that printed a row or two of many was mislabeled
     rows_of = Counter(stream for stream, _ in table.marks)
     streams = max(sum(count >= most for count in rows_of.values()), len(jobs))
@@ -427,15 +440,15 @@ def _runs(table: Table) -> Iterator[Run]:
         yield replace(run, rows=rows, boxes=int(nodes[1]) if nodes else others)
 
 
-def _ranks_of_an_all_reduce(rates: list[tuple[float, float]]) -> int | None:
-    """The N of busbw = 2 (N - 1) / N algbw, if the printed digits of all rows together leave one."""
+def _ranks_by(rates: list[tuple[float, float]], limit: float) -> int | None:
+    """The N of busbw = limit (N - 1) / N algbw, if the printed digits of all rows together leave one."""
     fit = (d for d in (0, 1) if all(abs(round(rate / 1e9, d) * 1e9 - rate) < 1 for pair in rates for rate in pair))
     half = 5e8 / 10 ** next(fit, 2)  # of the last digit that is printed
-    least = max(((busbw - half) / (algbw + half) for algbw, busbw in rates), default=2.0)
-    most = min(((busbw + half) / (algbw - half) for algbw, busbw in rates), default=2.0)
-    if not least <= most < 2:
+    least = max(((busbw - half) / (algbw + half) for algbw, busbw in rates), default=limit)
+    most = min(((busbw + half) / (algbw - half) for algbw, busbw in rates), default=limit)
+    if not least <= most < limit:
         return None
-    fewest_ranks, most_ranks = (round(2 / (2 - ratio)) for ratio in (least, most))
+    fewest_ranks, most_ranks = (round(limit / (limit - ratio)) for ratio in (least, most))
     return fewest_ranks if fewest_ranks == most_ranks else None
 
 
@@ -451,6 +464,8 @@ def _deduced(table: Table, ranks: int | None) -> tuple[str | None, int | None]:
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
     if ranks == 1 and ratio and max(algbw for algbw, _ in rates) < _NO_MEMORY:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
+    if table.dialect == "markdown" and (ratio is None or (ratio > 1.005) == (table.facts.get("title") == "all-reduce")):
+        collective = collective or table.facts.get("title")
     divided = round(median(table.per_rank)) if table.per_rank else 1
     in_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place]
     out_of_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if not row.in_place]
@@ -470,6 +485,6 @@ def _deduced(table: Table, ranks: int | None) -> tuple[str | None, int | None]:
         ranks = divided
     if collective and ratio and ranks and ranks > 1 and abs(factor(collective, ranks) / ratio - 1) > coarse:
         ranks = None  # the rank lines are not all there
-    if ranks is None and collective == "all-reduce":
-        ranks = _ranks_of_an_all_reduce(rates)
+    if ranks is None and collective in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
+        ranks = _ranks_by(rates, 2.0 if collective == "all-reduce" else 1.0)
     return collective, ranks

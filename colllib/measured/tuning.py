@@ -197,8 +197,7 @@ def _ring(machine: Machine, collective: str, p: int) -> Estimate:
     inside, outside = _step(machine, "ring", p)
     latency, twice = BASE["ring"][p], 2 if collective == "all-reduce" else 1
     if collective in ROOTED:  # a chain: one step where all channels take the same way, else one a rank (tuning.cc:394)
-        alike = boxes == 1 or min(machine.cards, machine.gpus) == 1
-        steps = n
+        alike, steps = boxes == 1 or min(machine.cards, machine.gpus) == 1, n
         latency += (1 if alike else n) * (NETWORK_STEP["ring"][p] if boxes > 1 else inside)
     else:
         steps, between = twice * (n - 1), twice * (boxes - 1)

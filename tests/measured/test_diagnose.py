@@ -136,6 +136,17 @@ def test_what_nccl_did_not_run_is_not_tested_by_it():
     assert " allr" in tests[1]
 
 
+def test_processes_that_are_all_rank_0_are_no_measurement_though_no_row_came():
+    """What nccl-tests built without MPI prints of one process on each GPU."""
+    line = "#  Rank  0 Group  0 Pid {} on node01 device  0 [0x1b] NVIDIA H100 80GB HBM3\n"
+    diagnosis = diagnose(read("".join(map(line.format, range(12))))[0], H100)
+    assert (diagnosis.state, diagnosis.cause) == ("not-a-measurement", "misconfiguration")
+    assert diagnosis.verdict.startswith("This is no measurement: 12 processes are rank 0")
+    for no_job in (line.format(1), line.format(1) + line.replace("Rank  0", "Rank  1").format(1)):
+        with pytest.raises(ValueError, match="no row"):
+            read(no_job)
+
+
 def test_jobs_of_one_rank_are_no_measurement():
     rows = "\n".join(f"  {2**k}  {2**k // 4}  float  sum  -1  100.0  {2**k / 1e5:.2f}  0.00  0" for k in range(20, 30))
     diagnosis = diagnose(read(rows)[0])
@@ -182,6 +193,16 @@ def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
     slowed = tuple(replace(row, seconds=12 * row.seconds) if row.message == 2**27 else row for row in run.rows)
     diagnosis = diagnose(replace(run, rows=slowed), H100)
     assert (diagnosis.state, diagnosis.cause) == ("below-expectation", "no-gdr")
+
+
+@pytest.mark.parametrize("later", [1.0, 0.7])
+def test_a_collapse_is_slow_on_unknown_boxes_too_whatever_follows(later):
+    """A larger message that takes less time is no reason to wait with the verdict where large ones scatter."""
+    run = replace(logs.run(30e9, boxes=3, gpu=""), boxes=None, gpus_per_box=None)
+    slower = {2**k: 10.0 for k in range(27, 34)} | {2**29: 10 * later, 2**31: 10 * later**2}
+    rows = tuple(replace(row, seconds=slower.get(int(row.message), 1) * row.seconds) for row in run.rows)
+    diagnosis = diagnose(replace(run, rows=rows))
+    assert (diagnosis.state, diagnosis.form.erratic) == ("below-expectation", True)
 
 
 def test_hosts_of_one_nvlink_domain_are_one_box():
@@ -450,6 +471,8 @@ def test_what_mpi_ran_is_tested_and_mended_by_mpi(dialect, settings):
     assert ("osu_bw D D" in diagnosis.next_test) == (dialect == "osu")
     assert settings in diagnosis.remedy
     assert ("NCCL_" in diagnosis.remedy) == (dialect != "osu")
+    through_osu = logs.text(15e9, dialect).replace("# OSU MPI", "# OSU NCCL-CUDA")
+    assert "all_reduce_perf" in diagnose(read(through_osu)[0], H100).next_test
 
 
 def test_the_command_prints_the_keys_that_it_promises(tmp_path):
@@ -717,6 +740,15 @@ def test_two_ranks_that_fill_a_card_of_25_gb_per_second_are_asked_for_their_card
     sockets = replace(run, facts={"network": "Socket"})
     assert (diagnose(sockets).state, diagnose(sockets).cause) == ("below-expectation", "misconfiguration")
     assert diagnose(run, Hints(boxes=2, gpus_per_box=1, cards=(1, 3.125e9))).state == "healthy"
+
+
+@pytest.mark.parametrize(("busbw", "state"), [(12.37e9, "undecided"), (9e9, "below-expectation")])
+def test_copies_through_host_memory_do_not_explain_a_card_that_is_filled(busbw, state):
+    # notes on two g7e.8xlarge over EFA, each one GPU and 100 Gb/s, whose log says GDR 0
+    run = replace(logs.run(busbw, per_box=1, gpu=""), facts={"no rdma": "GDR 0"})
+    diagnosis = diagnose(run)
+    assert (diagnosis.state, diagnosis.cause) == (state, "no-gdr")
+    assert ("one card of 100 Gb/s" in diagnosis.verdict) == (state == "undecided")
 
 
 def test_one_gpu_of_a_rack_may_have_a_card_of_half_the_rate():
@@ -1046,6 +1078,7 @@ def test_the_printed_factor_says_that_more_boxes_ran_than_the_one_that_is_told()
     diagnosis = diagnose(read(rows)[0], hints)
     assert (diagnosis.state, diagnosis.binding) == ("healthy", "network card")
     assert diagnosis.form.measured == 81.53e9
+    assert diagnose(read(rows)[0], replace(hints, gpus_per_box=None)).boxes > 1
     of_sixteen = rows.replace("69.73", "65.42").replace("81.53", "76.48")  # 15 / 8 of the algbw
     assert diagnose(read(of_sixteen)[0], hints).binding == "NVLink"
 

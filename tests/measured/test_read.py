@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import textwrap
 from time import process_time
 
 import pytest
@@ -117,6 +118,23 @@ def test_a_row_whose_halves_come_between_lines_of_nccl_is_joined(host):
     assert [mark.line for mark in lost.unread] == [3]
     (both,) = read(HEADER + head + info + half + half + "\n")
     assert (len(both.rows), both.unread) == (2, ())
+
+
+@pytest.mark.parametrize("width", [66, 72, 80])
+@pytest.mark.parametrize(("before", "behind"), [("", ""), (":mark:`", "`")])
+def test_rows_that_a_narrow_page_wraps_are_read(width, before, behind):
+    printed = logs.text(300e9, boxes=1, sizes=[2**k for k in range(20, 34)])
+    lines = [" ".join(line.split()) for line in printed.split("\n")]
+    wrapped = "\n\n".join(before + textwrap.fill(line, width) + behind for line in lines)
+    assert [(row.message, row.seconds, row.busbw, row.in_place) for row in read(wrapped)[0].rows] == [
+        (row.message, row.seconds, row.busbw, row.in_place) for row in read(printed)[0].rows
+    ]
+
+
+def test_a_row_that_ends_early_takes_nothing_from_what_follows():
+    short = ROW.rsplit(maxsplit=2)[0]
+    (run,) = read(f"{HEADER}{short}\n\n5 6\n{ROW}")
+    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [2])
 
 
 @pytest.mark.parametrize(
@@ -362,11 +380,70 @@ def test_a_time_in_markdown_that_is_not_size_over_algbw_is_named_and_not_used():
 
 
 @pytest.mark.parametrize(
-    "name", ["메시지 크기", "消息大小", "数据量", "メッセージサイズ", "Data Size", "Transfer size", "größe"]
+    "name",
+    ["메시지 크기", "消息大小", "数据量", "メッセージサイズ", "Data Size", "Transfer size", "Total size", "größe"],
 )
 def test_the_column_of_sizes_in_markdown_may_have_a_name_in_another_language(name):
     (run,) = read(f"| {name} | busbw (GB/s) |\n|---|---|\n| 8 MB | 7 |\n| 104,857,600 | 9 |\n")
     assert [(row.message, row.busbw) for row in run.rows] == [(8e6, 7e9), (104857600, 9e9)]
+
+
+def test_titles_name_the_collective_and_the_gpu_of_the_tables_below_them():
+    # Bailey Cho, "Running NCCL Tests on p6-b200": two nodes
+    text = """
+### AllReduce (2 nodes, 16x B200, EFA v3)
+| Size | AlgBW (GB/s) | BusBW (GB/s) |
+|------|-------------|-------------|
+| 4 GB | 349.15 | 654.67 |
+| **8 GB** | **364.75** | **683.90** |
+
+Peak BusBW: **683.90 GB/s**
+
+### AllToAll (2 nodes, 16x B200, EFA v3)
+| Size | AlgBW (GB/s) | BusBW (GB/s) |
+|------|-------------|-------------|
+| 1 GB | 92.80 | 87.00 |
+| **8 GB** | **95.09** | **89.14** |
+"""
+    runs = read(text)
+    assert [(run.collective, run.ranks, run.gpu) for run in runs] == [
+        ("all-reduce", 16, "B200"),
+        ("all-to-all", 16, "B200"),
+    ]
+    assert [diagnose(run).state for run in runs] == ["healthy", "healthy"]
+    (of_two,) = read(
+        text.split("\n\n")[0].replace("AllReduce", "AllReduce and AllGather").replace("B200", "B200, H100")
+    )
+    assert (of_two.collective, of_two.gpu) == ("all-reduce", "")  # by its columns alone
+    (other,) = read(text.split("\n\n")[0].replace("AllReduce", "Before the all-gather"))
+    assert other.collective == "all-reduce"  # no other one prints a busbw above its algbw
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 16, 24])
+@pytest.mark.parametrize("collective", ["all-gather", "reduce-scatter", "all-to-all"])
+def test_the_ranks_of_a_collective_that_is_named_are_those_of_its_factor(collective, ranks):
+    rows = "\n".join(
+        f"{2**k} {t:.1f} {2**k / t / 1e3:.2f} {2**k / t / 1e3 * (1 - 1 / ranks):.2f}"
+        for k, t in ((30, 2500.0), (31, 4900.0), (32, 9600.0))
+    )
+    program = collective.replace("-", "_").replace("_to_", "to")
+    (run,) = read(f"# Collective test starting: {program}_perf\n# size time algbw busbw\n{rows}\n")
+    assert (run.collective, run.ranks) == (collective, ranks)
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [
+        ("RTX 4090", "4 x RTX 4090"),
+        ("H100 PCIe", "H100 PCIe"),
+        ("A100-PCIE", "2x A100-PCIE, 4 ranks"),
+        ("MI300X", "8x MI300X, RCCL"),
+        ("", "run 2, 4 nodes"),
+    ],
+)
+def test_a_gpu_of_a_title_is_one_that_is_known(name, spelled):
+    (run,) = read(f"## {spelled}\n| Size | busbw (GB/s) |\n| --- | --- |\n| 1 GB | 20 |\n")
+    assert run.gpu == name
 
 
 def test_cells_in_backticks_are_read_and_their_columns_tell_the_halves():
@@ -746,6 +823,7 @@ def test_the_latency_of_one_message_is_not_taken_for_that_of_an_all_reduce():
         ("mpirun -np 16 -npernode 8 osu_iallreduce", (None, 16, 2)),
         ("$MV2_HOME/bin/mpirun_rsh -np 4 a b MV2_USE_CUDA=1 ./osu_allreduce -d cuda", ("all-reduce", 4, None)),
         ("the osu_alltoall of before", (None, None, None)),
+        ("mpirun -n 16 -N 8 osu_xccl_allreduce -d cuda D D", ("all-reduce", 16, 2)),
     ],
 )
 def test_a_command_names_the_osu_benchmark_and_its_ranks(command, known):
