@@ -212,8 +212,9 @@ def predict_command(
         span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
         unsure = "" if healthy else " Nobody says whether that is healthy."
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
-    if machine.oversubscription > 1:
-        yield f"Each box has a leaf of its own, whose links up carry 1/{machine.oversubscription:g} of its cards."
+    if machine.oversubscription > 1 or any("oversubscription" in option for option in what_if):
+        part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
+        yield f"Each box has a leaf of its own{part}: these are no rails."
     if machine.boxes > 1 and machine.card > 2 * machine.slot:
         yield f"Cards of {units.rate(machine.card)} stand behind slots of {units.rate(machine.slot)}: or are they Gb/s?"
     if primitive == "all-to-all" and predictions[0].binding == "latency":
