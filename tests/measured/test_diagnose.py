@@ -67,6 +67,14 @@ def test_a_run_faster_than_a_ring_over_its_cards_is_not_said_to_wait_for_them():
     assert "the cards bind, as they should" not in faster.evidence
 
 
+def test_behind_narrow_links_up_the_spine_binds_and_not_the_cards():
+    diagnosis = diagnose(read(logs.text(180e9, boxes=16))[0], Hints(machine=find("dgx-h100:16,oversubscription=2")))
+    assert (diagnosis.state, diagnosis.binding) == ("healthy", "spine")
+    assert "normal for the spine (136 to 212 GB/s)" in diagnosis.verdict
+    narrow = "expected: 8 cards of 50 GB/s a box, and 1/2 of that on its way up"
+    assert {narrow, "the spine binds, as it should"} <= set(diagnosis.evidence)
+
+
 def test_what_the_log_says_in_words_outweighs_what_the_numbers_suggest():
     log = "NCCL_P2P_DISABLE=1\n" + logs.text(5e9, boxes=1, gpu="NVIDIA A100-SXM4-80GB")
     diagnosis = diagnose(read(log)[0])
