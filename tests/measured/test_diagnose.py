@@ -75,6 +75,15 @@ def test_behind_narrow_links_up_the_spine_binds_and_not_the_cards():
     assert {narrow, "the spine binds, as it should"} <= set(diagnosis.evidence)
 
 
+@pytest.mark.parametrize(("busbw", "is_one_card"), [(48e9, True), (24e9, False)])
+def test_a_card_alone_is_not_slowed_by_a_spine_that_is_wide_enough_for_it(busbw, is_one_card):
+    narrow = Hints(machine=find("dgx-h100:16,oversubscription=2"))  # whose links up carry what four cards do
+    diagnosis = diagnose(read(logs.text(busbw, boxes=16))[0], narrow)
+    assert (diagnosis.cause == "single-nic") == is_one_card
+    assert ("busbw is that of one card of 8" in diagnosis.evidence) == is_one_card
+    assert any("of the spine's rate, on a smooth curve" in words for words in diagnosis.evidence)
+
+
 def test_what_the_log_says_in_words_outweighs_what_the_numbers_suggest():
     log = "NCCL_P2P_DISABLE=1\n" + logs.text(5e9, boxes=1, gpu="NVIDIA A100-SXM4-80GB")
     diagnosis = diagnose(read(log)[0])
