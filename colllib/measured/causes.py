@@ -150,7 +150,7 @@ def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
     if 0 < one_card <= UNKNOWN.card:
         yield Evidence("single-nic", 2.2, f"busbw is that of one card of {one_card * 8 / 1e9:g} Gb/s")
     elif machine.cards > 1 and waiting <= 0.15:
-        one = replace(machine, cards=1, oversubscription=max(1.0, machine.oversubscription / machine.cards))
+        one = machine.one_card
         alone = predict(one, form.collective, form.largest).busbw  # over two boxes of a tree, too
         if 0.75 * one.rate <= form.measured <= 1.05 * one.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")

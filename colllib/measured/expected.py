@@ -55,7 +55,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     if machine.gpus == 1 and collective != "all-to-all":  # it has its cards for itself, and sends to one other
         share = SEND_SHARE
     binding, why = "network card", f"{several(machine.cards, 'card')} of {machine.card / 1e9:g} GB/s a box"
-    if machine.oversubscription > 1:
+    if (machine.one_card if collective == "sendrecv" else machine).oversubscription > 1:
         binding, why = "spine", f"{why}, and 1/{machine.oversubscription:g} of that on its way up"
     gap = (inf, inf)
     if not machine.cards_known:
@@ -79,7 +79,7 @@ def _outside(machine: Machine, collective: str) -> tuple[float, float, float, st
     """Busbw between boxes: of the usual algorithm, the most that the cards allow, the share that arrives; a note."""
     n, boxes, gpus, network = machine.ranks, machine.boxes, machine.gpus, machine.network
     if collective == "sendrecv":
-        pair = min(machine.rate, machine.slot)
+        pair = min(machine.one_card.rate, machine.slot)
         return pair, pair, SEND_SHARE, ", one of them for a pair"
     if collective == "all-to-all":
         gpu = network / gpus * (n - 1) / (n - gpus)

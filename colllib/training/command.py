@@ -216,8 +216,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         sums = Counter(step.ops[i].kind for i in step.on("network 0"))
         largest = max(map(training.whole, training.layers(0))) * FP32
         count = sums["reduce-scatter"] + sums["all-reduce"]
-        layers = f"whole layers, a layer of up to {units.size(largest)}"
-        yield f"\nStage 0 sends its gradients in {count} buckets of {layers}."
+        yield f"\nStage 0 sends its gradients in {count} buckets of whole layers of up to {units.size(largest)} each."
     alone, wide = topology(on).speeds[1][-1], tiers(on)[2][1]  # type: ignore[index]
     if wide < alone:
         shared = f"the busiest card carries what {alone / wide:g} ranks send"

@@ -18,8 +18,10 @@ from measured.dialects import DIALECTS
 from colllib import cli
 from colllib.measured.causes import CAUSES
 from colllib.measured.diagnose import diagnose
+from colllib.measured.expected import expected
 from colllib.measured.infer import Hints, machine_of
 from colllib.measured.log import Row, Run
+from colllib.measured.predict import predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
@@ -73,6 +75,17 @@ def test_behind_narrow_links_up_the_spine_binds_and_not_the_cards():
     assert "normal for the spine (136 to 212 GB/s)" in diagnosis.verdict
     narrow = "expected: 8 cards of 50 GB/s a box, and 1/2 of that on its way up"
     assert {narrow, "the spine binds, as it should"} <= set(diagnosis.evidence)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "rate", "binding"), [(2, 50, "network card"), (8, 50, "network card"), (16, 25, "spine")]
+)
+def test_a_send_to_the_next_box_has_all_its_links_up_for_itself(narrow, rate, binding):
+    machine = find(f"dgx-h100:16,oversubscription={narrow}")
+    bound, alone = expected(machine, "sendrecv"), predict(machine, "sendrecv", 1e9)
+    assert (round(bound.high / 1e9), bound.binding, alone.binding) == (rate, binding, binding)
+    assert alone.bound == bound.high
+    assert expected(machine, "all-to-all").binding == predict(machine, "all-to-all", 1e9).binding == "spine"
 
 
 @pytest.mark.parametrize(("busbw", "is_one_card"), [(48e9, True), (24e9, False)])

@@ -504,7 +504,7 @@ def test_the_command_says_that_a_bucket_holds_whole_layers(bucket, count, capsys
     """A layer of Llama 3.1 8B has 218,112,000 parameters, 872.4 MB of gradients in FP32."""
     with pytest.raises(SystemExit):
         main(["step", "--model", "Llama 3.1 8B", "--plan", "dp=128", "--microbatches", "1", "--bucket", bucket])
-    assert f"in {count} buckets of whole layers, a layer of up to 872 MB." in capsys.readouterr().out
+    assert f"in {count} buckets of whole layers of up to 872 MB each." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
