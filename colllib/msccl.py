@@ -98,10 +98,9 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
         name: of the algorithm, for the file.
 
     Raises:
-        ValueError: for another primitive, or one that is not the schedule's, a schedule with switches or with a path
-            over another GPU (which way a message takes through switches is the network's affair), or one beyond MSCCL's
-            limits: 256 steps of a thread block, 32 GPUs to send to, 32 to receive from, 71 chunks a step, 4095 XML
-            elements that a GPU keeps.
+        ValueError: for a primitive not known or not the schedule's, switches or a path over another GPU (which way a
+            message takes through switches is the network's affair), or what is beyond MSCCL's limits: 256 steps of a
+            thread block, 32 GPUs to send to, 32 to receive from, 71 chunks a step, 4095 XML elements that a GPU keeps.
 
     >>> from colllib import algorithms
     >>> text = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")

@@ -101,7 +101,7 @@ def test_a_step_alone_is_no_list_of_steps():
     ],
 )
 def test_the_columns_of_a_step_are_of_one_length(columns, lengths):
-    with pytest.raises(ValueError, match=f"^columns src, dst, block, add of lengths {lengths}: must be of one"):
+    with pytest.raises(ValueError, match=rf"^src, dst, block, add of lengths \[{lengths}\]: must be of one"):
         Step.of(*columns)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -79,10 +80,9 @@ def from_links(
     ends = whole_numbers(f"node of a link of {name}", links).reshape(-1, 2)
     if len(ends) and not (ends.min() >= 0 and ends.max() < nodes):
         raise ValueError(f"a link of {name} leaves the nodes 0..{nodes - 1}")
-    pairs, times = np.unique(ends, axis=0, return_counts=True)
-    if len(pairs) < len(ends):  # a route takes one of them, and the others would carry nothing
-        (a, b), often = pairs[times.argmax()], times.max()
-        raise ValueError(f"{name} has {often} links {a} -> {b}: give one of all their bandwidth, with cables")
+    for (a, b), times in Counter(map(tuple, ends.tolist())).items():
+        if times > 1:  # a route takes one of them, and the others would carry nothing
+            raise ValueError(f"{name} has {times} links {a} -> {b}: give one of all their bandwidth, with cables")
     if alpha is not None and latency is not None:
         raise ValueError(f"{name}: give alpha=[...] or latency=Latency(), not both")
     alpha = _parts_of_alpha(name, ranks, ends, latency) if alpha is None else alpha
