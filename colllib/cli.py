@@ -445,6 +445,7 @@ def _tables_of_tiers(result: dict[str, Any]) -> list[str]:
         table(("tier", "alpha", "BW of a link"), rows),
         table(("steps", *(f"{tier['name']}: hops | M" for tier in tiers)), kinds),
     ]
+    shown.append("hops: latencies of a step's longest route, at the tier they are of; M: on the tier's busiest link")
     return ["", *("  " + line for table in shown for line in (*table.splitlines(), ""))]
 
 

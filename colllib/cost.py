@@ -219,6 +219,8 @@ def values_per_level(
 
 
 def _per_level(name: str, values: Price, levels: int) -> tuple[float, ...]:
+    if isinstance(values, str):
+        raise ValueError(f"{name} {values!r} is text: must be a number, as colllib.units.parse makes of it")
     several = tuple(values) if isinstance(values, Sequence) else (values,)
     if len(several) != levels:
         needed = "1 is needed" if levels == 1 else f"{levels} are needed, innermost first"

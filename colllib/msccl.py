@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.plain_xml import number, parsed
+from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
 from colllib.units import shortened
 
@@ -97,9 +98,9 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
         name: of the algorithm, for the file.
 
     Raises:
-        ValueError: for another primitive, a schedule with switches or with a path over another GPU (which way a message
-            takes through switches is the network's affair), or one beyond MSCCL's limits: 256 steps of a thread
-            block, 32 GPUs to send to, 32 to receive from, 71 chunks a step, 4095 XML elements that a GPU keeps.
+        ValueError: for a primitive not known or not the schedule's, switches or a path over another GPU (which way a
+            message takes through switches is the network's affair), or what is beyond MSCCL's limits: 256 steps of a
+            thread block, 32 GPUs to send to, 32 to receive from, 71 chunks a step, 4095 XML elements that a GPU keeps.
 
     >>> from colllib import algorithms
     >>> text = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
@@ -108,6 +109,8 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
     """
     if primitive not in COLLECTIVES:
         raise ValueError(f"no MSCCL file for {primitive}: take {', '.join(COLLECTIVES)}")
+    if not schedule.makes(PRIMITIVES[primitive]):
+        raise ValueError(f"{schedule!r} is no {primitive} of one message M among all ranks")
     if schedule.switches:
         raise ValueError("a schedule in which switches take part: MSCCL runs on GPUs alone")
     for path in schedule.paths.nodes if schedule.paths else ():

@@ -292,7 +292,7 @@ def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -
 
     Args:
         shares: shares[i][j], the share of M that rank i has for rank j (default: 1/N each);
-            block (i, j) has index i * N + j.
+            block (i, j) has index i * N + j. Rows may add up to more or less than 1.
 
     >>> blocks = all_to_all(3)
     >>> int(blocks.source[5]), int(blocks.target[5]), blocks.share[5]

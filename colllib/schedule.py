@@ -46,7 +46,7 @@ class Step(NamedTuple):
         """A step from anything that broadcasts to arrays of one length.
 
         Raises:
-            ValueError: for a node or block that is no whole number.
+            ValueError: for a node or block that is no whole number, or columns of different lengths.
 
         >>> Step.of([0, 1], [1, 0], 0, add=True)
         Step(src=array([0, 1]), dst=array([1, 0]), block=array([0, 0]), add=array([ True,  True]))
@@ -54,7 +54,10 @@ class Step(NamedTuple):
         named = (("node", src), ("node", dst), ("block", block))
         columns: list[NDArray[Any]] = [np.atleast_1d(whole_numbers(name, values)) for name, values in named]
         columns.append(np.atleast_1d(np.asarray(add, dtype=np.bool_)))
-        length = next((len(column) for column in columns if len(column) != 1), 1)
+        lengths = [len(column) for column in columns]
+        length = next((number for number in lengths if number != 1), 1)
+        if not {*lengths} <= {1, length}:
+            raise ValueError(f"src, dst, block, add of lengths {lengths}: must be of one length, or of 1")
         return cls(*(column if len(column) == length else np.broadcast_to(column, length).copy() for column in columns))
 
     def taken(self, index: BoolArray | IntArray | slice) -> Step:

@@ -51,6 +51,14 @@ def test_a_cost_of_several_kinds_has_no_single_count():
     assert sum(kind["steps"] for kind in result["kinds"]) == result["steps"]
 
 
+@pytest.mark.parametrize(("alpha", "hops"), [("1us,2us", "0 | 1/8 1 | 1/8"), ("3us,2us", "1 | 1/8 0 | 1/8")])
+def test_the_hops_of_a_step_are_those_of_the_route_that_is_longest_at_these_latencies(alpha, hops):
+    prices = ("--alpha", alpha, "--bandwidth", "9GB/s,9GB/s")
+    shown = " ".join(printed("run", "all-reduce", "ring", "--on", "boxes:2x4", *prices).split())
+    assert f" 14 {hops} 0 | 1/8 " in shown
+    assert "hops: latencies of a step's longest route, at the tier they are of; " in shown
+
+
 @pytest.mark.parametrize("command", ["run", "trace", "ladder", "forest", "describe", "export", "mpi-run"])
 def test_help_says_the_defaults_of_a_command_and_of_the_topologies_that_it_takes(command):
     shown = " ".join(printed(command, "--help").split())

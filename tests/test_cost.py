@@ -160,6 +160,7 @@ def test_at_the_crossover_two_executed_times_are_equal():
         (lambda: Cost(1, 1).seconds(message=1, alpha=nan, bandwidth=1), "alpha nan"),
         (lambda: Cost(1, 1).seconds(message=1, alpha=1, bandwidth=0), "bandwidth 0"),
         (lambda: Cost(1, 1).seconds(message=inf, alpha=1, bandwidth=1), "message size inf"),
+        (lambda: Cost(1, 1).seconds(message=1, alpha="1us", bandwidth=1), "alpha '1us' is text: must be a number"),
         (lambda: half_bandwidth_message(Cost(3, 0)), "no half-bandwidth"),
         (lambda: lower_bound("gossip", 3), "unknown primitive 'gossip'"),
         (lambda: lower_bound("reduce", 0), "N = 0"),

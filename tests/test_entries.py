@@ -244,7 +244,6 @@ def _wired(ranks, links, switches=0, **values):
 
 
 HUB = [(rank, 4) for rank in range(4)] + [(4, rank) for rank in range(4)]
-RING_TWICE = [(a, (a + step) % 3) for a in range(3) for step in (1, 1)]
 LONG_WAY = with_routes(full_mesh(3), lambda a, b: [a, 3 - a - b, b] if a != b else [a])
 
 
@@ -254,7 +253,6 @@ LONG_WAY = with_routes(full_mesh(3), lambda a, b: [a, 3 - a - b, b] if a != b el
         _wired(4, HUB, 1, alpha=[2] * 8),
         _wired(4, HUB, 1, alpha=[Fraction(1, 2)] * 7 + [3]),
         _wired(4, HUB, 1, alpha=[Fraction(1, 2)] * 8, bandwidth=[1] * 7 + [Fraction(1, 10)]),
-        _wired(3, RING_TWICE),
         _wired(3, list(full_mesh(3).to_networkx().edges), alpha=[3] * 6),
         LONG_WAY,
         with_routes(ring(4), lambda a, b: [(a + k) % 4 for k in range((b - a) % 4 + 1)]),

@@ -19,7 +19,7 @@ from colllib.ladder import offered
 from colllib.msccl import COLLECTIVES, export, run
 from colllib.plain_xml import parsed
 from colllib.primitives import all_reduce
-from colllib.schedule import Schedule, Step
+from colllib.schedule import Schedule, Step, side_by_side
 from colllib.topology import star
 from colllib.topology.expression import find
 from colllib.topology.paths import Paths
@@ -135,6 +135,14 @@ def test_a_primitive_that_is_not_written_is_refused():
     schedule = algorithms.find("broadcast", "chain").build(4)
     with pytest.raises(ValueError, match="no MSCCL file for broadcast"):
         export(schedule, "broadcast", "chain")
+
+
+def test_a_file_is_of_the_primitive_that_the_schedule_makes():
+    chain, ring = (algorithms.find(*names).build(4) for names in (("broadcast", "chain"), ("all-gather", "ring")))
+    jobs = side_by_side(*(algorithms.find("all-reduce", "ring").build(4) for _ in range(2)))
+    for schedule in (chain, ring, jobs):
+        with pytest.raises(ValueError, match=r"is no all-reduce of one message M among all ranks$"):
+            export(schedule, "all-reduce", "mislabeled")
 
 
 def test_nesting_without_end_is_refused():

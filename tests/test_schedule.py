@@ -92,6 +92,19 @@ def test_a_step_alone_is_no_list_of_steps():
         Schedule.from_steps(broadcast_blocks(2), Step.of(0, 1, 0))
 
 
+@pytest.mark.parametrize(
+    ("columns", "lengths"),
+    [
+        (([0, 1], [1, 2, 3], 0), "2, 3, 1, 1"),
+        (([0, 1, 2], 3, 0, [True, False]), "3, 1, 1, 2"),
+        (([], [0, 1], 0), "0, 2, 1, 1"),
+    ],
+)
+def test_the_columns_of_a_step_are_of_one_length(columns, lengths):
+    with pytest.raises(ValueError, match=rf"^src, dst, block, add of lengths \[{lengths}\]: must be of one"):
+        Step.of(*columns)
+
+
 def test_who_sends_nothing_has_no_partners():
     assert Step.of([], [], []).partners() == (0, 0)
     assert execute(allreduce.ring(1)).partners() == (0, 0)

@@ -150,19 +150,21 @@ def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
     if 0 < one_card <= UNKNOWN.card:
         yield Evidence("single-nic", 2.2, f"busbw is that of one card of {one_card * 8 / 1e9:g} Gb/s")
     elif machine.cards > 1 and waiting <= 0.15:
-        alone = predict(replace(machine, cards=1), form.collective, form.largest).busbw  # over two boxes of a tree, too
-        if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
+        one = machine.one_card
+        alone = predict(one, form.collective, form.largest).busbw  # over two boxes of a tree, too
+        if 0.75 * one.rate <= form.measured <= 1.05 * one.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     if machine.name == "GB10" and 0.6 <= form.measured / (machine.pcie / 4) <= 1:
         yield Evidence("single-nic", 2.2, "busbw is that of one of the port's two devices, with 4 lanes of PCIe each")
-    yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit, the slowest for all")
+    limit, whose = ("cards set", "cards'") if machine.oversubscription == 1 else ("spine sets", "spine's")
+    yield Evidence("nic-limited", 1.1, f"between boxes the {limit} the limit, the slowest for all")
     if machine.boxes >= 8:
         yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
     if share < 0.3:
-        yield Evidence("misconfiguration", 1.6, f"{percent(share)} of the cards' rate, on a smooth curve")
+        yield Evidence("misconfiguration", 1.6, f"{percent(share)} of the {whose} rate, on a smooth curve")
         yield Evidence("no-gdr", 1.25, "copies through host memory can cost as much")
         return
-    yield Evidence("no-gdr", 1.3, f"{share:.0%} of the cards' rate, about what copies through host memory leave")
+    yield Evidence("no-gdr", 1.3, f"{share:.0%} of the {whose} rate, about what copies through host memory leave")
     unused = "some of the cards may not be in use"
     yield Evidence("misconfiguration", 0.8, unused if machine.cards > 1 else "an MTU of 1500 can cost as much")
 

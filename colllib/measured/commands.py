@@ -16,7 +16,7 @@ from colllib.cli_io import Answer, Read, answered, quantity, spelled, table
 from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
 from colllib.measured import whatif
-from colllib.measured.diagnose import Diagnosis, diagnose
+from colllib.measured.diagnose import AS_IT_SHOULD, Diagnosis, diagnose
 from colllib.measured.expected import PAIRS
 from colllib.measured.infer import Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
@@ -87,7 +87,7 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     first, worst = min(judged, key=_urgency)
     for verdict, run in judged:  # whose cards are in order, if this is of the same machine
         same = (run.ranks, run.boxes, run.gpu) == (worst.ranks, worst.boxes, worst.gpu)
-        by_cards = verdict.bound is not None and verdict.bound.binding == "network card"
+        by_cards = verdict.bound is not None and verdict.bound.binding in AS_IT_SHOULD
         same &= run.collective not in (*PAIRS, worst.collective)  # a run of it with other settings says nothing
         if same and by_cards and verdict.state == "healthy" != first.state:
             first = diagnose(replace(worst, facts={**worst.facts, "beside": str(run.collective)}), hints)
@@ -211,8 +211,9 @@ def predict_command(
         span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
         unsure = "" if healthy else " Nobody says whether that is healthy."
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
-    if machine.oversubscription > 1:
-        yield f"Each box has a leaf of its own, whose links up carry 1/{machine.oversubscription:g} of its cards."
+    if machine.oversubscription > 1 or any("oversubscription" in option for option in what_if):
+        part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
+        yield f"Each box has a leaf of its own{part}: these are no rails."
     if machine.boxes > 1 and machine.card > 2 * machine.slot:
         yield f"Cards of {units.rate(machine.card)} stand behind slots of {units.rate(machine.slot)}: or are they Gb/s?"
     if primitive == "all-to-all" and predictions[0].binding == "latency":

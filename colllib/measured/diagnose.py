@@ -33,6 +33,7 @@ OF_PAIRS = {
     "NCCL_PROTO=Simple": ("NCCL_P2P_LL_THRESHOLD=0", "NCCL_P2P_LL_THRESHOLD=0"),
 }
 AGAINST = "the log names"  # what the options say otherwise
+AS_IT_SHOULD = {"network card": "the cards bind, as they should", "spine": "the spine binds, as it should"}
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -321,8 +322,8 @@ def _normal(form: Shape, machine: Machine, model: Prediction, bound: Expected) -
         elif not machine.linked:
             yield Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe")
         return
-    by_cards = form.measured <= machine.network or model.binding == "network card"
-    text = "the cards bind, as they should" if by_cards and bound.binding == "network card" else ""
+    by_wires = form.measured <= machine.network or model.binding in AS_IT_SHOULD
+    text = AS_IT_SHOULD.get(bound.binding, "") if by_wires else ""
     yield Evidence("single-nic" if machine.cards == 1 < machine.gpus else "nic-limited", 0.8, text)
     if adds and form.measured > machine.network:
         yield Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree")
@@ -350,7 +351,7 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     )
     apart = f"{boxes} x " if machine.boxes > 1 else ""
     speed, span = f"{apart}{machine.gpus} {machine.name} at {reached} GB/s busbw", f"{low} to {high} GB/s"
-    wires = "the network cards" if bound.binding == "network card" else bound.binding
+    wires = {"network card": "the network cards", "spine": "the spine"}.get(bound.binding, bound.binding)
     if state == "healthy":
         return f"{speed}: normal for {wires} ({span}){f'; {advice(cause, machine.boxes)[0]}' if cause else ''}."
     if state == "below-expectation":

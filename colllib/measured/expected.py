@@ -22,7 +22,7 @@ class Expected:
 
     low: float  # the least that a healthy run reaches on the usual box
     high: float  # what the wires allow
-    binding: str  # network card, NVLink, Infinity Fabric or PCIe
+    binding: str  # network card, spine, NVLink, Infinity Fabric or PCIe
     why: str  # the arithmetic, in words
     gap: tuple[float, float] = (inf, inf)  # between what two usual sets of cards give, where nobody says which
 
@@ -54,7 +54,9 @@ def expected(machine: Machine, collective: str) -> Expected:
     usual, most, share, note = _outside(machine, collective)
     if machine.gpus == 1 and collective != "all-to-all":  # it has its cards for itself, and sends to one other
         share = SEND_SHARE
-    binding, why = "network card", f"{several(machine.cards, 'card')} of {machine.rate / 1e9:g} GB/s a box"
+    binding, why = "network card", f"{several(machine.cards, 'card')} of {machine.card / 1e9:g} GB/s a box"
+    if (machine.one_card if collective == "sendrecv" else machine).oversubscription > 1:
+        binding, why = "spine", f"{why}, and 1/{machine.oversubscription:g} of that on its way up"
     gap = (inf, inf)
     if not machine.cards_known:
         fewer = min(1.0, machine.common_network / machine.network)
@@ -77,7 +79,7 @@ def _outside(machine: Machine, collective: str) -> tuple[float, float, float, st
     """Busbw between boxes: of the usual algorithm, the most that the cards allow, the share that arrives; a note."""
     n, boxes, gpus, network = machine.ranks, machine.boxes, machine.gpus, machine.network
     if collective == "sendrecv":
-        pair = min(machine.rate, machine.slot)
+        pair = min(machine.one_card.rate, machine.slot)
         return pair, pair, SEND_SHARE, ", one of them for a pair"
     if collective == "all-to-all":
         gpu = network / gpus * (n - 1) / (n - gpus)

@@ -294,6 +294,7 @@ def _pat(machine: Machine) -> Estimate:
 def _sends(machine: Machine, collective: str) -> Estimate:
     """Sends and receives, which NCCL's model does not price: the wires at the speeds of its channels."""
     n, gpus, pair = machine.ranks, machine.gpus, collective == "sendrecv"
+    machine = machine.one_card if pair else machine  # a box sends to the next one alone
     (bus, _, _), (speed, many) = _inside(machine, collective), _card(machine)
     step, binding = NVLINK_STEP, machine.inner
     if machine.boxes > 1:

@@ -20,7 +20,7 @@ def without(topology: Topology, *parts: str) -> Topology:
     """The topology without what has failed.
 
     A message whose route crossed it takes the fewest hops over what is left, through other ranks
-    too: from a rank without its card over its box to a neighbor's, as through NCCL's PXN.
+    too: from all ranks of a box that have lost their cards to the first one left in it, as through NCCL's PXN.
 
     Args:
         parts: such as "card 3" (counted box by box; its links, both ways), "leaf 1" (all its links), or a cable between

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -54,7 +55,7 @@ def from_links(
     """A topology from its directed links, routed over fewest hops (ties: the lowest-numbered node).
 
     Args:
-        links: pairs of nodes; switches are nodes N, N+1, ...
+        links: different pairs of nodes; switches are nodes N, N+1, ...
         alpha: each link's part of alpha. Links between ranks have 1 each unless told otherwise; what
             a trip through a switch costs has to be said, here or by `latency`.
         bandwidth: each link's bandwidth in units of BW (default 1).
@@ -66,8 +67,8 @@ def from_links(
         combines, replicates, scatters: whether switches may add, multicast, and take a bundle apart.
 
     Raises:
-        ValueError: if a link leaves the nodes, a latency is negative or must be given and is not, or
-            a bandwidth is not positive.
+        ValueError: if a link leaves the nodes or is given twice, a latency is negative or must be given and is
+            not, or a bandwidth is not positive.
 
     >>> line = from_links("line", 3, [(0, 1), (1, 0), (1, 2), (2, 1)])
     >>> line.router(np.array([0]), np.array([2]))
@@ -79,6 +80,9 @@ def from_links(
     ends = whole_numbers(f"node of a link of {name}", links).reshape(-1, 2)
     if len(ends) and not (ends.min() >= 0 and ends.max() < nodes):
         raise ValueError(f"a link of {name} leaves the nodes 0..{nodes - 1}")
+    for (a, b), times in Counter(map(tuple, ends.tolist())).items():
+        if times > 1:  # a route takes one of them, and the others would carry nothing
+            raise ValueError(f"{name} has {times} links {a} -> {b}: give one of all their bandwidth, with cables")
     if alpha is not None and latency is not None:
         raise ValueError(f"{name}: give alpha=[...] or latency=Latency(), not both")
     alpha = _parts_of_alpha(name, ranks, ends, latency) if alpha is None else alpha

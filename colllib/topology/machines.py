@@ -52,6 +52,11 @@ class Machine:
         return self.card / self.oversubscription
 
     @property
+    def one_card(self) -> Machine:
+        """The same where one card of a box sends, through links up as wide as before."""
+        return replace(self, cards=1, oversubscription=max(1.0, self.oversubscription / self.cards))
+
+    @property
     def network(self) -> float:
         """What the way out of a box carries, one way, in bytes per second: its cards, behind its GPUs' slots."""
         return min(self.cards * self.rate, self.gpus * self.slot)

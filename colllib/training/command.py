@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from itertools import product
 from math import fsum
@@ -18,7 +19,8 @@ from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.metrics import crossings
 from colllib.parallelism import BF16, FP32, MODELS, Model, Plan
-from colllib.topology.presets import PRESETS
+from colllib.topology.cluster import machine_on
+from colllib.topology.presets import MACHINES, PRESETS
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
 from colllib.training.pipelines import compute
@@ -122,8 +124,11 @@ def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
 
 
 def _gpu(on: str, figure: str) -> Any:
-    """What a preset knows of its GPU, or nothing."""
-    return getattr(PRESETS.get(on.partition(":")[0]), figure, None)
+    """What a preset knows of its GPU, or of the one that is named or told by a file, or nothing."""
+    name = on.partition(":")[0]
+    with suppress(ValueError):  # where no machine is told
+        name = {kind.name: preset for preset, kind in MACHINES.items()}.get(machine_on(on.partition(",")[0]).name, name)
+    return getattr(PRESETS.get(name), figure, None)
 
 
 def _plans(model: Model, ranks: int, box: int) -> Iterator[Plan]:
@@ -216,7 +221,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         sums = Counter(step.ops[i].kind for i in step.on("network 0"))
         largest = max(map(training.whole, training.layers(0))) * FP32
         count = sums["reduce-scatter"] + sums["all-reduce"]
-        yield f"\nStage 0 sends its gradients in {count} buckets of whole layers of up to {units.size(largest)}."
+        yield f"\nStage 0 sends its gradients in {count} buckets of whole layers of up to {units.size(largest)} each."
     alone, wide = topology(on).speeds[1][-1], tiers(on)[2][1]  # type: ignore[index]
     if wide < alone:
         shared = f"the busiest card carries what {alone / wide:g} ranks send"

@@ -174,7 +174,7 @@ def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
             f"{machine}: a step is priced where each rank has a port of a switch in its box and a card; {why}"
         )
     if any(uplinks < cards for uplinks in further):
-        raise ValueError(f"{machine}: a step is priced on networks that are not oversubscribed")
+        raise ValueError(f"{machine}: a step is priced on networks that are not oversubscribed; a ladder takes others")
     if links[0] < 2 * fabric.ranks:
         raise ValueError(f"{machine}: a step is priced where each rank has its link in the box; cards may fail")
     if cards < 2 * fabric.ranks:

@@ -18,8 +18,10 @@ from measured.dialects import DIALECTS
 from colllib import cli
 from colllib.measured.causes import CAUSES
 from colllib.measured.diagnose import diagnose
+from colllib.measured.expected import expected
 from colllib.measured.infer import Hints, machine_of
 from colllib.measured.log import Row, Run
+from colllib.measured.predict import predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
@@ -65,6 +67,34 @@ def test_a_run_faster_than_a_ring_over_its_cards_is_not_said_to_wait_for_them():
     assert (faster.binding, ring.binding) == ("NVLS", "network card")
     assert "the cards bind, as they should" in ring.evidence
     assert "the cards bind, as they should" not in faster.evidence
+
+
+def test_behind_narrow_links_up_the_spine_binds_and_not_the_cards():
+    diagnosis = diagnose(read(logs.text(180e9, boxes=16))[0], Hints(machine=find("dgx-h100:16,oversubscription=2")))
+    assert (diagnosis.state, diagnosis.binding) == ("healthy", "spine")
+    assert "normal for the spine (136 to 212 GB/s)" in diagnosis.verdict
+    narrow = "expected: 8 cards of 50 GB/s a box, and 1/2 of that on its way up"
+    assert {narrow, "the spine binds, as it should"} <= set(diagnosis.evidence)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "rate", "binding"), [(2, 50, "network card"), (8, 50, "network card"), (16, 25, "spine")]
+)
+def test_a_send_to_the_next_box_has_all_its_links_up_for_itself(narrow, rate, binding):
+    machine = find(f"dgx-h100:16,oversubscription={narrow}")
+    bound, alone = expected(machine, "sendrecv"), predict(machine, "sendrecv", 1e9)
+    assert (round(bound.high / 1e9), bound.binding, alone.binding) == (rate, binding, binding)
+    assert alone.bound == bound.high
+    assert expected(machine, "all-to-all").binding == predict(machine, "all-to-all", 1e9).binding == "spine"
+
+
+@pytest.mark.parametrize(("busbw", "is_one_card"), [(48e9, True), (24e9, False)])
+def test_a_card_alone_is_not_slowed_by_a_spine_that_is_wide_enough_for_it(busbw, is_one_card):
+    narrow = Hints(machine=find("dgx-h100:16,oversubscription=2"))  # whose links up carry what four cards do
+    diagnosis = diagnose(read(logs.text(busbw, boxes=16))[0], narrow)
+    assert (diagnosis.cause == "single-nic") == is_one_card
+    assert ("busbw is that of one card of 8" in diagnosis.evidence) == is_one_card
+    assert any("of the spine's rate, on a smooth curve" in words for words in diagnosis.evidence)
 
 
 def test_what_the_log_says_in_words_outweighs_what_the_numbers_suggest():

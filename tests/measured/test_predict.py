@@ -157,6 +157,10 @@ def test_a_machine_that_has_schedules_alone_is_refused_as_such(name):
             "all-reduce --on dgx-h100:2,oversubscription=2",
             "Each box has a leaf of its own, whose links up carry 1/2 of",
         ),
+        (
+            "all-reduce --on dgx-h100:2 --what-if cards=8,oversubscription=2",
+            "Each box has a leaf of its own: these are no rails.",
+        ),
         ("all-to-all --on dgx-h100:2", "The latency is that of one send, however many peers there are"),
     ],
 )

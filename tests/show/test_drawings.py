@@ -84,6 +84,8 @@ def test_the_links_of_a_star_say_what_a_step_puts_on_them():
             assert svg.count('<path class="e"') == 8 - 2 * len(step)
     with pytest.raises(ValueError, match="ring:4 is no star"):
         draw_star(ring(4))
+    with pytest.raises(ValueError, match=r"ring:4: only topologies with switches .*; others: `wiring`"):
+        network(ring(4))
 
 
 def test_the_links_of_a_star_are_as_thick_as_what_they_carry():

@@ -499,12 +499,22 @@ def test_a_rank_computes_at_the_share_of_its_peak_that_an_h100_does(machine, rat
     assert f"on {machine}:1 at {rate} TFLOP/s: " in capsys.readouterr().out
 
 
+def test_a_gpu_is_the_same_by_its_own_name_and_in_a_file_as_in_its_maker_s_box(capsys, tmp_path):
+    (tmp_path / "own.toml").write_text('boxes = 2\ngpus = 8\ngpu = "a100"\n', encoding="utf-8")
+    for machine in ("dgx-a100:2", "a100:2", "a100:2,without=card 3", f"{tmp_path}/own.toml"):
+        with pytest.raises(SystemExit):
+            main(["step", "--on", machine, "--plan", "tp=8,dp=2"])
+        shown = capsys.readouterr().out
+        assert f"on {machine} at 126 TFLOP/s: " in shown
+        assert "of 80 GB" in shown or "which has 80 GB" in shown
+
+
 @pytest.mark.parametrize(("bucket", "count"), [("25MB", 32), ("872MB", 32), ("873MB", 16), ("1GB", 16), ("3GB", 8)])
 def test_the_command_says_that_a_bucket_holds_whole_layers(bucket, count, capsys):
     """A layer of Llama 3.1 8B has 218,112,000 parameters, 872.4 MB of gradients in FP32."""
     with pytest.raises(SystemExit):
         main(["step", "--model", "Llama 3.1 8B", "--plan", "dp=128", "--microbatches", "1", "--bucket", bucket])
-    assert f"in {count} buckets of whole layers of up to 872 MB." in capsys.readouterr().out
+    assert f"in {count} buckets of whole layers of up to 872 MB each." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
     Leaves and spines: 8 ranks and 6 switches in 2 levels. Links: 8 port, each 1 BW; 8 uplink, each 1 BW.
     """
     if not topology.switches or topology.ranks > 16:
-        raise ValueError(f"{topology.name}: only topologies with switches and up to 16 ranks can be drawn as a network")
+        raise ValueError(f"{topology.name}: only topologies with switches and up to 16 ranks; others: `wiring`")
     level, below = _switch_levels(topology)
     boxed = [node for node in below if level[node] < 0]
     names = _switch_names(topology, max(level.values()))
