@@ -302,6 +302,30 @@ def drawing(draw: Callable[[Pen], None], *, title: str, alt: str, legend: Iterab
     return Drawing(both_widths(draw) + legend_of(legend), alt, title)
 
 
+class Row(Chart):
+    """Pictures side by side, each with its own title and alt text."""
+
+    sheets = ("theme", "pen")
+
+    def fragment(self) -> str:
+        """The markup without the style sheets."""
+        return self.body
+
+
+def side_by_side(*charts: Chart) -> Row:
+    """Small pictures to compare, in a row; below one another where they have no room.
+
+    >>> five = drawing(lambda pen: pen.text(0, 0, "5"), title="Five", alt="The number 5.")
+    >>> side_by_side(five, five)
+    The number 5. The number 5.
+    """
+    narrowest = 17 if len(charts) == 2 else 13  # rem
+    columns = f"grid-template-columns:repeat(auto-fit,minmax(min({narrowest}rem,100%),1fr))"
+    drawn = "".join(chart.fragment() for chart in charts)
+    grid = f'<div class="colllib" style="display:grid;{columns};gap:0 1.5em">{drawn}</div>'
+    return Row(grid, " ".join(chart.alt for chart in charts))
+
+
 def legend_of(items: Iterable[tuple[str, str]]) -> str:
     """Swatches with what they stand for, in a row."""
     return legend_row((swatch(name), words) for name, words in items)
