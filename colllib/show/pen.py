@@ -125,11 +125,11 @@ def _strip(d: str, width: float, slots: int, value: int) -> str:
     return f'<path d="{d}"{thick} pathLength="{slots}" stroke-dasharray="{dashes(value, slots)}"/>'
 
 
-def arrows(tracks: Iterable[Track], kind: str, width: float = 0.0) -> str:
-    """Arrows with their heads that look alike, as one mark of the classes named; of a width of their own above 0."""
+def arrows(tracks: Iterable[Track], kind: str, width: float = 0.0, head: float = 7.5) -> str:
+    """Arrows with heads of a length, alike, as one mark of the classes named; of a width of their own above 0."""
     thick = f' style="stroke-width:{num(width)}"' if width else ""
     tracks = list(tracks)
-    shafts, heads = "".join(track.d for track in tracks), "".join(track.head for track in tracks)
+    shafts, heads = "".join(track.d for track in tracks), "".join(track.pointed(head) for track in tracks)
     return f'<g class="a {kind}"><path{thick} d="{shafts}"/><path class="d" d="{heads}"/></g>'
 
 
