@@ -297,6 +297,15 @@ def test_each_mark_of_a_block_is_a_class_of_its_own(marks):
     assert looks(0, HELD + sum(marks)) == classes
 
 
+@pytest.mark.parametrize(("width", "rows"), [(784, 1), (390, 2)])
+def test_pictures_stand_side_by_side_where_they_have_room(width, rows, tmp_path, with_chromium):
+    both = side_by_side(wiring(ring(8), title="First"), wiring(ring(8), title="Second"))
+    with opened(write_page(tmp_path, both), viewport={"width": width, "height": 900}) as (tab, _):
+        tops = tab.evaluate("[...document.querySelectorAll('[role=img]')].map((el) => el.getBoundingClientRect().top)")
+    assert len(tops) == 2
+    assert len(set(tops)) == rows
+
+
 def test_the_box_of_a_switch_is_wider_than_its_name():
     pen = Pen(300)
     pen.switch(0, 0, "spine 17")
@@ -362,12 +371,3 @@ def test_lines_are_as_thick_as_their_messages_or_loads_are_large(tmp_path, with_
     thick = [1 + 3.5 * float(size) for size in sizes + sizes[::-1]]
     assert [one[8 * t] for t in range(6)] == pytest.approx(thick, abs=0.06)
     assert other == [4, 7, 2.5]
-
-
-@pytest.mark.parametrize(("width", "rows"), [(784, 1), (390, 2)])
-def test_pictures_stand_side_by_side_where_they_have_room(width, rows, tmp_path, with_chromium):
-    both = side_by_side(wiring(ring(8), title="First"), wiring(ring(8), title="Second"))
-    with opened(write_page(tmp_path, both), viewport={"width": width, "height": 900}) as (tab, _):
-        tops = tab.evaluate("[...document.querySelectorAll('[role=img]')].map((el) => el.getBoundingClientRect().top)")
-    assert len(tops) == 2
-    assert len(set(tops)) == rows
