@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
+from math import hypot
 
 import numpy as np
 
 from colllib.algorithms.breadth_first import BreadthFirst, Transport
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
-from colllib.show.geometry import Box, between
+from colllib.show.geometry import Box, Point, between
 from colllib.show.graph_player import shards
 from colllib.show.pen import Drawing, Pen, drawing
 from colllib.topology import Topology
@@ -25,6 +26,8 @@ def fast_and_slow() -> Topology:
     chords = [(k, (k + 4) % 8) for k in range(8)]
     return from_links("fast ring, slow chords", 8, ring + chords, bandwidth=[2] * 16 + [1] * 8)
 
+
+PLACES = (0.3, 0.36, 0.42, 0.48, 0.54, 0.6, 0.66, 0.24, 0.18)  # of a tag along its arrow, the best first
 
 #: What the explorer offers. Tori are products here, so that every receiver has its own problem.
 GRAPHS = {
@@ -139,17 +142,20 @@ def reception(problem: Reception, title: str = "") -> Drawing:
         receiver_box = Box(right, height / 2, 30, 30, round=True)
         for x, heading in ((left, "owner v"), (middle, "neighbor w"), (right, "receiver u")):
             pen.text(x, -14, heading, "q")
-        for (owner, link), share in sorted(flow.items()):
-            track = between(owner_boxes[owner], neighbor_boxes[link])
+        tracks = {(owner, link): between(owner_boxes[owner], neighbor_boxes[link]) for owner, link in sorted(flow)}
+        for (_, link), track in tracks.items():
             pen.arrow(track, "h1" if problem.is_tight(link) else "h0")
-            if share < 1 and len(flow) <= 14:
-                pen.tag(*track.at(0.3 + 0.12 * (link % 3)), share)
         pen.lines(  # by which a shard might come, too
             between(box, neighbor)
             for owner, box in owner_boxes.items()
             for link, neighbor in enumerate(neighbor_boxes)
             if problem.usable(owner) >> link & 1 and (owner, link) not in flow
         )
+        tags: list[Point] = []
+        for at, track in tracks.items():
+            if flow[at] < 1 and len(flow) <= 14:
+                tags.append(max(map(track.at, PLACES), key=lambda place: _clearance(place, tags)))
+                pen.tag(*tags[-1], flow[at])
         for link, box in enumerate(neighbor_boxes):
             load = sum((share for (_, by), share in flow.items() if by == link), Fraction(0))
             track = between(box, receiver_box)
@@ -161,7 +167,14 @@ def reception(problem: Reception, title: str = "") -> Drawing:
         pen.disk(receiver_box, problem.receiver, "i")
 
     legend = [("disk i h1", "owners that depend on the tight set"), ("arrow h1", "tight: full")]
-    return drawing(draw, title=title, alt=_alt(problem), legend=[*legend, ("arrow h0", "not tight")])
+    if not all(map(problem.is_tight, range(len(problem.neighbors)))):
+        legend.append(("arrow h0", "not tight"))
+    return drawing(draw, title=title, alt=_alt(problem), legend=legend)
+
+
+def _clearance(at: Point, others: Sequence[Point]) -> float:
+    """How far a tag is from the nearest other one, as a share of what is enough; a tag is twice as wide as high."""
+    return min([1.0, *(hypot((at[0] - x) / 2, at[1] - y) / 17 for x, y in others)])
 
 
 def _alt(problem: Reception) -> str:

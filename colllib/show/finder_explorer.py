@@ -34,7 +34,7 @@ def frontier(n: int, d: int) -> Chart:
     bandwidth = [float(row.n_beta_node) for row in rows.values()]
     marks = [Mark(x, name[0], y) for name, x, y in zip(rows, steps, bandwidth, strict=True)]
     return lines(
-        {f"N = {n}": (steps, bandwidth)},
+        {"the frontier": (steps, bandwidth)},
         x_label="steps n_alpha",
         y_label="n_beta at a node, M/B",
         y_from_zero=False,

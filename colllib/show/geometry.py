@@ -107,10 +107,15 @@ class Track:
     @property
     def head(self) -> str:
         """The triangle at its end."""
+        return self.pointed(7.5)
+
+    def pointed(self, long: float) -> str:
+        """The triangle at its end, so many pixels long."""
         *_, x0, y0, x, y = map(float, re.findall(r"-?[\d.]+", self.d))
         length = hypot(x - x0, y - y0) or 1.0
         ux, uy = (x - x0) / length, (y - y0) / length
-        left, right = ((x - 7.5 * ux + side * 4 * uy, y - 7.5 * uy - side * 4 * ux) for side in (1, -1))
+        half = 4 / 7.5 * long
+        left, right = ((x - long * ux + side * half * uy, y - long * uy - side * half * ux) for side in (1, -1))
         return f"M{num(x)} {num(y)}L{num(left[0])} {num(left[1])}L{num(right[0])} {num(right[1])}z"
 
 

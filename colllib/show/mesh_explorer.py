@@ -86,7 +86,7 @@ def _pictures(collective: str, dims: tuple[int, ...]) -> str:
     on_mesh, on_torus = _pair(collective, dims)
     most = max(*on_mesh.link_total, *on_torus.link_total)
     drawn = _picture(on_mesh, "mesh", dims, most).fragment() + _picture(on_torus, "torus", dims, most).fragment()
-    return f'<div class="cl-pair">{drawn}</div>'
+    return f'<div class="cl-pair" style="align-items:start">{drawn}</div>'
 
 
 def _picture(execution: Execution, what: str, dims: tuple[int, ...], most: Fraction) -> Chart:

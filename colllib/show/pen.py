@@ -125,11 +125,11 @@ def _strip(d: str, width: float, slots: int, value: int) -> str:
     return f'<path d="{d}"{thick} pathLength="{slots}" stroke-dasharray="{dashes(value, slots)}"/>'
 
 
-def arrows(tracks: Iterable[Track], kind: str, width: float = 0.0) -> str:
-    """Arrows with their heads that look alike, as one mark of the classes named; of a width of their own above 0."""
+def arrows(tracks: Iterable[Track], kind: str, width: float = 0.0, head: float = 7.5) -> str:
+    """Arrows with heads of a length, alike, as one mark of the classes named; of a width of their own above 0."""
     thick = f' style="stroke-width:{num(width)}"' if width else ""
     tracks = list(tracks)
-    shafts, heads = "".join(track.d for track in tracks), "".join(track.head for track in tracks)
+    shafts, heads = "".join(track.d for track in tracks), "".join(track.pointed(head) for track in tracks)
     return f'<g class="a {kind}"><path{thick} d="{shafts}"/><path class="d" d="{heads}"/></g>'
 
 
@@ -300,6 +300,30 @@ def drawing(draw: Callable[[Pen], None], *, title: str, alt: str, legend: Iterab
     The number 5.
     """
     return Drawing(both_widths(draw) + legend_of(legend), alt, title)
+
+
+class Row(Chart):
+    """Pictures side by side, each with its own title and alt text."""
+
+    sheets = ("theme", "pen")
+
+    def fragment(self) -> str:
+        """The markup without the style sheets."""
+        return self.body
+
+
+def side_by_side(*charts: Chart) -> Row:
+    """Small pictures to compare, in a row; below one another where they have no room.
+
+    >>> five = drawing(lambda pen: pen.text(0, 0, "5"), title="Five", alt="The number 5.")
+    >>> side_by_side(five, five)
+    The number 5. The number 5.
+    """
+    narrowest = 17 if len(charts) == 2 else 13  # rem
+    columns = f"grid-template-columns:repeat(auto-fit,minmax(min({narrowest}rem,100%),1fr))"
+    drawn = "".join(chart.fragment() for chart in charts)
+    grid = f'<div class="colllib" style="display:grid;{columns};gap:0 1.5em">{drawn}</div>'
+    return Row(grid, " ".join(chart.alt for chart in charts))
 
 
 def legend_of(items: Iterable[tuple[str, str]]) -> str:

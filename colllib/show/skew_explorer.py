@@ -27,7 +27,7 @@ STRENGTHS: dict[str, dict[float, str]] = {
     "zipf": {k / 100: f"{k / 100:g}" for k in range(201)},
     "hot": {k: str(k) for k in range(1, RANKS + 1)},
 }
-KINDS = {"zipf": "Zipf: the k-th expert gets 1/k^s", "hot": "one gets s times each other"}
+KINDS = {"zipf": "Zipf: the k-th expert gets 1/kˢ", "hot": "one gets s times each other"}
 CAPACITIES: dict[float, str] = {0: "no limit"} | {c: f"{c:g}" for c in (4, 3, 2, 1.5, 1.25, 1)}
 SEEDS = (1, 2, 3)
 SHOWN = [*range(1, 17), *range(20, 33, 4), *range(40, 65, 8)]  # the experts that have a point on the curve

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
-from math import ceil, inf, prod, sqrt
+from itertools import pairwise, product, starmap
+from math import ceil, dist, inf, prod, sqrt
 
 import numpy as np
 
@@ -354,7 +354,9 @@ class Stage:
             content = contents[says]
             _, width, height = token(content)
             best = min(50.0, 100 * NEAR / track.length)
-            for rest in sorted(range(8, 93, 3), key=lambda share: abs(share - best)):
+            edge = 100 * sum(starmap(dist, pairwise(track.runs[0]))) / track.length  # where it jumps, if it does
+            shares = [share for share in range(8, 93, 3) if abs(share - edge) > 1]
+            for rest in sorted(shares, key=lambda share: abs(share - best)):
                 box = Box(*track.at(rest / 100), width, height)
                 if free := not any(box.meets(other, 1) for other in taken):
                     break

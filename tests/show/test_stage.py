@@ -8,6 +8,7 @@ from functools import cache
 from itertools import combinations
 from math import hypot
 
+import numpy as np
 import pytest
 
 from colllib.algorithms import allreduce, broadcast, pointtopoint
@@ -103,6 +104,9 @@ def test_what_messages_say_covers_neither_cards_nor_other_messages(entry, topolo
             ]
             assert not any(label.meets(card.box) for label in labels for card in stage.cards)
             assert not any(one.meets(other) for one, other in combinations(labels, 2))
+            for message, (rest, _) in zip(messages, stage.tokens(messages), strict=True):
+                track = stage.tracks[pair_of(message)]  # a browser may round to either side of where one jumps
+                assert hypot(*np.subtract(track.at((rest - 0.5) / 100), track.at((rest + 0.5) / 100))) < 10
 
 
 @pytest.mark.parametrize("n", [2, 4, 8])

@@ -101,7 +101,9 @@ def around(
     both = {(a, b) for a, b in links if (b, a) in links}
     if loads is None:
         pen.lines((between(boxes[a], boxes[b]) for a, b in links if (a, b) in both and a < b), "l")
-        _arrows(pen, [between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both], "add")
+        one_way = [between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both]
+        small = disk < 15  # there arrows are as light as lines
+        _arrows(pen, one_way, "h7" if small else "add", 1.0 if small else 0.0, 5.0 if small else 7.5)
     else:
         pen.lines((between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both or a < b), "e")
         tracks = {(a, b): lane(boxes[a], boxes[b], APART if (a, b) in both else 0.0) for a, b in loads}
@@ -181,9 +183,9 @@ def _loaded(pen: Pen, tracks: Mapping[Link, Track], loads: Mapping[Link, Fractio
         _arrows(pen, alike, "h1" if load == most else "h0", 0.9 + 1.6 * float(load / most))
 
 
-def _arrows(pen: Pen, tracks: Sequence[Track], kind: str, width: float = 0.0) -> None:
+def _arrows(pen: Pen, tracks: Sequence[Track], kind: str, width: float = 0.0, head: float = 7.5) -> None:
     if tracks:
-        pen.put(arrows(tracks, kind, width), *(point for track in tracks for point in track.points))
+        pen.put(arrows(tracks, kind, width, head), *(point for track in tracks for point in track.points))
 
 
 def _disks(pen: Pen, boxes: Sequence[Box], look: Mapping[int, tuple[str, int]], names: Sequence[str]) -> None:
@@ -227,10 +229,10 @@ def graphs(topologies: Mapping[str, Topology], title: str = "") -> Drawing:
     def draw(pen: Pen) -> None:
         columns = 4 if pen.wide else 2
         for k, (name, topology) in enumerate(topologies.items()):
-            x, y = (pen.width / columns) * (k % columns), 178.0 * (k // columns)
-            around(pen, topology, (x, y), 55.0, disk=10.0)
-            pen.text(x, y + 79, name, "b")
-            pen.text(x, y + 95, captions[name], "q")
+            x, y = (pen.width / columns) * (k % columns), 200.0 * (k // columns)
+            around(pen, topology, (x, y), 63.0, disk=10.0)
+            pen.text(x, y + 88, name, "b")
+            pen.text(x, y + 104, captions[name], "q")
 
     alt = "; ".join(f"{name}: {numbers}" for name, numbers in captions.items())
     return drawing(draw, title=title, alt=f"{alt}.")

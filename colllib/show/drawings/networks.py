@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ from colllib.execution import Execution
 from colllib.show.drawings.wires import in_words, wires_of
 from colllib.show.film import amount
 from colllib.show.geometry import Box, Point, Track, bow, lane, num, on_circle
-from colllib.show.pen import NARROW, Drawing, Pen, drawing, extent
+from colllib.show.pen import NARROW, WIDE, Drawing, Pen, drawing, extent
 from colllib.show.theme import listed
 from colllib.topology import Topology
 from colllib.units import several
@@ -142,14 +143,22 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
         f"{in_words(topology)}: {topology.ranks} ranks and {topology.switches} switches in "
         f"{several(levels, 'level')}. Links: {'; '.join(links)}."
     )
-    on_phone = _network_places(Pen(NARROW), topology, level, below)
     named = {node: names[level[node] - 1] for node in below if level[node] > 0}
-    abbreviated = {name for node, name in named.items() if not _fits(name, on_phone[node])}
-    legend = [(name[0].upper(), name) for name in names if name in abbreviated]
+
+    def abbreviated(width: int) -> set[str]:
+        place = _network_places(Pen(width), topology, level, below)
+        return {name for node, name in named.items() if not _fits(name, place[node])}
+
+    always, on_phone = abbreviated(WIDE), abbreviated(NARROW)
+    legend = [(name[0].upper(), name) for name in names if name in always]
     if boxed and "card" not in names:
         legend.append(("port", "card"))
     legend += [(f"line t{k}", tier.name + widths[k]) for k, tier in enumerate(topology.tiers)]
-    return drawing(draw, title=title, alt=alt, legend=legend)
+    drawn = drawing(draw, title=title, alt=alt, legend=legend)
+    letter = '<div class="cl-narrow" style="margin:0"><b>{}</b> {}</div>'
+    only_there = "".join(letter.format(name[0].upper(), name) for name in names if name in on_phone - always)
+    start = '<div class="cl-legend">'
+    return replace(drawn, body=drawn.body.replace(start, start + only_there))
 
 
 def _widths(topology: Topology) -> list[str]:
