@@ -35,7 +35,7 @@ from colllib.show.mesh_explorer import mesh_explorer
 from colllib.show.overlap_explorer import overlap_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
-from colllib.show.pen import side_by_side
+from colllib.show.pen import in_a_row
 from colllib.show.pipeline_explorer import pipeline_explorer
 from colllib.show.placement_explorer import placement_explorer
 from colllib.show.player import still

@@ -386,5 +386,6 @@ N = 8 is marked at 8.
     places = [(mark.label, x_format(mark.x)) for mark in marks]
     alt += "".join(f" {label} is marked at {x}." if label != x else f" Marked: {x}." for label, x in places)
     path = '<svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{}" stroke-width="2.5"{}/></svg>'
-    keys = () if at_ends else zip((path.format(look.color, look.dashes) for look in chosen), series, strict=True)
+    named = at_ends or list(series) == [y_label]
+    keys = () if named else zip((path.format(look.color, look.dashes) for look in chosen), series, strict=True)
     return Chart(legend_row(keys) + body, alt, title)

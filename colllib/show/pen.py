@@ -312,11 +312,11 @@ class Row(Chart):
         return self.body
 
 
-def side_by_side(*charts: Chart) -> Row:
+def in_a_row(*charts: Chart) -> Row:
     """Small pictures to compare, in a row; below one another where they have no room.
 
     >>> five = drawing(lambda pen: pen.text(0, 0, "5"), title="Five", alt="The number 5.")
-    >>> side_by_side(five, five)
+    >>> in_a_row(five, five)
     The number 5. The number 5.
     """
     narrowest = 17 if len(charts) == 2 else 13  # rem

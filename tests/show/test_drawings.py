@@ -34,7 +34,7 @@ from colllib.show.drawings import (
 from colllib.show.drawings import star as draw_star
 from colllib.show.film import amount
 from colllib.show.geometry import Box
-from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, extent, looks, side_by_side
+from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, extent, in_a_row, looks
 from colllib.topology import boxes, fat_tree, leaf_spine, line, ring, star, torus
 from colllib.topology.expression import find
 from colllib.training import experts
@@ -307,7 +307,7 @@ def test_each_mark_of_a_block_is_a_class_of_its_own(marks):
 
 @pytest.mark.parametrize(("width", "rows"), [(784, 1), (390, 2)])
 def test_pictures_stand_side_by_side_where_they_have_room(width, rows, tmp_path, with_chromium):
-    both = side_by_side(wiring(ring(8), title="First"), wiring(ring(8), title="Second"))
+    both = in_a_row(wiring(ring(8), title="First"), wiring(ring(8), title="Second"))
     with opened(write_page(tmp_path, both), viewport={"width": width, "height": 900}) as (tab, _):
         tops = tab.evaluate("[...document.querySelectorAll('[role=img]')].map((el) => el.getBoundingClientRect().top)")
     assert len(tops) == 2
