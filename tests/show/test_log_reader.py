@@ -34,7 +34,8 @@ ROWS = {
     "8589934592 134217728 float none -1 34399 250 234 0 34399 250 234 0": "no all-reduce: choose the collective",
     "\n".join(["8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0"] * 4): "4 rows read",
     "#  Rank  0 Group  0\n#  Rank  1 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0": (
-        "The log lists 2 ranks, dgx-h100:2 has 16: another machine ran. For causes and confidence: colllib diagnose LOG"
+        "468 GB/s. The log lists 2 ranks, dgx-h100:2 has 16: another machine ran. For causes "
+        "and confidence: colllib diagnose LOG"
     ),
 }
 PASTE = "(area, text) => { area.value = text; area.dispatchEvent(new Event('input', { bubbles: true })); }"
@@ -59,7 +60,13 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
         area.fill(f"0 0 float sum -1 0.12 0.00 0.00 0 0.12 0.00 0.00 0\n{text}")  # nothing sent, but a row
         assert output.text_content().startswith(f"{len(run.rows)} rows read. At ")
         tab.locator("select[name=collective]").select_option("all-to-all")
+        area.fill("8589934592 134217728 float none -1 34399 250 234 0 34399 250 234 0")
         assert output.text_content().endswith("--primitive all-to-all")
+        area.fill("8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0")
+        assert "Its redop is sum, so this is no all-to-all: choose the collective that ran." in output.text_content()
+        assert "range" not in output.text_content() + tab.locator(".cl-log-plot").text_content()
+        tab.locator("select[name=collective]").select_option("sendrecv")  # whose rows say sum, though nothing is added
+        assert output.text_content().endswith("--primitive sendrecv")
         area.fill(ALONE)
         assert "Every bus bandwidth is 0" in output.text_content()
         area.fill("\n".join([ALONE.splitlines()[0]] * 4))

@@ -35,17 +35,17 @@
   };
   const gb = (value) => `${Number(value.toPrecision(3))} GB/s`;
 
-  const draw = (rows, [low, high]) => {
+  const draw = (rows, [low, high] = []) => { // the range, unless it is another machine's or collective's
     const W = Math.min(460, plot.clientWidth || 460), H = 240, L = 44, R = 12, T = 22, B = 36;
-    const sizes = rows.map((row) => Math.log2(row.size)), most = Math.max(high, ...rows.map((row) => row.bus)) * 1.05;
+    const sizes = rows.map((row) => Math.log2(row.size)), top = Math.max(...rows.map((row) => row.bus)), most = Math.max(high || 0, top) * 1.05;
     const [a, b] = [Math.min(...sizes), Math.max(...sizes)];
     const x = (s) => L + (W - L - R) * (b > a ? (s - a) / (b - a) : 0.5), y = (v) => H - B - (H - B - T) * v / most;
     const words = (at, up, anchor, text) => `<text x="${at}" y="${up}" text-anchor="${anchor}" fill="currentColor">${text}</text>`;
     const points = rows.map((row, k) => `${x(sizes[k]).toFixed(1)} ${y(row.bus).toFixed(1)}`);
     plot.innerHTML = `<svg viewBox="0 0 ${W} ${H}" font-size="12" aria-hidden="true">`
-      + `<rect x="${L}" y="${y(high)}" width="${W - L - R}" height="${y(low) - y(high)}" fill="var(--cl-s3,#17703a)" opacity=".18"/>`
-      + [0, low, high].map((v) => words(L - 5, y(v) + 4, "end", Math.round(v))).join("")
-      + words(2, 12, "start", "bus bandwidth in GB/s; healthy range shaded")
+      + (high ? `<rect x="${L}" y="${y(high)}" width="${W - L - R}" height="${y(low) - y(high)}" fill="var(--cl-s3,#17703a)" opacity=".18"/>` : "")
+      + (high ? [0, low, high] : [0, top]).map((v) => words(L - 5, y(v) + 4, "end", Math.round(v))).join("")
+      + words(2, 12, "start", `bus bandwidth in GB/s${high ? "; healthy range shaded" : ""}`)
       + words(L, H - 18, "start", size(rows[0].size)) + words(W - R, H - 18, "end", size(rows.at(-1).size))
       + words((L + W - R) / 2, H - 4, "middle", "message")
       + `<path d="M${L} ${y(0)}H${W - R}" stroke="currentColor"/>`
@@ -66,15 +66,17 @@
     if (!rows.some((row) => row.bus)) return tell("Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
     if (wrong) return tell("Values are wrong by the check of the program, so no speed of this run counts.");
     rows.sort((p, q) => p.size - q.size);
-    draw(rows, range);
     const end = rows.at(-1), small = end.bus < range[0] && end.size < root.dataset.large;
     const place = small ? "too small a message to compare with" : end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
-    const none = rows.every((row) => row.redop === "none") && /reduce/.test(collective), others = ranks && ranks !== boxes * gpus[machine];
-    const doubt = none ? `Its redop is none, so this is no ${collective}: choose the collective that ran. `
+    const others = ranks && ranks !== boxes * gpus[machine], adds = end.redop && end.redop !== "none";
+    const other = /reduce/.test(collective) ? rows.every((row) => row.redop === "none") : adds && collective !== "sendrecv";
+    const doubt = other ? `Its redop is ${end.redop}, so this is no ${collective}: choose the collective that ran. `
       : others ? `The log lists ${ranks} ranks, ${on} has ${boxes * gpus[machine]}: another machine ran. ` : "";
-    tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}, `
-      + `${place} the healthy range of ${on}, ${gb(range[0])} to ${gb(range[1])}. ${doubt}For causes and confidence: `
-      + `colllib diagnose LOG${others ? "" : ` --on ${on}`}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
+    draw(rows, doubt ? undefined : range);
+    tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}`
+      + (doubt ? `. ${doubt}` : `, ${place} the healthy range of ${on}, ${gb(range[0])} to ${gb(range[1])}. `)
+      + `For causes and confidence: colllib diagnose LOG${others ? "" : ` --on ${on}`}`
+      + `${other || collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
   };
   form.hidden = false;
   form.addEventListener("input", show);
