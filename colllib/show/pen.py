@@ -365,8 +365,8 @@ def swatch(name: str) -> str:
 
     Args:
         name: "arrow add", "line t1", "disk i", "patch h2" (a mark and its class), "block final" (a
-            block in one of its states), "sum" (a block in its contributors' colors; also "one", "two", "rest"), "dot on"
-            or "port"; anything else is written as it is.
+            block in one of its states), "sum" (a block in its contributors' colors; also "one", "two", "rest"),
+            "dot on" or "port"; anything else is written as it is.
 
     >>> swatch("×")
     '<b>×</b>'

@@ -83,9 +83,8 @@ boxes.
         for once, way in hops.items()
     )
     alt = f"The token of rank {source} chose experts {listed(sorted(picked))}. {sentences}"
-    return drawing(
-        draw, title=title, alt=alt, legend=[("disk i", "has the token"), (f"patch h{CHOSEN}", "an expert that it chose")]
-    )
+    legend = [("disk i", "has the token"), (f"patch h{CHOSEN}", "an expert that it chose")]
+    return drawing(draw, title=title, alt=alt, legend=legend)
 
 
 def _told(hop: Hop) -> str:
