@@ -21,7 +21,7 @@ OFFERED = tuple(n * 1e6 for n in _MEGABYTES)
 BOXES = (1, 4, 16, 64)
 TOKENS = (1024, 2048, 4096, 8192)
 WIDTHS = {2: "BF16", 4: "FP32"}
-COLLECTIVES = {True: "as NCCL (predicted)", False: "fastest schedule known"}
+COLLECTIVES = {True: "as NCCL (predicted)", False: "fastest without switches that add"}
 
 
 def tensors(tokens: int, width: int) -> list[Layer]:

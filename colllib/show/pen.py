@@ -350,7 +350,12 @@ _SWATCHES = {
     },
     **{
         name: (18, 20, stripes(1, 2, Look(16, 16), "", contributors, marks))
-        for name, contributors, marks in (("one", [0], FINAL), ("sum", range(4), FINAL), ("rest", range(2), SPENT))
+        for name, contributors, marks in (
+            ("one", [0], FINAL),
+            ("two", range(2), FINAL),
+            ("sum", range(4), FINAL),
+            ("rest", range(2), SPENT),
+        )
     },
 }
 
@@ -360,8 +365,8 @@ def swatch(name: str) -> str:
 
     Args:
         name: "arrow add", "line t1", "disk i", "patch h2" (a mark and its class), "block final" (a
-            block in one of its states), "sum" (a block in its contributors' colors; also "one", "rest"), "dot on"
-            or "port"; anything else is written as it is.
+            block in one of its states), "sum" (a block in its contributors' colors; also "one", "two", "rest"),
+            "dot on" or "port"; anything else is written as it is.
 
     >>> swatch("×")
     '<b>×</b>'

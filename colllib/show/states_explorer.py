@@ -63,7 +63,8 @@ def states_explorer() -> Explorer:
 
 def _summary(tokens: int, ranks: int, room: int, bandwidth: float) -> str:
     plan = cheapest_plan(tokens, ranks, room, bandwidth)
-    return f"{units.seconds(plan.exposed)} of communication: {called(plan)}, {len(plan.communication)} collectives."
+    share = units.percent(plan.exposed / plan.seconds)
+    return f"{share} of the step is communication, in {units.several(len(plan.communication), 'collective')}."
 
 
 def _bars(tokens: int, ranks: int, room: int, bandwidth: float) -> Chart:

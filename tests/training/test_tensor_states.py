@@ -124,7 +124,7 @@ def test_a_transformer_block_gets_tensor_and_sequence_parallelism_in_the_box_and
     assert used(plan) == [
         ("norm 1", "into", "all-gather"),
         ("attention", "sum", "reduce-scatter"),
-        ("norm 2", "h", "all-gather"),
+        ("norm 2", "inner", "all-gather"),
         ("mlp", "z", "reduce-scatter"),
     ]
 

@@ -7,13 +7,14 @@ from colllib.exact import IntArray
 from colllib.execution import execute
 from colllib.show.film import Film, amount
 from colllib.show.geometry import Box, between
-from colllib.show.pen import CHIP, FINAL, HELD, Drawing, Pen, drawing
+from colllib.show.pen import CHIP, FINAL, Drawing, Pen, drawing
 from colllib.show.theme import listed
 from colllib.topology import Topology
 from colllib.training import experts
 
 PITCH, GAP = 46.0, 62.0  # from rank to rank, and between the boxes
 APART = 16.0  # between arrows of the same two ranks
+CHOSEN = 4  # the color of the chosen experts
 Hop = tuple[int, int, int]  # from, to, and how often
 
 
@@ -67,8 +68,10 @@ boxes.
                     disks.append(Box(middle - side * (wide / 2 - 16), y, 22, 22, round=True))
                     for n, expert in enumerate(lives[rank]):
                         x = middle - wide / 2 + 31 + n * (CHIP.width + 2) - (1 - box) * 27
-                        on = expert in picked
-                        pen.cell(x, y - CHIP.height / 2, CHIP, expert, int(on), FINAL if on else HELD)
+                        if expert in picked:
+                            pen.stripes(x, y - CHIP.height / 2, CHIP, expert, [CHOSEN], FINAL)
+                        else:
+                            pen.cell(x, y - CHIP.height / 2, CHIP, expert, 0)
             for a, b, times in way:
                 for n in range(times):
                     pen.arrow(between(disks[a], disks[b], APART * (n - (times - 1) / 2)), "add")
@@ -80,9 +83,8 @@ boxes.
         for once, way in hops.items()
     )
     alt = f"The token of rank {source} chose experts {listed(sorted(picked))}. {sentences}"
-    return drawing(
-        draw, title=title, alt=alt, legend=[("disk i", "has the token"), ("patch h4", "an expert that it chose")]
-    )
+    legend = [("disk i", "has the token"), (f"patch h{CHOSEN}", "an expert that it chose")]
+    return drawing(draw, title=title, alt=alt, legend=legend)
 
 
 def _told(hop: Hop) -> str:

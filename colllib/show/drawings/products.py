@@ -49,7 +49,8 @@ x R, w P: y P.
             for place, sign in enumerate("·="):
                 pen.text(dx + (place + 1) * (side + APART) - APART / 2, dy + side / 2, sign)
 
-    legend = [("patch h7", "all of it on every rank"), ("one", "a rank's part"), ("sum", "partial: terms of a sum")]
+    terms = "two" if ranks == 2 else "sum"
+    legend = [("patch h7", "all of it on every rank"), ("one", "a rank's part"), (terms, "partial: terms of a sum")]
     alt = f"Ways to compute {node.name} on {ranks} ranks: {'; '.join(names)}."
     return drawing(draw, title=title, alt=alt, legend=legend)
 

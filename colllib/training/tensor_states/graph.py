@@ -247,10 +247,10 @@ def transformer_block(batch: int, tokens: int, width: int, heads: int, inner: in
         Node("y", "bsd", ("sum",), "rename"),
         Node("norm 2", "bsd", ("y",), "norm", "d"),
         Node("A", "df", keep=True),
-        Node("h", "bsf", ("norm 2", "A"), "einsum"),
-        Node("f", "bsf", ("h",), "relu"),
+        Node("inner", "bsf", ("norm 2", "A"), "einsum"),
+        Node("relu", "bsf", ("inner",), "relu"),
         Node("B", "fd", keep=True),
-        Node("mlp", "bsd", ("f", "B"), "einsum"),
+        Node("mlp", "bsd", ("relu", "B"), "einsum"),
         Node("z", "bsd", ("y", "mlp"), "add"),
     )
     sizes = {"b": batch, "s": tokens, "t": tokens, "d": width, "h": heads, "e": width // heads, "f": inner}
