@@ -309,11 +309,16 @@ def still(schedule: Schedule, step: int, topology: Topology | None = None, *, ti
 
     The topology is a star if none is given.
 
+    Raises:
+        ValueError: for a step that the schedule has not.
+
     >>> from colllib.algorithms import allgather
     >>> still(allgather.ring(4), 1, title="Everyone passes on its own shard")
     After step 1 of 3 on 4 ranks: step 1 of 3 moved 4 blocks; 8 of 16 places have their final value. \
 Rank 0 holds 0; 3. Rank 1 holds 0; 1. Rank 2 holds 1; 2. Rank 3 holds 2; 3.
     """
+    if not 0 <= step <= schedule.num_steps:
+        raise ValueError(f"step {step}: must be from 0, before the first, to {schedule.num_steps}")
     show = Show(Film("", execute(schedule, topology)))
     cards = [card for card in show.stages[0].cards if card.node < schedule.ranks]
     holdings = " ".join(f"Rank {card.node} holds {show.stages[0].described(card, step)}." for card in cards)

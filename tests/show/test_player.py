@@ -169,6 +169,9 @@ def test_a_still_says_what_it_shows():
     assert shown.alt.startswith(f"{sentence} Rank 0 holds ")
     assert len(re.findall(r"\d from \d, \d, \d\b", shown.alt)) == 4  # one block of each rank lacks one contribution
     assert shown._repr_html_().count("<svg class") > 2
+    for step in (-1, 4):
+        with pytest.raises(ValueError, match=f"step {step}: must be from 0, before the first, to 3"):
+            still(reducescatter.ring(4), step, title="T")
 
 
 # -- in a browser ---------------------------------------------------------------------------------
