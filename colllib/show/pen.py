@@ -322,7 +322,7 @@ def in_a_row(*charts: Chart) -> Row:
     narrowest = 17 if len(charts) == 2 else 13  # rem
     columns = f"grid-template-columns:repeat(auto-fit,minmax(min({narrowest}rem,100%),1fr))"
     drawn = "".join(chart.fragment() for chart in charts)
-    grid = f'<div class="colllib" style="display:grid;{columns};gap:0 1.5em">{drawn}</div>'
+    grid = f'<div class="colllib" style="display:grid;{columns};gap:0 1.5em;align-items:end">{drawn}</div>'
     return Row(grid, " ".join(chart.alt for chart in charts))
 
 

@@ -206,8 +206,12 @@ def graph(topology: Topology, *, names: Sequence[str] = (), title: str = "") -> 
     >>> graph(find("kautz:2x6"))
     kautz:2x6: 6 ranks, 12 links, degree 2, diameter 2.
     """
+    links = set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
+    legend = [("line", "both ways"), ("arrow add", "one way")]
+    mixed = 0 < sum((b, a) not in links for a, b in links) < len(links)
     return drawing(
         lambda pen: around(pen, topology, (0, 0), radius_of(topology), names=names),
+        legend=legend if mixed else (),
         title=title,
         alt=f"{topology.name}: {topology.ranks} ranks, {len(arcs(topology)[0])} links, "
         f"degree {equal_degree(topology)}, diameter {diameter(topology)}.",
