@@ -87,7 +87,7 @@ def _pictures(collective: str, dims: tuple[int, ...]) -> str:
     on_mesh, on_torus = _pair(collective, dims)
     most = max(*on_mesh.link_total, *on_torus.link_total)
     drawn = _picture(on_mesh, "mesh", dims, most).fragment() + _picture(on_torus, "torus", dims, most).fragment()
-    legend = legend_of([("line busiest", "the busiest wires of the two"), ("line", "less, the thinner the less")])
+    legend = legend_of([("line busiest", "the busiest wires of the two"), ("line", "the thinner, the less")])
     return f'<div class="cl-pair" style="align-items:start">{drawn}</div>{legend}'
 
 
