@@ -103,7 +103,7 @@ def around(
         pen.lines((between(boxes[a], boxes[b]) for a, b in links if (a, b) in both and a < b), "l")
         one_way = [between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both]
         small = disk < 15  # there arrows are as light as lines
-        light = (0.6, 3.0) if len(one_way) > 100 else (1.0, 5.0)
+        light = (0.6, 3.0) if len(one_way) > 80 else (1.0, 5.0)
         _arrows(pen, one_way, "h7" if small else "add", *(light if small else (0.0, 7.5)))
     else:
         pen.lines((between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both or a < b), "e")
