@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 from math import ceil
 
 import numpy as np
@@ -23,7 +24,7 @@ from colllib.show.lines import px, text
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import color
 from colllib.show.views import Rows
-from colllib.topology import Lattice
+from colllib.topology import Lattice, Topology
 from colllib.units import several
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
@@ -200,6 +201,24 @@ def _torus_picture(jobs: Scene) -> str:
     )
 
 
+def spine_links(topology: Topology) -> list[list[list[int]]]:
+    """The links of each leaf up to each spine, and then those down from it.
+
+    >>> up, down = spine_links(ladder.topology("leaf-spine:8x8x4"))
+    >>> up[0], [row[0] for row in down]
+    ([64, 65, 66, 67], [160, 161, 162, 163, 164, 165, 166, 167])
+    """
+    number = {
+        ends: k for k, ends in enumerate(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
+    }
+    leaves = range(topology.ranks, topology.ranks + SIDE)
+    spines = range(topology.ranks + SIDE, topology.ranks + topology.switches)
+    return [
+        [[number[leaf, spine] for spine in spines] for leaf in leaves],
+        [[number[spine, leaf] for spine in spines] for leaf in leaves],
+    ]
+
+
 def _spine_picture(jobs: Scene) -> str:
     """The ranks below their leaves, and for every leaf and spine the load of the link up and of the link down."""
     spines = jobs.runs.topology.switches - SIDE
@@ -208,17 +227,16 @@ def _spine_picture(jobs: Scene) -> str:
     def spot(rank: int) -> tuple[float, float]:
         return 52 + cell * (rank % SIDE), 34 + row * (rank // SIDE)
 
-    first = 2 * SIDE * SIDE
+    links = spine_links(jobs.runs.topology)
     loads, levels = jobs.loads.tolist(), jobs.levels.tolist()
     out = [text(44, 14, "start", "ranks, by job")]
     out += [text(2, 38 + row * leaf, "start", f"leaf {leaf}") for leaf in range(SIDE)]
     for panel, title in enumerate(("up", "down")):
         left = 205 + panel * (spines * 11 + 18)
         out.append(text(left, 14, "start", title))
-        for link in range(SIDE * spines):
-            leaf, spine = divmod(link, spines)
+        for leaf, spine in product(range(SIDE), range(spines)):
             x, y = left + 11 * spine, 34 + row * leaf
-            number = first + panel * SIDE * spines + link
+            number = links[panel][leaf][spine]
             out.append(f'<path d="M{x} {px(y - 8)}h10v16h-10z" style="fill:{_HUES[levels[number]]}"/>')
             if (load := ceil(loads[number] - 1e-9)) > 1:
                 out.append(text(x + 5, y + 3.5, "middle", str(load), ' style="fill:var(--cl-bg,#fff)"'))

@@ -206,6 +206,7 @@ def _picture(kind: str, base: str, rank: int, step: int) -> str:
         in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=expanded.names, picks=picks)
 
     legend = [("arrow h1", "carries most of it now"), ("arrow h0", "less of it"), ("disk i h1", "just arrived")]
+    legend += [("disk i h0", "has it"), ("disk i", "its owner")]
     return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(legend)}'
 
 

@@ -88,7 +88,7 @@ def _rows(n: int, d: int) -> list[Row]:
     graphs = named(n, d).items()
     bound = Cost(moore_diameter(n, d), pareto(n, d)[-1].n_beta_node)
     rows = [Row(name, only(Cost(row.n_alpha, row.n_beta_node)), more={"graph": row.words}) for name, row in graphs]
-    return [*rows, Row("both bounds", only(bound), bound=True)]
+    return [*rows, Row("lower bounds", only(bound), bound=True)]
 
 
 def _trees(n: int, d: int) -> str:

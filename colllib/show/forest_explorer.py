@@ -149,11 +149,13 @@ def _joined(
     inside: Collection[int] = (),
 ) -> Drawing:
     """The two boxes with some links, new ones colored; above 0 a link's capacity decides how thick it is."""
-    boxes = {10: Box(260.0, 150.0, 26, 26, round=True)}  # the switch between the two, on the right
-    for box, top in enumerate((0.0, 190.0)):
-        for place, (x, y) in enumerate(((0.0, 0.0), (130.0, 0.0), (20.0, 110.0), (150.0, 110.0))):
-            boxes[4 * box + place] = Box(x, top + y, 26, 26, round=True)
-        boxes[8 + box] = Box(75.0, top + 55.0, 26, 26, round=True)
+    boxes = {10: Box(290.0, 150.0, 26, 26, round=True)}  # the switch between the two, on the right
+    upper = ((0.0, 0.0), (130.0, 0.0), (20.0, 124.0), (150.0, 110.0))  # where no link leads past another node closely
+    for place, (x, y) in enumerate(upper):
+        boxes[place] = Box(x, y, 26, 26, round=True)
+        boxes[(6, 7, 4, 5)[place]] = Box(x, 300.0 - y, 26, 26, round=True)
+    for switch, y in ((8, 66.0), (9, 234.0)):
+        boxes[switch] = Box(75.0, y, 26, 26, round=True)
     joined = {node for ends in links for node in ends}
 
     def draw(pen: Pen) -> None:
@@ -170,4 +172,7 @@ def _joined(
 
     wide = any(width > 1 for width in links.values())
     legend = [("arrow add", "2 units or more"), ("arrow copy", "1 unit")] if wide else []
-    return drawing(draw, title=title, alt=alt, legend=[*legend, ("arrow add h0", "the last one")])
+    legend.append(("arrow add h0", "the last one"))
+    if inside:
+        legend += [("disk i h0", "has the shard"), ("disk", "not yet")]
+    return drawing(draw, title=title, alt=alt, legend=legend)

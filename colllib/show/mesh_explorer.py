@@ -11,6 +11,7 @@ from colllib.show.control import Control, Part
 from colllib.show.drawings import wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
+from colllib.show.pen import legend_of
 from colllib.show.table import Table
 from colllib.topology import Lattice, mesh, torus
 from colllib.topology.cuts import wires
@@ -68,7 +69,7 @@ def mesh_explorer() -> Explorer:
         [Part(_pictures, "The mesh and its torus"), Part(_table, "Mesh and torus", fold="Both in numbers")],
         summary=_summary,
         note="The thicker a wire, the more its busier direction carries over the whole run; both pictures have one "
-        "scale, and the busiest wires of the two are colored. Every rank has a full-duplex link of BW to each "
+        "scale. Every rank has a full-duplex link of BW to each "
         "neighbor; lock-step. Wires that leave a grid come back at the other end of their row or column.",
         note_title="What is drawn here",
     )
@@ -86,7 +87,8 @@ def _pictures(collective: str, dims: tuple[int, ...]) -> str:
     on_mesh, on_torus = _pair(collective, dims)
     most = max(*on_mesh.link_total, *on_torus.link_total)
     drawn = _picture(on_mesh, "mesh", dims, most).fragment() + _picture(on_torus, "torus", dims, most).fragment()
-    return f'<div class="cl-pair" style="align-items:start">{drawn}</div>'
+    legend = legend_of([("line busiest", "the busiest wires of the two"), ("line", "the thinner, the less")])
+    return f'<div class="cl-pair" style="align-items:start">{drawn}</div>{legend}'
 
 
 def _picture(execution: Execution, what: str, dims: tuple[int, ...], most: Fraction) -> Chart:
@@ -97,7 +99,10 @@ def _picture(execution: Execution, what: str, dims: tuple[int, ...], most: Fract
         f"{what.capitalize()} {_size(dims)}: wires carry between {low} M and {top} M; "
         f"{len(busiest)} of {len(carried)} wires carry the most, among them {', '.join(busiest[:4])}."
     )
-    title = f"{what.capitalize()}: {len(busiest)} of {len(carried)} wires carry the most, {top} M"
+    most_on = f"all {len(carried)} wires carry"
+    if len(busiest) < len(carried):
+        most_on = f"{len(busiest)} of {len(carried)} wires carry its most,"
+    title = f"{what.capitalize()}: {most_on} {top}\N{NO-BREAK SPACE}M"
     widths = {wire: float(load / most) for wire, load in carried.items()}
     return wiring(execution.topology, width=widths, title=title, alt=alt)
 

@@ -5,11 +5,11 @@ style sheet shows the one that fits, at its own size. So type is as large on a p
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from colllib.show.figure import Chart, legend_row
 from colllib.show.geometry import Box, Point, Track, bow, ends, num
-from colllib.show.theme import SERIES, escape
+from colllib.show.theme import SERIES, escape, typeset
 
 #: What fits a page's column beside an explorer's border, and a phone of 390 px.
 WIDE, NARROW = 640, 326
@@ -321,7 +321,14 @@ def in_a_row(*charts: Chart) -> Row:
     """
     narrowest = 17 if len(charts) == 2 else 13  # rem
     columns = f"grid-template-columns:repeat(auto-fit,minmax(min({narrowest}rem,100%),1fr))"
-    drawn = "".join(chart.fragment() for chart in charts)
+    drawn = ""
+    for chart in charts:  # titles in one row of the grid, pictures in the next, however long the titles are
+        named = chart.alt if chart.title in chart.alt else f"{chart.title}. {chart.alt}"
+        place = "align-self:start;margin:0.5em 0 0"
+        title = f'<p class="cl-heading" aria-hidden="true" style="{place}">{typeset(chart.title)}</p>'
+        picture = replace(chart, title="", alt=named).fragment()
+        rows = "display:grid;grid-template-rows:subgrid;grid-row:span 2;align-items:center"
+        drawn += f'<div style="{rows}">{title}{picture}</div>'
     grid = f'<div class="colllib" style="display:grid;{columns};gap:0 1.5em">{drawn}</div>'
     return Row(grid, " ".join(chart.alt for chart in charts))
 

@@ -78,7 +78,7 @@ def skew_explorer() -> Explorer:
     """How popular experts are, where they lie and what capacity cuts, M, alpha and BW: the time of the all-to-all.
 
     >>> skew_explorer()
-    Explorer: Popular experts (Routing, Skew s, Capacity factor, Experts placed by draw, Message M, Latency α, ...
+    Explorer: Popular experts (Routing, Skew s, Capacity factor, Draw, Message M, Latency α, Bandwidth BW)
     """
     race = Race(rows)
     heads = "fabric = name | time | times as long as equal shares = over floor | n_alpha | n_beta"
@@ -88,7 +88,7 @@ def skew_explorer() -> Explorer:
             Control("kind", "Routing", KINDS, "zipf", kind="select"),
             Control("strength", "Skew s", lambda kind: STRENGTHS[kind], 1.0, "number"),
             Control("capacity", "Capacity factor", CAPACITIES, 0),
-            Control("seed", "Experts placed by draw", SEEDS, 1),
+            Control("seed", "Draw", SEEDS, 1),
             *prices(),
         ],
         [

@@ -64,9 +64,10 @@ def topology_explorer() -> Explorer:
             Part(_table, "What is measured", fold="All that is measured"),
         ],
         summary=_summary,
-        note="Squares and circles are the two halves, heavy wires the cut. A wire that leaves the grid comes back at "
-        "the other end of its row or column; on the twisted torus the number says at which rank. A floor is an "
-        "<i>n</i><sub>β</sub> that no all-to-all is below: what crosses the cut, and all hops shared by all links. "
+        note="White and blue ranks are the two halves, heavy wires the cut; that of a star is in its switch. "
+        "A wire that leaves the grid comes back at the other end of its row or column; on the twisted torus the number "
+        "says at which rank. A floor is an <i>n</i><sub>β</sub> that no all-to-all is below: what crosses the cut, and "
+        "all hops shared by all links. "
         "BW per rank: links so slow that the best-connected rank sends BW over all of its links together.",
         note_title="What is drawn here",
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from colllib import units
 from colllib.algorithms import allreduce, direct
 from colllib.contention import hot_destination, together, zipf
 from colllib.execution import execute
-from colllib.show.contention_explorer import FABRICS, WORKS, contention_explorer, places_of, scene
+from colllib.show.contention_explorer import _HUES, FABRICS, WORKS, contention_explorer, places_of, scene, spine_links
 from colllib.show.skew_explorer import FABRICS as SKEW_FABRICS
 from colllib.show.skew_explorer import STRENGTHS, equal, popularity, skew_explorer, skewed
 from colllib.topology.expression import find
@@ -50,6 +52,32 @@ def test_a_scene_is_jobs_executed_together(fabric, layout, draw, work, size):
 
 def carried_by_an_aligned_rank(schedule):
     return max(reference.traffic(schedule)[0].values())
+
+
+@pytest.mark.parametrize("fabric", [fabric for fabric in FABRICS if fabric != TORUS])
+@pytest.mark.parametrize("work", list(WORKS))
+def test_squares_of_a_leaf_add_up_to_what_its_ranks_send_out_and_take_in(fabric, work):
+    drawn = scene(fabric, work, 8, 8, "drawn", 1)
+    one = carried_by_an_aligned_rank(WORKS[work](8))
+    out, into = np.zeros(8), np.zeros(8)
+    for job in drawn.runs.jobs:
+        for t in range(job.num_steps):
+            step = job.step(t)
+            for src, dst, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
+                if src // 8 != dst // 8:  # ranks 8 to 15 are below leaf 1, and so on
+                    out[src // 8] += job.blocks.share[block] / one
+                    into[dst // 8] += job.blocks.share[block] / one
+    up, down = (drawn.loads[np.array(links)] for links in spine_links(drawn.runs.topology))
+    assert up.sum(axis=1) == pytest.approx(out)
+    assert down.sum(axis=1) == pytest.approx(into)
+    assert up.sum(axis=0) == pytest.approx(down.sum(axis=0))  # what goes up to a spine comes down from it
+    picture = JOBS.render(0, JOBS.start | {"fabric": fabric, "work": work, "draw": 1})
+    fills = re.findall(r'h10v16h-10z" style="fill:([^"]+)"', picture)
+    assert fills == [_HUES[level] for links in spine_links(drawn.runs.topology) for level in drawn.levels[links].flat]
+    named = re.findall(r'middle"[^>]*>(\d)</text>', picture)
+    most = float(re.search(r"with a load of ([\d.]+\d|\d)", picture)[1])
+    assert max(up.max(), down.max()) == pytest.approx(most, rel=5e-3)
+    assert max(map(int, named)) == ceil(most)
 
 
 PRICE = {"m": 16e6, "alpha": 0.5e-6, "bw": 900e9}

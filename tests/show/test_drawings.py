@@ -307,7 +307,7 @@ def test_each_mark_of_a_block_is_a_class_of_its_own(marks):
 
 @pytest.mark.parametrize(("width", "rows"), [(784, 1), (390, 2)])
 def test_pictures_stand_side_by_side_where_they_have_room(width, rows, tmp_path, with_chromium):
-    both = in_a_row(wiring(ring(8), title="First"), wiring(ring(8), title="Second"))
+    both = in_a_row(wiring(ring(8), title="First " * 12), wiring(ring(8), title="Second"))
     with opened(write_page(tmp_path, both), viewport={"width": width, "height": 900}) as (tab, _):
         tops = tab.evaluate("[...document.querySelectorAll('[role=img]')].map((el) => el.getBoundingClientRect().top)")
     assert len(tops) == 2

@@ -103,7 +103,8 @@ def around(
         pen.lines((between(boxes[a], boxes[b]) for a, b in links if (a, b) in both and a < b), "l")
         one_way = [between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both]
         small = disk < 15  # there arrows are as light as lines
-        _arrows(pen, one_way, "h7" if small else "add", 1.0 if small else 0.0, 5.0 if small else 7.5)
+        light = (0.6, 3.0) if len(one_way) > 80 else (1.0, 5.0)
+        _arrows(pen, one_way, "h7" if small else "add", *(light if small else (0.0, 7.5)))
     else:
         pen.lines((between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both or a < b), "e")
         tracks = {(a, b): lane(boxes[a], boxes[b], APART if (a, b) in both else 0.0) for a, b in loads}
@@ -206,8 +207,12 @@ def graph(topology: Topology, *, names: Sequence[str] = (), title: str = "") -> 
     >>> graph(find("kautz:2x6"))
     kautz:2x6: 6 ranks, 12 links, degree 2, diameter 2.
     """
+    links = set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
+    legend = [("line", "both ways"), ("arrow add", "one way")]
+    mixed = 0 < sum((b, a) not in links for a, b in links) < len(links)
     return drawing(
         lambda pen: around(pen, topology, (0, 0), radius_of(topology), names=names),
+        legend=legend if mixed else (),
         title=title,
         alt=f"{topology.name}: {topology.ranks} ranks, {len(arcs(topology)[0])} links, "
         f"degree {equal_degree(topology)}, diameter {diameter(topology)}.",

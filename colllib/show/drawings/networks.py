@@ -153,7 +153,8 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
     legend = [(name[0].upper(), name) for name in names if name in always]
     if boxed and "card" not in names:
         legend.append(("port", "card"))
-    legend += [(f"line t{k}", tier.name + widths[k]) for k, tier in enumerate(topology.tiers)]
+    cables = [f"cable of a {tier.name}" if tier.name == "card" else tier.name for tier in topology.tiers]
+    legend += [(f"line t{k}", name + widths[k]) for k, name in enumerate(cables)]
     drawn = drawing(draw, title=title, alt=alt, legend=legend)
     letter = '<div class="cl-narrow" style="margin:0"><b>{}</b> {}</div>'
     only_there = "".join(letter.format(name[0].upper(), name) for name in names if name in on_phone - always)
