@@ -204,9 +204,10 @@ def _torus_picture(jobs: Scene) -> str:
 def spine_links(topology: Topology) -> list[list[list[int]]]:
     """The links of each leaf up to each spine, and then those down from it.
 
-    >>> up, down = spine_links(ladder.topology("leaf-spine:8x8x4"))
-    >>> up[0], [row[0] for row in down]
-    ([64, 65, 66, 67], [160, 161, 162, 163, 164, 165, 166, 167])
+    >>> topology = ladder.topology("leaf-spine:8x8x4")
+    >>> up, down = spine_links(topology)
+    >>> [(int(topology.link_src[k]), int(topology.link_dst[k])) for k in (up[1][2], down[1][2])]
+    [(65, 74), (74, 65)]
     """
     number = {
         ends: k for k, ends in enumerate(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
