@@ -21,7 +21,7 @@ from colllib.algorithms.nested import Flows, flows
 from colllib.cost import SAME, Terms, first_lowest, values_per_level
 from colllib.exact import IntArray
 from colllib.limits import TooLarge
-from colllib.schedule import Orbit, Schedule
+from colllib.schedule import Orbit, Schedule, bundled
 from colllib.symmetry import has_classes
 from colllib.topology import NoRouteError, Topology
 
@@ -203,11 +203,17 @@ class Pricing:
         unit = float(share[0]) if equal else 0.0
         waits = busy = 0.0
         for t in range(schedule.num_steps):
-            step = schedule.step(t) if unit else _whole_step(schedule, t, alike)
-            key = _digest(*step[: 2 if unit else 3])
-            if key not in self.known:
+            if unit:
+                step = schedule.step(t)
+                key = _digest(step.src, step.dst)
+            else:
                 whole = _whole_step(schedule, t, alike)
-                wait, loads = self._routed(whole._replace(share=whole.share / unit) if unit else whole)
+                key = _digest(*whole[:3])
+            if key not in self.known:
+                if unit:
+                    src, dst, part = bundled(step, schedule.blocks, schedule.nodes)
+                    whole = Flows(src, dst, part.as_floats() / unit)
+                wait, loads = self._routed(whole)
                 self.known[key] = wait, float(loads.max(initial=0))
             wait, most = self.known[key]
             waits, busy = waits + wait, busy + most * (unit or 1)

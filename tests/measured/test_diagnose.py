@@ -72,7 +72,9 @@ def test_a_run_faster_than_a_ring_over_its_cards_is_not_said_to_wait_for_them():
 def test_behind_narrow_links_up_the_spine_binds_and_not_the_cards():
     diagnosis = diagnose(read(logs.text(180e9, boxes=16))[0], Hints(machine=find("dgx-h100:16,oversubscription=2")))
     assert (diagnosis.state, diagnosis.binding) == ("healthy", "spine")
-    assert "normal for the spine (136 to 212 GB/s)" in diagnosis.verdict
+    assert "normal for the spine (" in diagnosis.verdict
+    most = 8 * 50 / 2 * (2 * 127 / 128) / (2 * 15 / 16)  # 2 x 15/16 M leave a box
+    assert f"to {most:.0f} GB/s)" in diagnosis.verdict
     narrow = "expected: 8 cards of 50 GB/s a box, and 1/2 of that on its way up"
     assert {narrow, "the spine binds, as it should"} <= set(diagnosis.evidence)
 
