@@ -144,7 +144,7 @@ def _plans(model: Model, ranks: int, box: int) -> Iterator[Plan]:
 def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answer:
     """All plans that a machine can run, the fastest first."""
     machine, memory = topology(on), _gpu(on, "memory")
-    box, *_ = tiers(on)
+    box = tiers(on).in_box
     fit, too_large, refused = [], 0, ""
     with progress(_plans(model, machine.ranks, box), _named) as offered:
         for plan in offered:
@@ -222,10 +222,12 @@ def _timeline(training: Training, step: Step) -> Answer:
         largest = max(map(training.whole, training.layers(0))) * FP32
         count = sums["reduce-scatter"] + sums["all-reduce"]
         yield f"\nStage 0 sends its gradients in {count} buckets of whole layers of up to {units.size(largest)} each."
-    alone, wide = topology(on).speeds[1][-1], tiers(on)[2][1]  # type: ignore[index]
+    alone, wide = topology(on).speeds[1][-1], tiers(on).bandwidth[1]  # type: ignore[index]
     if wide < alone:
-        shared = f"the busiest card carries what {alone / wide:g} ranks send"
-        yield f"\nWithout its failed cards {shared}: each is priced at {units.rate(wide)}, since all wait for it."
+        part = f"each has 1/{alone / wide:g} of a card where it is narrowest"
+        yield f"\nAll ranks send at once, and {part}: all are priced at {units.rate(wide)}, since they wait for these."
+    if note := _gpu(on, "note"):
+        yield f"\nOf this machine, {note}."
     if not training.nccl:
         yield "\nCollectives take the fastest schedules known; with --collectives nccl, what NCCL is predicted to take."
 

@@ -3,16 +3,18 @@
 from dataclasses import replace
 from functools import cache
 from math import inf
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
-from colllib import units
 from colllib.algorithms import find
-from colllib.ladder import MOST_SEGMENTS, Entry, on_stars, topology
+from colllib.cost import Terms
+from colllib.ladder import MOST_SEGMENTS, Entry, fastest, on_stars, topology
 from colllib.measured.predict import predict
 from colllib.primitives import check_counts
 from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
+from colllib.topology.boxes import INSIDE
 from colllib.topology.cluster import machine_on
 
 
@@ -50,12 +52,12 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     """The fastest algorithm for a group of ranks on its machine, all groups of its kind at a time, lock-step clock.
 
     In one box, or with one rank in each: the fastest on a star of ports or of cards, by closed forms that tests
-    hold to executions. With several in each of several boxes: what heads a ladder there, recursive doubling or a
-    hierarchy in its best order, with the best algorithms on its tiers and in the best number of segments, by what
-    these put on the links. Between boxes there is full bisection.
+    hold to executions, or on direct links. With several in each of several boxes: what heads a ladder there, recursive
+    doubling, channels, or a hierarchy in its best order, with the best algorithms on its tiers and in the best number
+    of segments, by what these put on the links.
 
     Args:
-        machine: of boxes with speeds, such as "dgx-h100:16", each rank with a port in its box and a card.
+        machine: of boxes with speeds, such as "dgx-h100:16"; each rank has what `tiers` says.
         apart: from one rank of the group to the next.
         message: M in bytes.
 
@@ -70,7 +72,7 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     check_counts(ranks=ranks, apart=apart)
     if (ranks - 1) * apart >= fabric.ranks:
         raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {fabric.ranks}")
-    boxes, inside = group(ranks, apart, tiers(machine)[0])
+    boxes, inside = group(ranks, apart, tiers(machine).in_box)
     if boxes == 1 or inside == 1:
         return on_tier(primitive, machine, boxes > 1, ranks, message)
     candidates = [
@@ -92,10 +94,11 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
 @cache
 def _over_tiers(primitive: str, machine: str, boxes: int, inside: int) -> list[tuple[Entry, Traffic]]:
     """What can head a ladder over boxes, with what one byte does to the links."""
-    fabric = topology(f"boxes:{boxes}x{inside}")
-    _, alpha, bandwidth = tiers(machine)
-    unit: dict[str, Any] = {"message": 1.0, "alpha": alpha, "bandwidth": bandwidth}
-    candidates = list(in_every_way(find(primitive, "hierarchical"), fabric, **unit))
+    _, alpha, bandwidth, joined = tiers(machine)
+    fabric = topology(f"boxes:{boxes}x{inside},inside={joined}")
+    unit: Terms = {"message": 1.0, "alpha": alpha, "bandwidth": bandwidth}
+    names = ["hierarchical", *(["channels"] if primitive in ("all-gather", "reduce-scatter", "all-reduce") else [])]
+    candidates = [way for name in names for way in in_every_way(find(primitive, name), fabric, **unit)]
     if primitive == "all-reduce":
         flat = find(primitive, "recursive-doubling")
         traffic = Pricing(fabric, **unit).traffic(whole_steps(flat.build(fabric.ranks), fabric))
@@ -105,15 +108,18 @@ def _over_tiers(primitive: str, machine: str, boxes: int, inside: int) -> list[t
 
 @cache
 def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: float) -> Choice:
-    """The fastest algorithm for ranks that each have a port of their own: one in a box, or a card.
+    """The fastest algorithm for ranks of one box, or of which each has its own way out of its box.
 
     >>> [round(on_tier("point-to-point", "dgx-h100:2", outside, 2, 45e6).seconds * 1e6) for outside in (False, True)]
     [101, 903]
     """
-    _, alpha, bandwidth = tiers(machine)
-    rungs = on_stars(primitive, ranks, message=message, alpha=alpha[outside], bandwidth=bandwidth[outside])
-    fastest = min(rungs, key=lambda rung: rung.seconds)
-    return Choice(fastest.entry, fastest.segments, fastest.seconds)
+    _, alpha, bandwidth, joined = tiers(machine)
+    network: Terms = {"message": message, "alpha": alpha[outside], "bandwidth": bandwidth[outside]}
+    if joined == "switch" or outside or ranks < 3:  # two ranks have one link
+        rung = min(on_stars(primitive, ranks, **network), key=attrgetter("seconds"))
+    else:
+        rung = fastest(primitive, f"full-mesh:{ranks}", **network)
+    return Choice(rung.entry, rung.segments, rung.seconds)
 
 
 @cache
@@ -121,7 +127,7 @@ def by_nccl(primitive: str, machine: str, boxes: int, inside: int, message: floa
     """Seconds that NCCL takes for so many ranks in each of some boxes, as `predict` has them.
 
     Args:
-        machine: one that `colllib predict` knows; each rank has its share of the cards.
+        machine: one that `colllib predict` knows; each rank has a card of what `tiers` leaves it.
         message: M in bytes.
 
     >>> round(by_nccl("all-reduce", "dgx-h100:16", 16, 1, 1e9) * 1e3, 1)
@@ -129,7 +135,8 @@ def by_nccl(primitive: str, machine: str, boxes: int, inside: int, message: floa
     """
     if boxes * inside == 1:
         return 0.0
-    alone = replace(machine_on(machine), boxes=boxes, gpus=inside, cards=inside)
+    share = tiers(machine).bandwidth[1]
+    alone = replace(machine_on(machine), boxes=boxes, gpus=inside, cards=inside, card=share, oversubscription=1.0)
     return predict(alone, "sendrecv" if primitive == "point-to-point" else primitive, message).seconds
 
 
@@ -140,45 +147,44 @@ def takes(primitive: str, machine: str, ranks: int, apart: int, message: float, 
     [399, 194]
     """
     if nccl:
-        return by_nccl(primitive, machine, *group(ranks, apart, tiers(machine)[0]), message)
+        return by_nccl(primitive, machine, *group(ranks, apart, tiers(machine).in_box), message)
     return price(primitive, machine, ranks, apart, message).seconds
 
 
-@cache
-def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
-    """Ranks of a box, and latencies and bandwidths of a port in it and of a card.
+class Tiers(NamedTuple):
+    """Of a machine: ranks in a box, and latency and bandwidth of what a rank has, in its box and on its way out."""
 
-    Where cards have failed, every card has the part of its bandwidth that each rank has of the busiest one: all wait
-    for the slowest. The latency of the detours is left out.
+    in_box: int
+    alpha: tuple[float, float]
+    bandwidth: tuple[float, float]  # of a port in the box, or of one of the links to its other ranks; of the way out
+    inside: str  # "switch" or "full-mesh"
+
+
+@cache
+def tiers(machine: str) -> Tiers:
+    """What each rank has where all of a box send at once, as in a step: its part of what its box's way out carries.
+
+    So with shared or failed cards, where all wait for the busiest one, and with an oversubscribed network. The latency
+    of detours is left out.
 
     Raises:
-        ValueError: for a machine without boxes or speeds, whose ranks share cards, whose boxes have no switch or lack a
-            link, or whose network is oversubscribed.
+        ValueError: for a machine without boxes or speeds, or whose boxes lack a link.
 
-    >>> [tiers(f"dgx-h100:16{fault}")[2][1] / 1e9 for fault in ("", ",without=card 3")]
-    [50.0, 25.0]
+    >>> [tiers(f"dgx-h100:16{but}").bandwidth[1] / 1e9 for but in ("", ",without=card 3", ",oversubscription=4")]
+    [50.0, 25.0, 12.5]
     """
     fabric = topology(machine)
     if not fabric.in_box or fabric.speeds is None:
         raise ValueError(f"{machine}: a step is priced on boxes with speeds, such as dgx-h100:16")
-    leaving = fabric.link_src < fabric.ranks
-    links = np.bincount(fabric.tier)
-    cards, *further = [links[k] * tier.bandwidth for k, tier in enumerate(fabric.tiers) if tier.level > 0]
-    meshed = (fabric.link_dst[leaving] < fabric.ranks).any()
+    ranks = np.arange(fabric.ranks)
+    meshed = bool((fabric.link_dst[fabric.link_src < fabric.ranks] < fabric.ranks).any())
+    each = fabric.in_box - 1 if meshed else 2
+    if np.count_nonzero(fabric.tier == 0) < each * fabric.ranks:
+        raise ValueError(f"{machine}: a step is priced where each rank has its links in the box; cards may fail")
     (near, *_, far), (narrow, *_, wide) = fabric.speeds
-    if meshed or cards > 2 * fabric.ranks:
-        part = units.rate(wide * (cards / 2 - fabric.ranks) / fabric.ranks).replace(" ", "")
-        shared = f"where ranks share cards, give each its part, here card={part} in place of the number of cards"
-        why = "in these boxes links lead from rank to rank" if meshed else shared
-        raise ValueError(
-            f"{machine}: a step is priced where each rank has a port of a switch in its box and a card; {why}"
-        )
-    if any(uplinks < cards for uplinks in further):
-        raise ValueError(f"{machine}: a step is priced on networks that are not oversubscribed; a ladder takes others")
-    if links[0] < 2 * fabric.ranks:
-        raise ValueError(f"{machine}: a step is priced where each rank has its link in the box; cards may fail")
-    if cards < 2 * fabric.ranks:
-        ranks = np.arange(fabric.ranks)
+    if fabric.ranks > fabric.in_box:
         _, crossed = fabric.router(ranks, np.roll(ranks, -fabric.in_box))  # from each box to the next
-        wide /= np.bincount(crossed[fabric.tier[crossed] == 1]).max(initial=1)
-    return fabric.in_box, (near, far), (narrow, float(wide))
+        width = np.array([float(tier.bandwidth) for tier in fabric.tiers])[fabric.tier]
+        sharing = np.bincount(crossed, minlength=width.size) / width
+        wide /= sharing[fabric.tier > 0].max(initial=1)
+    return Tiers(fabric.in_box, (near, far), (narrow, float(wide)), INSIDE[meshed])

@@ -129,7 +129,7 @@ class Training:
     def collective(self, stage: int, stream: str, primitive: str, groups: Sequence[Group], name: str = "") -> Op:
         """A collective of each of some groups of a stage's ranks."""
         seconds = sum(self._takes(primitive, message, ranks, apart) for message, ranks, apart in groups)
-        leaves = any(ranks * apart > tiers(self.machine)[0] for _, ranks, apart in groups)
+        leaves = any(ranks * apart > tiers(self.machine).in_box for _, ranks, apart in groups)
         return Op(name or primitive, f"{stream} {stage}", seconds, (), _wires(leaves, stage, stage), primitive)
 
     def _takes(self, primitive: str, message: float, ranks: int, apart: int) -> float:
@@ -138,7 +138,7 @@ class Training:
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
-        plan, (box, *_) = self.plan, tiers(self.machine)
+        plan, box = self.plan, tiers(self.machine).in_box
         ranks = plan.tp * plan.replicas  # of a stage
         first, last = min(src, dst) * ranks, (max(src, dst) + 1) * ranks - 1
         leaves = first // box != last // box  # those that do not leave the box wait

@@ -19,7 +19,7 @@ from colllib.ladder import ladder
 from colllib.measured.predict import predict
 from colllib.metrics import crossings, joules
 from colllib.parallelism import MODELS, Plan, memory, training
-from colllib.topology import boxes
+from colllib.topology import boxes, full_mesh
 from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
 from colllib.training.data_parallel import Layer, sharded
@@ -351,12 +351,23 @@ def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_exec
 
 @pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce", "all-to-all"])
 @pytest.mark.parametrize("message", [1e3, 1e6, 3e7])
-@pytest.mark.parametrize("boxes_", [2, 3])
-def test_a_group_over_boxes_takes_what_heads_the_ladder_there(primitive, message, boxes_):
-    """Which executes all that it compares."""
-    topology, speeds = boxes((boxes_, 8)), {"alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
-    [first, *_] = ladder(primitive, topology, message=message, **speeds)
-    assert isclose(price(primitive, f"dgx-h100:{boxes_}", 8 * boxes_, 1, message).seconds, first.seconds)
+@pytest.mark.parametrize(
+    "machine", ["dgx-h100:2", "dgx-h100:3", "mi250x:2", "mi300x:3", "dgx-a100:4,oversubscription=4"]
+)
+def test_a_group_over_boxes_takes_what_heads_the_ladder_there(primitive, message, machine):
+    """Which executes all that it compares, with what ranks share; there switches that add are left out."""
+    given = find_topology(machine)
+    topology, (alpha, bandwidth) = find_topology(given.name.replace(",inc=box", "")), given.speeds
+    [first, *_] = ladder(primitive, topology, message=message, alpha=alpha, bandwidth=bandwidth)
+    assert isclose(price(primitive, machine, topology.ranks, 1, message).seconds, first.seconds)
+
+
+@pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce", "all-to-all"])
+@pytest.mark.parametrize(("ranks", "message"), [(2, 1e6), (4, 1e3), (4, 1e9), (8, 1e6)])
+def test_a_group_in_a_mesh_takes_what_heads_the_ladder_on_its_links(primitive, ranks, message):
+    network = {"message": message, "alpha": 0.6e-6, "bandwidth": 64e9}
+    [first, *_] = ladder(primitive, full_mesh(ranks), **network)
+    assert isclose(price(primitive, "mi300x:2", ranks, 1, message).seconds, first.seconds)
 
 
 def test_a_group_is_priced_that_has_more_messages_than_can_be_executed():
@@ -443,9 +454,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan dp=8,pp=16 --schedule interleaved --chunks 8", "80 layers in 16 stages of 8 chunks"),
         ("--model GPT", "unknown model 'GPT'"),
         ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
-        ("--on mi300x:16", "a port of a switch in its box and a card; in these boxes links lead from rank to rank"),
-        ("--on dgx-h100:16,cards=4", "where ranks share cards, give each its part, here card=25GB/s in place of"),
-        ("--on dgx-h100:16,without=3-s0", "a step is priced where each rank has its link in the box; cards may fail"),
+        ("--on dgx-h100:16,without=3-s0", "a step is priced where each rank has its links in the box; cards may fail"),
+        ("--on mi300x:16,without=3-4", "a step is priced where each rank has its links in the box; cards may fail"),
         ("--collectives rccl", "collectives 'rccl': must be fastest or nccl"),
         ("--plan all", "plans are compared with one --batch in tokens"),
         ("--plan all --batch 1000", "no plan can run, such as tp=8,pp=16,dp=1: batch 1000: must be a multiple of"),
@@ -454,7 +464,6 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--batch 1048576 --tokens 0", "tokens 0: must be at least 1"),
         ("--plan all --on dgx-h100:1 --batch 1048576", "plans do not fit in the 80 GB of a GPU"),
         ("--plan dp=128 --batch 1000", "batch 1000: must be a multiple of dp x tokens = 128 x 8192"),
-        ("--on dgx-h100:16,oversubscription=4", "networks that are not oversubscribed"),
         ("--schedule x", "unknown pipeline schedule 'x'"),
         ("--batch 4194304 --microbatches 4", "batch 4194304 and microbatches 4: each says the other"),
         ("--on dgx-a100:16 --teraflops 400", "more than dgx-a100:16 computes in BF16, 312 by its data sheet"),
@@ -604,10 +613,22 @@ def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(card
     assert most[1] == ranks * most[0]
     with pytest.raises(SystemExit):
         main(["step", "--on", faulty, "--plan", "dp=32"])
-    assert f"the busiest card carries what {ranks} ranks send" in capsys.readouterr().out
+    assert f"each has 1/{ranks} of a card where it is narrowest" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["step", "--on", faulty, "--plan", "dp=32", "--collectives", "nccl"])
     assert "NCCL's prediction knows no failed cards" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("narrow", ["cards=4", "oversubscription=2", "cards=4,oversubscription=2"])
+def test_a_rank_has_its_part_of_what_leaves_its_box(narrow, capsys):
+    """With NCCL's collectives, too: they see a card of that bandwidth."""
+    part = {"cards=4": 25, "oversubscription=2": 25, "cards=4,oversubscription=2": 12.5}[narrow]
+    for words in (["--collectives", "nccl"], []):
+        times = [
+            answer(capsys, "--on", f"dgx-h100:4,{changed}", "--plan", "tp=8,dp=4", "--tokens", "512", *words)["time_s"]
+            for changed in (narrow, f"card={part}GB/s")
+        ]
+        assert times[0] == times[1]
 
 
 def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):
