@@ -241,7 +241,8 @@ def _parsed(key: str, value: str) -> Any:
         return True
     if key == "processor" and value in ("amd", "intel", "arm"):
         return value
-    raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: take {OPTIONS}")
+    hint = "on rails NCCL's traffic does not cross the spine: leave both out; else " if key == "rails" else ""
+    raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: {hint}take {OPTIONS}")
 
 
 def positive(what: str, text: str) -> int:
