@@ -88,7 +88,7 @@ def gantt(
     until: float | None = None,
     title: str = "",
 ) -> Chart:
-    """Draw some streams of a step, a box for each operation.
+    """Draw some streams of a step, a box for each operation, and the number of its microbatch where there is room.
 
     Args:
         step: what ran.
@@ -106,28 +106,59 @@ def gantt(
     pitch = 24.0
     body = [_rows(x, rows, 0.0, pitch)]
     seen: dict[str, int] = {}
+    last, numbered = max((op.chunk for op in step.ops), default=0), False
     for k, stream in enumerate(rows.values()):
         y = pitch * (k + 0.5)
-        ops = step.on(stream)
-        for kind in dict.fromkeys(step.ops[i].kind for i in ops):
+        ops = [(step.ops[i], float(step.start[i]), float(step.end[i])) for i in step.on(stream)]
+        for kind, chunk in dict.fromkeys((op.kind, op.chunk) for op, *_ in ops):
             seen.setdefault(*KINDS[kind])
-            spans = [(float(step.start[i]), float(step.end[i])) for i in ops if step.ops[i].kind == kind]
-            body.append(_bars([(x(a), x(b), y) for a, b in _joined(spans)], color(KINDS[kind][1]), 18))
+            alike = [one for one in ops if (one[0].kind, one[0].chunk) == (kind, chunk)]
+            look = color(KINDS[kind][1]) + (f";opacity:{_opacity(chunk, last):.2g}" if chunk else "")
+            body.append(_bars([(x(a), x(b), y) for a, b in _joined([span for _, *span in alike])], look, 18))
+            numbers = _numbers(x, y, alike)
+            ink = "var(--cl-bg,#fff)" if _opacity(chunk, last) > 0.7 else "currentColor"
+            body.append(_texts(numbers, look=f' font-weight="600" fill="{ink}"'))
+            numbered = numbered or bool(numbers)
     described = "; ".join(
         f"{name}: busy {100 * step.busy(stream) / step.seconds if step.seconds else 0:.0f}%"
         for name, stream in rows.items()
     )
-    keys = ((f'<i class="cl-swatch" style="background:{color(hue)}"></i>', words) for words, hue in seen.items())
+    keys = [(_swatch(color(hue)), words) for words, hue in seen.items()]
+    if last:
+        words = "second chunk" if last == 1 else "later chunks"
+        keys.append((_swatch(f"{color(KINDS['F'][1])};opacity:{_opacity(last, last):.2g}"), words))
+    keys += [("<b>0</b>&ensp;", "microbatch")] if numbered else []
     floor = pitch * len(rows)
     svg = _svg(floor + 19, [*body, _times(x, floor, time_format)])
     return Chart(legend_row(keys) + svg, f"Timeline of {time_format(step.seconds)}. {described}.", title)
 
 
-def _joined(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def _swatch(look: str) -> str:
+    return f'<i class="cl-swatch" style="background:{look}"></i>'
+
+
+def _opacity(chunk: int, last: int) -> float:
+    """Later chunks of a stage are paler."""
+    return 1 - 0.6 * chunk / max(1, last)
+
+
+def _numbers(x: Axis, y: float, ops: Sequence[tuple[timeline.Op, float, float]]) -> list[tuple[float, float, str]]:
+    """Of microbatches, if all of these bars have room for theirs."""
+    labels = [(str(op.microbatch), x(a), x(b)) for op, a, b in ops if op.microbatch is not None]
+    fit = all(b - a > _room(label) for label, a, b in labels)
+    return [((a + b) / 2, y + 4.5, label) for label, a, b in labels] if fit else []
+
+
+def _room(label: str) -> float:
+    """Width of a label and the gap of its bar."""
+    return LETTER * len(label) + 1
+
+
+def _joined(spans: Sequence[Sequence[float]]) -> list[Sequence[float]]:
     """The spans, or where they are too many to tell apart, those that touch as one."""
     if len(spans) <= MOST_BOXES:
         return list(spans)
-    joined: list[tuple[float, float]] = []
+    joined: list[Sequence[float]] = []
     for start, end in spans:
         if joined and start <= joined[-1][1] * (1 + 1e-12):
             start, _ = joined.pop()
@@ -293,7 +324,7 @@ def _messages(x: Axis, bars: Sequence[Bar], segments: int) -> str:
             out.append(_bars(inner, "var(--cl-bg,#fff)", THICK - 2))
         for bar, (a, b, up) in spans.items():
             label = _label(bar, segments)
-            if b - a >= LETTER * len(label) + 1:
+            if b - a > _room(label):
                 labels[hollow].append(((a + b) / 2, up + 4.5, label))
     inks = ("var(--cl-bg,#fff)", "currentColor")
     return "".join(out) + "".join(

@@ -120,7 +120,8 @@ def pipeline(
         for work in order(schedule, stages, stage, microbatches, chunks):
             spans[work] = len(ops), len(ops)
             name = f"{work.kind}{work.microbatch} of part {work.part}"
-            ops.append(Op(name, compute(stage), seconds[work.kind], kind=work.kind))
+            lasts, chunk = seconds[work.kind], work.part // stages
+            ops.append(Op(name, compute(stage), lasts, kind=work.kind, microbatch=work.microbatch, chunk=chunk))
     send_on(ops, spans, stages, lambda src, dst: (send, ()))
     return run(ops)
 

@@ -30,6 +30,8 @@ class Op:
     after: tuple[int, ...] = ()  # indices of operations in the list that must be done first
     uses: tuple[str, ...] = ()  # shared with other streams, such as "card 0"; the most crowded slows it down
     kind: str = ""  # what it is, such as "forward" or "all-reduce"
+    microbatch: int | None = None  # which it is about, for pictures
+    chunk: int = 0  # of a stage, likewise
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ from colllib.cost import best_segments
 from colllib.execution import execute
 from colllib.show import pipeline_explorer, space_time
 from colllib.show.pipeline_explorer import SEGMENTS, pipelines
-from colllib.show.timelines import LEFT, RIGHT, THICK, WIDTH, bars_of
+from colllib.show.timelines import LEFT, RIGHT, THICK, WIDTH, bars_of, gantt
+from colllib.training.pipelines import order, pipeline
 
 PRICE = {"message": 12.0, "alpha": 1.0, "bandwidth": 1.0}
 
@@ -80,6 +81,28 @@ def test_the_drawing_places_each_bar_in_proportion_to_its_time():
     expected = sorted(LEFT + (r + k) * step for r in range(3) for k in range(3))
     assert sorted(a for a, _, _ in drawn) == pytest.approx(expected, abs=0.051)  # tenths
     assert len({y for _, _, y in drawn}) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "stages", "chunks"), [("gpipe", 4, 1), ("1f1b", 3, 1), ("zb-h1", 2, 1), ("interleaved", 2, 2)]
+)
+def test_a_pipelines_bars_carry_the_numbers_of_their_microbatches(name, stages, chunks):
+    """Read from left to right, a row has them in the order in which the stage works."""
+    step = pipeline(name, stages, 4, chunks=chunks)
+    chart = gantt(step, {f"stage {k}": f"compute {k}" for k in range(stages)})
+    rows = {}
+    for xs, ys, digits in re.findall(r'<text x="([\d. ]+)" y="([\d. ]+)">(\d+)</text>', chart.body):
+        if len(xs.split()) == len(digits):
+            for x, y, digit in zip(map(float, xs.split()), map(float, ys.split()), digits, strict=True):
+                rows.setdefault(y, []).append((x, int(digit)))
+    worked = [[work.microbatch for work in order(name, stages, k, 4, chunks)] for k in range(stages)]
+    assert [[number for _, number in sorted(rows[y])] for y in sorted(rows)] == worked
+    assert ("second chunk" in chart.body) == (chunks > 1)
+
+
+def test_numbers_that_do_not_fit_are_left_out():
+    chart = gantt(pipeline("1f1b", 2, 40), {"stage 0": "compute 0"})
+    assert "microbatch" not in chart.body
 
 
 def test_alt_text_counts_messages_and_busy_ranks():
