@@ -30,7 +30,9 @@ from colllib.topology import machines
 from colllib.topology.cluster import machine_on, topology_of
 from colllib.topology.machines import Machine
 
-PEERS = "The latency is that of one send, however many peers there are: 16 GPUs of a healthy run wait twice as long."
+PEERS = (
+    "Its latency grows with the peers in other boxes as in two published runs of 16 GPUs; one of 1,024 took 4 times it."
+)
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison

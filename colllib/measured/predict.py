@@ -70,17 +70,18 @@ def each_algorithm(machine: Machine, collective: str, message: float) -> list[Pr
 def _options(machine: Machine, collective: str, message: float, latency: float = 1.0) -> list[Estimate]:
     if not message > 0:
         raise ValueError(f"message {message!r}: must be above 0")
-    return [replace(option, latency=latency * option.latency) for option in estimates(machine, collective)]
+    options = estimates(machine, collective)
+    return [replace(option, latency=latency * option.latency, peers=latency * option.peers) for option in options]
 
 
 def _scaled(
     machine: Machine, collective: str, message: float, chosen: Estimate, without: Collection[tuple[str, str]] = ()
 ) -> Prediction:
     """What an algorithm takes, by its estimate and by how long healthy runs took over theirs."""
-    rates, waits = _measured_over_modeled(frozenset(without))
+    rates, waits, each = _measured_over_modeled(frozenset(without))
     several, direct = machine.boxes > 1, chosen.algorithm == "direct"
     rate = rates.get((several, direct)) or rates.get((not several, direct), 1.0)
-    wait = chosen.waiting(message) * waits.get(several, 1.0)
+    wait = chosen.waiting(message) * waits.get(several, 1.0) + each * chosen.peers
     share, bound = factor(collective, machine.ranks), expected(machine, collective).high
     wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
@@ -92,13 +93,15 @@ def _scaled(
 @cache
 def _measured_over_modeled(
     without: frozenset[tuple[str, str]],
-) -> tuple[dict[tuple[bool, bool], float], dict[bool, float]]:
-    """Rates by whether they are between boxes and whether GPUs send to others directly, and latencies by the former.
+) -> tuple[dict[tuple[bool, bool], float], dict[bool, float], float]:
+    """Rates by whether they are between boxes and whether GPUs send to others directly, and latencies by the former;
+    and seconds more for each peer in another box, where a GPU sends to all of them.
 
     The wire that binds chooses none: a faster one would then be slower where another comes to bind.
     """
     rates: defaultdict[tuple[bool, bool], list[float]] = defaultdict(list)
     waits: defaultdict[bool, list[float]] = defaultdict(list)
+    sending: list[list[tuple[float, float, float, float]]] = []  # what all-to-alls took
     for sweep in healthy():
         if sweep.group in without or (machine := sweep.machine) is None:
             continue
@@ -111,12 +114,16 @@ def _measured_over_modeled(
             if size >= LARGE:
                 large[several, chosen.algorithm == "direct"].append(wire / max(time - wait, time / 2))
             elif size <= SMALL:
-                small.append(time / (wait + wire))
+                small.append((time, wait, wire, chosen.peers))
         for kind, values in large.items():
             rates[kind].append(median(values))
-        if small:
-            waits[several].append(median(small))
-    return {k: median(v) for k, v in rates.items()}, {k: median(v) for k, v in waits.items()}
+        if small and options[0].peers:
+            sending.append(small)
+        elif small:
+            waits[several].append(median(time / (wait + wire) for time, wait, wire, _ in small))
+    usual = {k: median(v) for k, v in waits.items()}
+    each = [median((t - usual.get(True, 1.0) * wait - wire) / n for t, wait, wire, n in small) for small in sending]
+    return {k: median(v) for k, v in rates.items()}, usual, max(0.0, median(each)) if each else 0.0
 
 
 def healthy() -> list[Sweep]:

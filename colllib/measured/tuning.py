@@ -58,6 +58,7 @@ class Estimate:
     correction: Sequence[float] = ()  # factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last
     plateau: tuple[float, float] = (inf, 1.0)  # from how many bytes on the latency is how many times as long
     ceiling: float = inf  # bytes per second above which NCCL does not count the rate when it compares
+    peers: float = 0  # in other boxes, to each of which it sends by itself: what that takes the model does not say
 
     def wire(self, message: float) -> float:
         """Seconds that the bytes take."""
@@ -302,7 +303,9 @@ def _sends(machine: Machine, collective: str) -> Estimate:
         outside, step = min(card, slot) / (1.0 if pair else (n - gpus) / (n - 1)), NETWORK_STEP
         if outside <= bus:
             bus, binding = outside, "PCIe" if slot < card else _way_out(machine)
-    return _estimate("direct", BASE["ring"][2] + step["ring"][2], bus * (1.0 if pair else n / (n - 1)), binding)
+    peers = 0 if pair else n - gpus
+    rate = bus * (1.0 if pair else n / (n - 1))
+    return _estimate("direct", BASE["ring"][2] + step["ring"][2], rate, binding, peers=peers)
 
 
 def _step(machine: Machine, algorithm: str, p: int) -> tuple[float, float]:

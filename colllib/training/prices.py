@@ -144,7 +144,7 @@ def takes(primitive: str, machine: str, ranks: int, apart: int, message: float, 
     """Seconds of a collective, as NCCL is predicted to run it (`by_nccl`) or by the fastest schedule known (`price`).
 
     >>> [round(takes("all-reduce", "dgx-h100:16", 128, 1, 25e6, nccl=nccl) * 1e6) for nccl in (True, False)]
-    [399, 194]
+    [391, 194]
     """
     if nccl:
         return by_nccl(primitive, machine, *group(ranks, apart, tiers(machine).in_box), message)
