@@ -83,8 +83,12 @@ def run(ops: Sequence[Op]) -> Step:
     queue = [(0.0, i) for i, count in enumerate(waits) if count == 0]
     while queue:
         now, i = heapq.heappop(queue)
+        uses = ops[i].uses
         if isnan(start[i]):
             start[i], change = now, set.add
+            if not uses:  # which nothing slows down
+                due[i] = now + left[i]
+                heapq.heappush(queue, (due[i], i))
         elif due[i] == now and isnan(end[i]):
             end[i], change = now, set.discard
             for reader in readers[i]:
@@ -93,10 +97,10 @@ def run(ops: Sequence[Op]) -> Step:
                     heapq.heappush(queue, (now, reader))
         else:  # it has met others meanwhile, or was left alone
             continue
-        for resource in ops[i].uses:
+        for resource in uses:
             change(running[resource], i)
-        for j in {i}.union(*[running[resource] for resource in ops[i].uses]) if ops[i].uses else (i,):
-            crowd = max([len(running[resource]) for resource in ops[j].uses]) if ops[j].uses else 1
+        for j in {i}.union(*[running[resource] for resource in uses]) if uses else ():
+            crowd = max([len(running[resource]) for resource in ops[j].uses])
             if crowd != pace[j] and isnan(end[j]):
                 left[j] = max(0.0, left[j] - (now - since[j]) / pace[j])
                 since[j], pace[j], due[j] = now, crowd, now + left[j] * crowd
