@@ -523,10 +523,11 @@ def _in_best_way(candidate: Entry, price: Terms) -> Rung | None:
     tied = [(number, pieces) for time, number, pieces in timed if time <= least * (1 + TIE) < inf]
     chosen, segments = min(tied, default=(0, None))
     rung = run(options[chosen][0], topology, segments=segments, **price)
-    faster = [one for one in beyond if one.seconds is not None and one.seconds < rung.seconds * (1 - TIE)]
+    faster = [one for one in beyond if one.seconds is not None and one.seconds < rung.seconds * (1 - WORTH)]
     return replace(rung, not_run=min(faster, key=attrgetter("seconds"), default=rung.not_run))
 
 
+WORTH = 1e-3  # what something faster must save to be named though it is not run
 #: By which rungs are ordered; of equals, the one that stands first in the catalogue is first.
 _seconds = attrgetter("seconds")
 
