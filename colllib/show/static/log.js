@@ -2,6 +2,8 @@
   const root = document.currentScript.parentElement;
   const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output");
   const ranges = JSON.parse(root.dataset.ranges), gpus = JSON.parse(root.dataset.gpus);
+  const kinds = JSON.parse(root.dataset.kinds); // pattern and preset of every GPU, as colllib.topology.machines tries them
+  const PROGRAMS = { all_reduce: "all-reduce", all_gather: "all-gather", reduce_scatter: "reduce-scatter", alltoall: "all-to-all", sendrecv: "sendrecv" };
   const TYPES = "float half double int8 uint8 int16 uint16 int32 uint32 int64 uint64 bfloat16 fp16 bf16 fp32 int char fp8_e4m3 fp8_e5m2 f8e4m3 f8e5m2".split(" ");
   const WRONG = /^([1-9]\d*|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*)$/; // as Row.failed has it
   const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
@@ -29,6 +31,13 @@
     const wrong = rows.some((row) => row.wrong) || /Out of bounds values\s*:\s*[1-9]\d* FAILED/.test(text);
     return { rows, unread: parsed.filter((row) => row.unread).length, mixed, ranks, wrong, tables: tables.length };
   };
+  // the GPU that the lines of the ranks name, its preset ("" without one), and how many hosts they name
+  const hardware = (text) => {
+    const lines = [...text.matchAll(/#\s+Rank\s+\d+\s.*?\son\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(\S.*?)\s*$/gm)];
+    const gpu = lines[0]?.[2], spoken = (gpu || "").toLowerCase().replace(/[-_]/g, " ");
+    const kind = kinds.find(([pattern]) => new RegExp(`(?:${pattern})(?!\\d)`).test(spoken));
+    return { gpu, preset: kind ? kind[1] : "", hosts: new Set(lines.map(([, host]) => host)).size };
+  };
   const size = (bytes) => {
     const power = Math.min(4, Math.max(0, Math.floor(Math.log2(bytes) / 10)));
     return `${Number((bytes / 1024 ** power).toPrecision(3))} ${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
@@ -53,6 +62,14 @@
       + points.map((p) => `<circle cx="${p.split(" ")[0]}" cy="${p.split(" ")[1]}" r="2.6" fill="var(--cl-s1,#0b5cad)"/>`).join("") + "</svg>";
   };
   const tell = (text) => { if (says.textContent !== text) says.textContent = text; }; // all that is written is read out
+  const choose = () => { // the collective and the machine that a new log names; both can be chosen anew
+    const text = form.elements.log.value, { preset, hosts } = hardware(text), { collective, machine, boxes } = form.elements;
+    const [, program] = /\b(all_reduce|all_gather|reduce_scatter|alltoall|sendrecv)_perf/.exec(text) || [];
+    if (program) collective.value = PROGRAMS[program];
+    if (!preset) return;
+    if (machine.value.split(",")[0] !== preset) machine.value = preset;
+    boxes.value = gpus[preset] > 8 ? Math.ceil(read(text).ranks / gpus[preset]) : hosts; // a rack is many hosts
+  };
   const show = () => {
     const { collective, machine, boxes } = Object.fromEntries(new FormData(form));
     const named = (many) => machine.replace(/,|$/, (comma) => `:${many}${comma}`), on = named(boxes);
@@ -68,10 +85,12 @@
     rows.sort((p, q) => p.size - q.size);
     const end = rows.at(-1), small = end.bus < range[0] && end.size < root.dataset.large;
     const place = small ? "too small a message to compare with" : end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
-    const others = ranks && ranks !== boxes * gpus[machine], adds = end.redop && end.redop !== "none";
+    const { gpu, preset } = hardware(form.elements.log.value), stranger = gpu && preset !== machine.split(",")[0];
+    const others = stranger || (ranks && ranks !== boxes * gpus[machine]), adds = end.redop && end.redop !== "none";
     const other = /reduce/.test(collective) ? rows.every((row) => row.redop === "none") : adds && collective !== "sendrecv";
     const doubt = other ? `Its redop is ${end.redop}, so this is no ${collective}: choose the collective that ran. `
-      : others ? `The log lists ${ranks} ranks, ${on} has ${boxes * gpus[machine]}: another machine ran. ` : "";
+      : stranger ? `The log names ${gpu}, no GPU of ${machine.split(",")[0]}: another machine ran. `
+      : others ? `The log lists ${ranks} ${ranks === 1 ? "rank" : "ranks"}, ${on} has ${boxes * gpus[machine]}: another machine ran. ` : "";
     draw(rows, doubt ? undefined : range);
     tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}`
       + (doubt ? `. ${doubt}` : `, ${place} the healthy range of ${on}, ${gb(range[0])} to ${gb(range[1])}. `)
@@ -79,7 +98,7 @@
       + `${other || collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
   };
   form.hidden = false;
-  form.addEventListener("input", show);
+  form.addEventListener("input", ({ target }) => { if (target.name === "log") choose(); show(); });
   window.addEventListener("resize", show);
   form.addEventListener("submit", (event) => event.preventDefault());
   show();
