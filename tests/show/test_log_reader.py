@@ -31,6 +31,9 @@ ROWS = {
     "#  Rank 15 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0": "colllib diagnose LOG --on dgx-h100:2",
     "8589934592 2147483648 float sum -1 34399 250 468 N/A 34399 250 468 0": "468 GB/s, in the healthy range",
     "8589934592 2147483648 float 34399 250 468 2e-07 34399 250 468 2e-07": "468 GB/s, in the healthy range",
+    "8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0  2026-07-10 10:11:12": "1 row read. At 8 GiB: 468",
+    "8589934592 2147483648 float sum -1 34399 250 468 0 1 2 2 0.2 34399 250 468 0 1 2 2 0.2": "1 row read. At 8 GiB: 468",
+    "8589934592 2147483648 float sum -1 34399 250 468 0 1 2 2 0.2 34399 250 468 9 1 2 2 0.2": "Values are wrong",
     "8589934592 134217728 float none -1 34399 250 234 0 34399 250 234 0": "no all-reduce: choose the collective",
     "\n".join(["8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0"] * 4): "4 rows read",
     "#  Rank  0 Group  0\n#  Rank  1 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0": (

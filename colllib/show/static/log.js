@@ -10,15 +10,16 @@
 
   // size and bus bandwidth of the half out of place, as colllib.measured.read takes them
   const rowOf = (line) => {
-    const bare = line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "");
+    const bare = line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "")
+      .replace(/\s\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$/, ""); // of -S
     const words = bare.trim().split(/\s+/).map((word) => /^\d{1,3}([,_]\d{3})+$/.test(word) ? word.replace(/[,_]/g, "") : word);
     const place = words.findIndex((word) => TYPES.includes(word));
     if (place < 2 || !words.slice(place - 2, place).every((word) => NUMBER.test(word))) return null;
     const rest = words.slice(place + 1), redop = /^[a-z]{3,6}$/.test(rest[0] || "") ? rest.shift() : "";
-    const first = { 4: 0, 8: 0, 5: 1, 9: 1 }[rest.length];
+    const first = { 4: 0, 8: 0, 5: 1, 9: 1, 16: 0, 17: 1 }[rest.length]; // 16: with the four columns of -I in each half
     const numbers = first === undefined ? [] : rest.slice(first, first + 3);
     return numbers.length === 3 && numbers.every((word) => NUMBER.test(word))
-      && numbers[2] >= 0 ? { size: Number(words[place - 2]), bus: Number(numbers[2]), redop, wrong: [3, 7].some((k) => WRONG.test(rest[first + k])) }
+      && numbers[2] >= 0 ? { size: Number(words[place - 2]), bus: Number(numbers[2]), redop, wrong: [3, 3 + (rest.length - first) / 2].some((k) => WRONG.test(rest[first + k])) }
       : { unread: true };
   };
   const read = (text) => {
