@@ -89,6 +89,6 @@ def _summary(collective: str, machine: str, boxes: int, size: int) -> str:
     p = predicted(collective, machine, boxes)[SIZES.index(size)]
     return (
         f"{binary_size(size)} on {several(boxes_of(machine, boxes).ranks, 'GPU')}: {seconds(p.seconds)}, "
-        f"{rate(p.busbw)} of bus bandwidth by {p.picked}. {percent(p.latency / p.seconds)} of the time is latency; "
+        f"{rate(p.busbw)} of bus bandwidth by {p.picked}. Of the time, {percent(p.latency / p.seconds)} is latency; "
         f"what binds: {p.binding}."
     )

@@ -31,6 +31,9 @@ ROWS = {
     "#  Rank 15 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0": "colllib diagnose LOG --on dgx-h100:2",
     "8589934592 2147483648 float sum -1 34399 250 468 N/A 34399 250 468 0": "468 GB/s, in the healthy range",
     "8589934592 2147483648 float 34399 250 468 2e-07 34399 250 468 2e-07": "468 GB/s, in the healthy range",
+    "8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0  2026-07-10 10:11:12": "At 8 GiB: 468",
+    "8589934592 2147483648 float sum -1 34399 250 468 0 1 2 2 0.2 34399 250 468 0 1 2 2 0.2": "At 8 GiB: 468",
+    "8589934592 2147483648 float sum -1 34399 250 468 0 1 2 2 0.2 34399 250 468 9 1 2 2 0.2": "Values are wrong",
     "8589934592 134217728 float none -1 34399 250 234 0 34399 250 234 0": "no all-reduce: choose the collective",
     "\n".join(["8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0"] * 4): "4 rows read",
     "#  Rank  0 Group  0\n#  Rank  1 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0": (
@@ -39,6 +42,44 @@ ROWS = {
     ),
 }
 PASTE = "(area, text) => { area.value = text; area.dispatchEvent(new Event('input', { bubbles: true })); }"
+
+
+def log_on(gpu, boxes, per_box, program="all_reduce_perf"):
+    """A log that names its program and its GPUs."""
+    ranks = (
+        f"#  Rank {r:2d} Group  0 Pid 1 on n{r // per_box} device {r % per_box} [0x0] {gpu}"
+        for r in range(boxes * per_box)
+    )
+    row = "8589934592 2147483648 float none -1 34399 250 224 0 34399 250 224 0"
+    return "\n".join(
+        [
+            f"# Collective test starting: {program}",
+            *ranks,
+            row.replace("none", "sum" if "reduce" in program else "none"),
+        ]
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("with_chromium")
+def test_the_page_takes_the_machine_and_the_collective_that_a_log_names(tmp_path):
+    with opened(write_page(tmp_path, LogReader())) as (tab, troubles):
+        area, output, machine = tab.locator("textarea"), tab.locator("output"), tab.locator("select[name=machine]")
+        area.fill(log_on("NVIDIA A100-SXM4-80GB", 4, 8))
+        assert "in the healthy range of dgx-a100:4" in output.text_content()
+        machine.select_option("dgx-a100,cards=4")
+        area.fill(log_on("NVIDIA A100-SXM4-80GB", 2, 8))
+        assert "of dgx-a100:2,cards=4, " in output.text_content()
+        machine.select_option("dgx-h100")
+        assert "The log names NVIDIA A100-SXM4-80GB, no GPU of dgx-h100: another machine" in output.text_content()
+        area.fill(log_on("NVIDIA GB200", 36, 4, "all_gather_perf"))
+        assert "healthy range of nvl72:2, " in output.text_content()
+        assert output.text_content().endswith("--primitive all-gather")
+        area.fill(log_on("NVIDIA GeForce RTX 4090", 1, 4))
+        assert "no GPU of nvl72: another machine ran" in output.text_content()
+        area.fill(log_on("NVIDIA H100 80GB HBM3", 2, 4))
+        assert "The log lists 8 ranks, dgx-h100:2 has 16" in output.text_content()
+    assert troubles == []
 
 
 @pytest.mark.browser
@@ -72,6 +113,8 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
         area.fill("\n".join([ALONE.splitlines()[0]] * 4))
         assert "no measurement" in output.text_content()
         tab.locator("select[name=collective]").select_option("all-reduce")
+        tab.locator("select[name=machine]").select_option("dgx-h100")
+        tab.locator("input[name=boxes]").fill("2")
         for row, why in ROWS.items():
             area.fill(row)
             assert why in output.text_content(), row

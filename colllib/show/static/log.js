@@ -2,21 +2,24 @@
   const root = document.currentScript.parentElement;
   const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output");
   const ranges = JSON.parse(root.dataset.ranges), gpus = JSON.parse(root.dataset.gpus);
+  const kinds = JSON.parse(root.dataset.kinds); // pattern and preset of every GPU, as colllib.topology.machines tries them
+  const PROGRAMS = { all_reduce: "all-reduce", all_gather: "all-gather", reduce_scatter: "reduce-scatter", alltoall: "all-to-all", sendrecv: "sendrecv" };
   const TYPES = "float half double int8 uint8 int16 uint16 int32 uint32 int64 uint64 bfloat16 fp16 bf16 fp32 int char fp8_e4m3 fp8_e5m2 f8e4m3 f8e5m2".split(" ");
   const WRONG = /^([1-9]\d*|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*)$/; // as Row.failed has it
   const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
   // size and bus bandwidth of the half out of place, as colllib.measured.read takes them
   const rowOf = (line) => {
-    const bare = line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "");
+    const bare = line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "")
+      .replace(/\s\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$/, ""); // of -S
     const words = bare.trim().split(/\s+/).map((word) => /^\d{1,3}([,_]\d{3})+$/.test(word) ? word.replace(/[,_]/g, "") : word);
     const place = words.findIndex((word) => TYPES.includes(word));
     if (place < 2 || !words.slice(place - 2, place).every((word) => NUMBER.test(word))) return null;
     const rest = words.slice(place + 1), redop = /^[a-z]{3,6}$/.test(rest[0] || "") ? rest.shift() : "";
-    const first = { 4: 0, 8: 0, 5: 1, 9: 1 }[rest.length];
+    const first = { 4: 0, 8: 0, 5: 1, 9: 1, 16: 0, 17: 1 }[rest.length]; // 16: with the four columns of -I in each half
     const numbers = first === undefined ? [] : rest.slice(first, first + 3);
     return numbers.length === 3 && numbers.every((word) => NUMBER.test(word))
-      && numbers[2] >= 0 ? { size: Number(words[place - 2]), bus: Number(numbers[2]), redop, wrong: [3, 7].some((k) => WRONG.test(rest[first + k])) }
+      && numbers[2] >= 0 ? { size: Number(words[place - 2]), bus: Number(numbers[2]), redop, wrong: [3, 3 + (rest.length - first) / 2].some((k) => WRONG.test(rest[first + k])) }
       : { unread: true };
   };
   const read = (text) => {
@@ -28,6 +31,13 @@
     const ranks = Math.max(0, ...[...text.matchAll(/#\s+Rank\s+(\d+)\s|last rank (\d+),/g)].map(([, rank, last]) => 1 + Number(rank || last)));
     const wrong = rows.some((row) => row.wrong) || /Out of bounds values\s*:\s*[1-9]\d* FAILED/.test(text);
     return { rows, unread: parsed.filter((row) => row.unread).length, mixed, ranks, wrong, tables: tables.length };
+  };
+  // the GPU that the lines of the ranks name, its preset ("" without one), and how many hosts they name
+  const hardware = (text) => {
+    const lines = [...text.matchAll(/#\s+Rank\s+\d+\s.*?\son\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(\S.*?)\s*$/gm)];
+    const gpu = lines[0]?.[2], spoken = (gpu || "").toLowerCase().replace(/[-_]/g, " ");
+    const kind = kinds.find(([pattern]) => new RegExp(`(?:${pattern})(?!\\d)`).test(spoken));
+    return { gpu, preset: kind ? kind[1] : "", hosts: new Set(lines.map(([, host]) => host)).size };
   };
   const size = (bytes) => {
     const power = Math.min(4, Math.max(0, Math.floor(Math.log2(bytes) / 10)));
@@ -53,6 +63,14 @@
       + points.map((p) => `<circle cx="${p.split(" ")[0]}" cy="${p.split(" ")[1]}" r="2.6" fill="var(--cl-s1,#0b5cad)"/>`).join("") + "</svg>";
   };
   const tell = (text) => { if (says.textContent !== text) says.textContent = text; }; // all that is written is read out
+  const choose = () => { // the collective and the machine that a new log names; both can be chosen anew
+    const text = form.elements.log.value, { preset, hosts } = hardware(text), { collective, machine, boxes } = form.elements;
+    const [, program] = /\b(all_reduce|all_gather|reduce_scatter|alltoall|sendrecv)_perf/.exec(text) || [];
+    if (program) collective.value = PROGRAMS[program];
+    if (!preset) return;
+    if (machine.value.split(",")[0] !== preset) machine.value = preset;
+    boxes.value = gpus[preset] > 8 ? Math.ceil(read(text).ranks / gpus[preset]) : hosts; // a rack is many hosts
+  };
   const show = () => {
     const { collective, machine, boxes } = Object.fromEntries(new FormData(form));
     const named = (many) => machine.replace(/,|$/, (comma) => `:${many}${comma}`), on = named(boxes);
@@ -68,10 +86,12 @@
     rows.sort((p, q) => p.size - q.size);
     const end = rows.at(-1), small = end.bus < range[0] && end.size < root.dataset.large;
     const place = small ? "too small a message to compare with" : end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
-    const others = ranks && ranks !== boxes * gpus[machine], adds = end.redop && end.redop !== "none";
+    const { gpu, preset } = hardware(form.elements.log.value), stranger = gpu && preset !== machine.split(",")[0];
+    const others = stranger || (ranks && ranks !== boxes * gpus[machine]), adds = end.redop && end.redop !== "none";
     const other = /reduce/.test(collective) ? rows.every((row) => row.redop === "none") : adds && collective !== "sendrecv";
     const doubt = other ? `Its redop is ${end.redop}, so this is no ${collective}: choose the collective that ran. `
-      : others ? `The log lists ${ranks} ranks, ${on} has ${boxes * gpus[machine]}: another machine ran. ` : "";
+      : stranger ? `The log names ${gpu}, no GPU of ${machine.split(",")[0]}: another machine ran. `
+      : others ? `The log lists ${ranks} ${ranks === 1 ? "rank" : "ranks"}, ${on} has ${boxes * gpus[machine]}: another machine ran. ` : "";
     draw(rows, doubt ? undefined : range);
     tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}`
       + (doubt ? `. ${doubt}` : `, ${place} the healthy range of ${on}, ${gb(range[0])} to ${gb(range[1])}. `)
@@ -79,7 +99,7 @@
       + `${other || collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
   };
   form.hidden = false;
-  form.addEventListener("input", show);
+  form.addEventListener("input", ({ target }) => { if (target.name === "log") choose(); show(); });
   window.addEventListener("resize", show);
   form.addEventListener("submit", (event) => event.preventDefault());
   show();
