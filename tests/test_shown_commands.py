@@ -14,7 +14,7 @@ from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
 
 ROOT = Path(__file__).parents[1]
-SHOWN = re.compile(r"`colllib ([a-z][^`\n]*)`|^\$ \.venv/bin/colllib (.*)$", re.M)
+SHOWN = re.compile(r"`colllib ([a-z][^`\n]*)`|^\$ (?:\.venv/bin/)?colllib (.*?)(?: +# .*)?$", re.M)
 
 
 def prose(path: Path) -> str:
