@@ -54,12 +54,12 @@ def prediction_explorer() -> Explorer:
 def _curve(collective: str, machine: str, boxes: int) -> Chart:
     rates = [prediction.busbw for prediction in predicted(collective, machine, boxes)]
     others = [one for one, _ in of_others(boxes_of(machine, boxes), collective)]
-    title = "Nobody's run of such a machine is known here"
+    known = "nobody's run of such a machine is known here"
     if others:
         span = rate(others[0]) if others[0] == others[-1] else f"{rate(others[0])} to {rate(others[-1])}"
-        title = f"Others measured {span} at their largest message ({several(len(others), 'run')})"
+        known = f"others measured {span} at their largest message ({several(len(others), 'run')})"
     return lines(
-        {"predicted": (SIZES, rates)},
+        {"bus bandwidth": (SIZES, rates)},
         x_label="message",
         y_label="bus bandwidth",
         log_x=2,
@@ -67,7 +67,7 @@ def _curve(collective: str, machine: str, boxes: int) -> Chart:
         x_format=binary_size,
         y_format=rate,
         dots=True,
-        title=title,
+        title=f"Predicted {rate(rates[-1])} for {binary_size(SIZES[-1])}; {known}",
     )
 
 

@@ -27,14 +27,15 @@ def test_time_rate_pick_and_what_binds_are_those_of_the_prediction(on, machine, 
         assert rate(prediction.busbw) in sizes
 
 
-def test_what_others_measured_stands_in_the_title_or_that_nobody_is_known():
+def test_what_others_measured_stands_in_the_title_beside_what_is_predicted_or_that_nobody_is_known():
     explorer = prediction_explorer()
     known = [rate for rate, _ in of_others(find("dgx-h100:2"), "all-reduce")]
     figure = explorer.render(0, explorer.start)
     assert (
-        f"Others measured {rate(known[0])} to {rate(known[-1])} at their largest message ({len(known)} runs)" in figure
+        f"others measured {rate(known[0])} to {rate(known[-1])} at their largest message ({len(known)} runs)" in figure
     )
-    assert "Nobody" in explorer.render(0, explorer.start | {"boxes": 64})
+    assert f"Predicted {rate(predict(find('dgx-h100:2'), 'all-reduce', SIZES[-1]).busbw)} for 16 GiB; " in figure
+    assert "nobody" in explorer.render(0, explorer.start | {"boxes": 64})
 
 
 @pytest.mark.browser
