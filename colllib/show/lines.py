@@ -33,7 +33,7 @@ class Mark:
     label: str
     y: float | None = None
     look: Look | None = None
-    side: Literal["", "left", "right"] = ""
+    side: Literal["", "left", "right", "below"] = ""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def _grid(x: Axis, y: Axis, frame: Frame, strip: float) -> str:
 
 def _mark(mark: Mark, x: Axis, y: Axis) -> str:
     at = x(mark.x)
-    left = mark.side == "left" if mark.side else at > x.start + 0.35 * (x.stop - x.start)
+    left = mark.side == "left" or (mark.side != "right" and at > x.start + 0.35 * (x.stop - x.start))
     anchor, shift = ("end", -5) if left else ("start", 5)
     if mark.y is None:
         rule = f'<path d="M{px(at)} {px(y.start)}V{px(y.stop)}" stroke="currentColor" stroke-dasharray="3 3"/>'
@@ -250,7 +250,9 @@ def _mark(mark: Mark, x: Axis, y: Axis) -> str:
     dot = (
         f'<circle cx="{px(at)}" cy="{px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:{hue}" stroke-width="2"/>'
     )
-    beside = 18 if up < y.stop + 12 else -7  # below it where the name of the axis is above
+    beside = -7
+    if mark.side == "below" or up < y.stop + 12:  # where the name of the axis is above
+        beside = 4 if mark.side == "right" else 18
     return dot + text(at + shift * 1.6, up + beside, anchor, mark.label, _HALO)
 
 

@@ -138,10 +138,13 @@ def test_short_labels_stand_above_where_a_curve_ends_far_from_the_right():
 def test_the_label_of_a_mark_stands_on_the_side_that_is_asked_for():
     def anchor(side):
         marks = [Mark(2, "best", 3, side=side)]
-        html = lines({"a": ([1, 2], [1, 3])}, x_label="x", y_label="y", marks=marks).fragment()
-        return re.search(r'text-anchor="(\w+)"[^>]*>best<', html)[1]
+        html = lines({"a": ([1, 2], [1, 9])}, x_label="x", y_label="y", marks=marks).fragment()
+        return re.search(r'y="([\d.]+)" text-anchor="(\w+)"[^>]*>best<', html).groups()
 
-    assert [anchor(side) for side in ("", "left", "right")] == ["end", "end", "start"]
+    above, left, right, below = map(anchor, ("", "left", "right", "below"))
+    assert above == left
+    assert (above[1], right[1], below[1]) == ("end", "start", "end")
+    assert float(below[0]) == float(above[0]) + 25
 
 
 def test_labels_of_series_and_marks_are_escaped():
