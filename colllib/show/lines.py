@@ -371,8 +371,9 @@ def lines(
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
 
     `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one. Labels of a few letters
-    stand at the ends of the curves, longer ones above, and all if a curve ends far from the right. `bands` are the lows and highs around some of the series. With
-    `dots` each point has one that a style finds by its x, as ``data-at``.
+    stand at the ends of the curves, longer ones above, and all of them if a curve ends far from the right. `bands` are
+    the lows and highs around some of the series. With `dots` each point has one that a style finds by its x, as
+    ``data-at``.
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])
