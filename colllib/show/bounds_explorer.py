@@ -155,12 +155,12 @@ def _summary(primitive: str, n: int, ports: str) -> str:
     if both:
         described += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {primitive}"
     else:
-        described += f"nothing here attains both bounds of {primitive}; "
-        described += f"that of latencies: {listed(steps) or 'nothing'}; that of bytes: {listed(load) or 'nothing'}"
+        described += f"nothing here attains both bounds of {primitive}. That on latencies is met by "
+        described += f"{listed(steps) or 'nothing'}, that on bytes by {listed(load) or 'nothing'}"
     if ports == "one" and not n & (n - 1):
         price = bytes_in_fewest_steps(primitive, n)
         if price > bound.n_beta:
-            described += f". No schedule can: {bound.n_alpha} steps cost n_beta = {price} at least"
+            described += f". No schedule meets both: {bound.n_alpha} steps cost n_beta = {price} at least"
     if crowded:
         described += f". In as few steps, but with several messages through a port at once: {listed(crowded)}"
     return described + "."
