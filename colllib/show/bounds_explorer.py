@@ -128,7 +128,16 @@ def _plane(primitive: str, n: int, ports: str) -> Chart:
     starts: dict[tuple[float, float], list[Curve]] = {}
     for curve in curves:
         starts.setdefault((curve.xs[0], curve.ys[0]), []).append(curve)
-    marks = [Mark(x, ", ".join(curve.label for curve in alike), y, alike[0].look) for (x, y), alike in starts.items()]
+    marks = [
+        Mark(
+            x,
+            ", ".join(curve.label for curve in alike),
+            y,
+            alike[0].look,
+            "left" if x > left and 2.5 * x > right else "right",
+        )
+        for (x, y), alike in starts.items()
+    ]
     frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number)
     body = plot([corner, *curves], frame, marks=marks) + keys([(curve.name, curve.look) for curve in curves])
     return Chart(body, f"Latencies against bytes at N = {n}. {_summary(primitive, n, ports)}")
@@ -146,12 +155,12 @@ def _summary(primitive: str, n: int, ports: str) -> str:
     if both:
         described += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {primitive}"
     else:
-        described += f"nothing here attains both bounds of {primitive}; "
-        described += f"that of latencies: {listed(steps) or 'nothing'}; that of bytes: {listed(load) or 'nothing'}"
+        described += f"nothing here attains both bounds of {primitive}. That on latencies is met by "
+        described += f"{listed(steps) or 'nothing'}, that on bytes by {listed(load) or 'nothing'}"
     if ports == "one" and not n & (n - 1):
         price = bytes_in_fewest_steps(primitive, n)
         if price > bound.n_beta:
-            described += f". No schedule can: {bound.n_alpha} steps cost n_beta = {price} at least"
+            described += f". No schedule meets both: {bound.n_alpha} steps cost n_beta = {price} at least"
     if crowded:
         described += f". In as few steps, but with several messages through a port at once: {listed(crowded)}"
     return described + "."

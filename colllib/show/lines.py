@@ -6,6 +6,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from colllib.show.figure import Chart, legend_row
 from colllib.show.looks import Look, looks
@@ -25,12 +26,14 @@ _HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
 
 @dataclass(frozen=True)
 class Mark:
-    """Something to point out: a place on the x axis, or with `y` a point, in black or in a series' color."""
+    """Something to point out: a place on the x axis, or with `y` a point, in black or in a series' color; its label
+    stands on the given side, or where there is more room."""
 
     x: float
     label: str
     y: float | None = None
     look: Look | None = None
+    side: Literal["", "left", "right", "below"] = ""
 
 
 @dataclass(frozen=True)
@@ -237,7 +240,8 @@ def _grid(x: Axis, y: Axis, frame: Frame, strip: float) -> str:
 
 def _mark(mark: Mark, x: Axis, y: Axis) -> str:
     at = x(mark.x)
-    anchor, shift = ("end", -5) if at > x.start + 0.35 * (x.stop - x.start) else ("start", 5)
+    left = mark.side == "left" or (mark.side != "right" and at > x.start + 0.35 * (x.stop - x.start))
+    anchor, shift = ("end", -5) if left else ("start", 5)
     if mark.y is None:
         rule = f'<path d="M{px(at)} {px(y.start)}V{px(y.stop)}" stroke="currentColor" stroke-dasharray="3 3"/>'
         return rule + text(at + shift, y.stop + 9, anchor, mark.label, _HALO)
@@ -246,7 +250,9 @@ def _mark(mark: Mark, x: Axis, y: Axis) -> str:
     dot = (
         f'<circle cx="{px(at)}" cy="{px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:{hue}" stroke-width="2"/>'
     )
-    beside = 18 if up < y.stop + 12 else -7  # below it where the name of the axis is above
+    beside = -7
+    if mark.side == "below" or up < y.stop + 12:  # where the name of the axis is above
+        beside = 4 if mark.side == "right" else 18
     return dot + text(at + shift * 1.6, up + beside, anchor, mark.label, _HALO)
 
 
@@ -341,6 +347,12 @@ def plot(
     )
 
 
+def _end_together(series: Mapping[str, Points], base: int) -> bool:
+    """Whether every curve ends so near to the right edge that its label can stand there."""
+    across = Axis(*_span([v for xs, _ in series.values() for v in xs], base, False), base, 0.0, 1.0)
+    return min(across(xs[-1]) for xs, _ in series.values()) > 0.75
+
+
 def lines(
     series: Mapping[str, Points],
     *,
@@ -359,8 +371,9 @@ def lines(
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
 
     `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one. Labels of a few letters
-    stand at the ends of the curves, longer ones above. `bands` are the lows and highs around some of the series. With
-    `dots` each point has one that a style finds by its x, as ``data-at``.
+    stand at the ends of the curves, longer ones above, and all of them if a curve ends far from the right. `bands` are
+    the lows and highs around some of the series. With `dots` each point has one that a style finds by its x, as
+    ``data-at``.
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])
@@ -375,7 +388,7 @@ N = 8 is marked at 8.
         Curve(name, name, *points, look, band=bands.get(name), dots=dots)
         for (name, points), look in zip(series.items(), chosen, strict=True)
     ]
-    at_ends = len(series) > 1 and max(map(len, series)) <= AT_ENDS
+    at_ends = len(series) > 1 and max(map(len, series)) <= AT_ENDS and _end_together(series, base_x)
     frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero)
     body = plot(curves, frame, ends=at_ends, marks=marks)
     alt = describe(series, x_label, y_label, x_format, y_format)

@@ -153,7 +153,8 @@ class Show:
         return f'<details class="cl-moves"><summary>Messages of step {t}</summary><p>{text}</p></details>'
 
     def legend(self, step: int | None = None) -> str:
-        """What cells and arrows mean, as far as this film uses them, or the state after one of its steps."""
+        """What cells and arrows mean, as far as this film uses them, and what its costs are of; or for the state after
+        one of its steps."""
         film = self.film
         words = {
             "blocks": "A tile is a rank, a cell a block of the vector"
@@ -168,9 +169,10 @@ class Show:
         }[film.kind]
         if film.schedule.switches:
             words = words.replace("A tile is a rank", "A tile is a rank, or a switch (S)")
-        kind = film.run.topology.name.partition(":")[0]
-        costs = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, {LOCK_STEP}"
-        return f'{legend_of(self._swatches(step))}<p class="cl-hint">{words} Costs: {escape(costs)}.</p>'
+        if step is None:
+            kind = film.run.topology.name.partition(":")[0]
+            words += f" Costs: {escape(f'{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, {LOCK_STEP}')}."
+        return f'{legend_of(self._swatches(step))}<p class="cl-hint">{words}</p>'
 
     @property
     def _summed(self) -> bool:

@@ -125,6 +125,26 @@ def test_of_the_double_tree_each_rank_is_inner_in_one_tree_at_most(n):
             assert sorted(map(int, filled)) == sorted(inner[half])
 
 
+@pytest.mark.parametrize("n", [4, 7, 8, 13])
+def test_edges_of_two_trees_are_dashed_where_they_take_turns_and_the_legend_says_in_which_steps(n):
+    schedule = allreduce.double_binary_tree(n, segments=3)
+    drawn = two_trees(schedule)
+    assert "up in odd steps, down in even" in drawn.body
+    down = {}
+    for t, step in enumerate(reference.messages(schedule), 1):
+        for src, dst, block, add in step:
+            ends = (dst, src) if add else (src, dst)
+            down.setdefault((*ends, block // 3), set()).add((t + add) % 2)
+    assert all(len(turn) == 1 for turn in down.values())
+    even = sum(turn == {0} for turn in down.values())
+    for svg in pictures(drawn.body):
+        assert svg.count('class="l copy"') == even
+    assert "used in odd steps" in two_trees(broadcast.two_tree(n, segments=3)).body
+    one_piece = two_trees(allreduce.double_binary_tree(8)).body
+    assert "steps" not in one_piece
+    assert "l copy" not in one_piece
+
+
 def test_a_schedule_that_is_no_tree_is_refused_in_one_line():
     with pytest.raises(ValueError, match="along no trees: a drawing of one needs one"):
         tree(allreduce.recursive_doubling(4))

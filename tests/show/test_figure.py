@@ -129,6 +129,24 @@ def test_a_band_lies_around_its_curve_inside_the_picture_and_is_told():
         assert top[1] < y < bottom[1]
 
 
+def test_short_labels_stand_above_where_a_curve_ends_far_from_the_right():
+    far, near = ([1, 8], [2, 3]), ([1, 2], [1, 2])
+    assert "cl-legend" not in lines({"far": far, "too": far}, x_label="x", y_label="y").fragment()
+    assert "cl-legend" in lines({"far": far, "near": near}, x_label="x", y_label="y").fragment()
+
+
+def test_the_label_of_a_mark_stands_on_the_side_that_is_asked_for():
+    def anchor(side):
+        marks = [Mark(2, "best", 3, side=side)]
+        html = lines({"a": ([1, 2], [1, 9])}, x_label="x", y_label="y", marks=marks).fragment()
+        return re.search(r'y="([\d.]+)" text-anchor="(\w+)"[^>]*>best<', html).groups()
+
+    above, left, right, below = map(anchor, ("", "left", "right", "below"))
+    assert above == left
+    assert (above[1], right[1], below[1]) == ("end", "start", "end")
+    assert float(below[0]) == float(above[0]) + 25
+
+
 def test_labels_of_series_and_marks_are_escaped():
     html = lines({"<b>": ([1, 2], [1, 2])}, x_label="x", y_label="y", marks=[Mark(1, "a<b")]).fragment()
     assert "<b>" not in html

@@ -1,7 +1,7 @@
 """Drawings of the trees along which blocks are sent."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
 from colllib.algorithms.trees import depths
 from colllib.execution import execute
@@ -61,7 +61,7 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
 def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
     """Two trees on the same ranks, each for half of the blocks: who is an inner node where.
 
-    Where the schedule is cut into segments and the edges take turns, those of the even steps are dashed.
+    Where the edges below a node take turns, those that lead down in even steps are dashed; up, it is the odd steps.
 
     Raises:
         ValueError: if the schedule sends its blocks along another number of trees.
@@ -73,8 +73,9 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
     film = _film(schedule, 2)
     parents = [parent for parent, _ in film.trees]
     inner = [sorted({above for above in parent if above >= 0}) for parent in parents]
-    turns = [_steps_of(film, part, copies=True) for part in (0, 1)]
-    colored = all(len({step % 2 for step, _ in steps}) == 1 for used in turns for steps in used.values())
+    used = [_steps_of(film, part) for part in (0, 1)]
+    turns = [{edge: {(t + (way < 0)) % 2 for t, way in steps} for edge, steps in edges.items()} for edges in used]
+    colored = all(_take_turns(edges) for edges in turns)
 
     def draw(pen: Pen) -> None:
         shapes = [layouts.tree(parent, DISK, min(30.0, _gap(pen, parent)), 34) for parent in parents]
@@ -83,10 +84,9 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
         for part, places in enumerate(shapes):
             dx, dy = (part * (wide[0] + 50), 0) if beside else (0, part * (max(y for _, y in shapes[0]) + 80))
             boxes = [Box(x + dx, y + dy, *DISK, round=True) for x, y in places]
-            kinds = {edge: "copy" if colored and steps[0][0] % 2 == 0 else "add" for edge, steps in turns[part].items()}
             pen.text(dx + wide[part] / 2 - DISK[0] / 2, dy - 26, f"{('first', 'second')[part]} tree", "b")
-            for (a, b), kind in kinds.items():
-                pen.line(between(boxes[a], boxes[b]).points, f"l {kind}")
+            for (a, b), turn in turns[part].items():
+                pen.line(between(boxes[a], boxes[b]).points, "l copy" if colored and turn == {0} else "l add")
             for rank, box in enumerate(boxes):
                 pen.disk(box, rank, "i" if rank in inner[part] else "", part)
 
@@ -96,7 +96,9 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
         f"{listed(inner[1])}. " + (f"Of both: {listed(both)}." if both else "No rank is an inner node of both.")
     )
     legend = [("patch h0", "inner in the first"), ("patch h1", "inner in the second"), ("disk", "leaf")]
-    if colored:
+    if colored and any(way < 0 for edges in used for steps in edges.values() for _, way in steps):
+        legend += [("line", "up in even steps, down in odd"), ("line copy", "up in odd steps, down in even")]
+    elif colored:
         legend += [("line", "used in odd steps"), ("line copy", "used in even steps")]
     return drawing(draw, title=title, alt=alt, legend=legend)
 
@@ -109,13 +111,19 @@ def _film(schedule: Schedule, trees: int) -> Film:
     return film
 
 
-def _steps_of(film: Film, part: int = 0, copies: bool = False) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """For each edge from parent to child the steps in which it is used, or something is copied, with 1 for down."""
+def _take_turns(turns: Mapping[tuple[int, int], set[int]]) -> bool:
+    """Whether each edge keeps to every second step, and those from one parent to its children to different ones."""
+    below = Counter((parent, *turn) for (parent, _), turn in turns.items())
+    return all(len(turn) == 1 for turn in turns.values()) and max(below.values()) == 1
+
+
+def _steps_of(film: Film, part: int = 0) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """For each edge from parent to child the steps in which it is used, with 1 for down and -1 for up."""
     parent = film.trees[part][0]
     used: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for t, messages in enumerate(film.messages):
-        for src, dst, tree, add, *_ in messages:
-            if tree != part or (copies and add):
+        for src, dst, tree, *_ in messages:
+            if tree != part:
                 continue
             if parent[dst] == src:
                 used[src, dst].append((t, 1))
