@@ -59,15 +59,18 @@ def bars(
     *,
     value_format: Callable[[float], str] = "{:,.4g}".format,
     log: bool = False,
+    ranked: bool = True,
     highlight: Collection[str] = (),
     title: str = "",
 ) -> Chart:
-    """Horizontal bars, lowest value first, each with its value printed.
+    """Horizontal bars, each with its value printed; the lowest first, or where not `ranked` in the order given.
 
     A logarithmic scale starts at the power of ten below the lowest value, and says so.
 
     >>> bars({"ring": 511.0, "tree": 18.0}, highlight=["tree"])
     Bar chart, lowest first: tree 18; ring 511.
+    >>> bars({"ring": 511.0, "tree": 18.0}, ranked=False)
+    Bar chart: ring 511; tree 18.
     """
     if not values:
         raise ValueError("bars needs at least one value")
@@ -78,21 +81,21 @@ def bars(
     for label in highlight:
         if label not in values:
             raise ValueError(f"highlight {label!r} is not a bar; the bars are {', '.join(values)}")
-    ranked = sorted(values.items(), key=lambda item: (item[1], item[0]))
-    low, high, hint = ranked[0][1], ranked[-1][1] or 1.0, ""
+    shown = sorted(values.items(), key=lambda item: (item[1], item[0])) if ranked else list(values.items())
+    low, high, hint = min(values.values()), max(values.values()) or 1.0, ""
     if log:
         floor = 10.0 ** math.floor(math.log10(low) - 1e-9)
         hint = f'<p class="cl-hint">Logarithmic scale; the bars start at {escape(value_format(floor))}.</p>'
     cells = []
-    for label, value in ranked:
+    for label, value in shown:
         tag = "b" if label in highlight else "span"
         share = math.log(value / floor) / math.log(high / floor) if log else value / high
         cells.append(
             f'<{tag}>{escape(label)}</{tag}><i><span class="cl-bar" style="width:{100 * share:.2f}%"></span></i>'
             f"<{tag}>{escape(value_format(value))}</{tag}>"
         )
-    described = "; ".join(f"{label} {value_format(value)}" for label, value in ranked)
-    alt = f"{title + '. ' if title else ''}Bar chart, lowest first: {described}."
+    described = "; ".join(f"{label} {value_format(value)}" for label, value in shown)
+    alt = f"{title + '. ' if title else ''}Bar chart{', lowest first' if ranked else ''}: {described}."
     return Chart(f'<div class="cl-bars">{"".join(cells)}</div>{hint}', alt, title)
 
 

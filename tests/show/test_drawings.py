@@ -231,7 +231,8 @@ def test_the_seven_primitives_have_a_thumbnail_and_a_sentence_each():
 
 
 @pytest.mark.parametrize(
-    "topology", [boxes((2, 4)), boxes((2, 8), cards=2), boxes((2, 2, 2)), leaf_spine(4, 2, 2), fat_tree(4)]
+    "topology",
+    [boxes((2, 4)), boxes((2, 8), cards=2), boxes((2, 2, 2)), boxes((4, 4), rails=4), leaf_spine(4, 2, 2), fat_tree(4)],
 )
 def test_a_network_has_every_rank_switch_and_link(topology):
     pairs = {frozenset(ends) for ends in zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)}
@@ -253,6 +254,7 @@ def test_a_network_has_every_rank_switch_and_link(topology):
 
 def test_links_of_boxes_are_as_wide_as_so_many_cards_and_those_of_one_speed_have_it_in_bw():
     assert "16 box; 16 card; 2 uplink, each 8 × card." in network(boxes((2, 8))).alt
+    assert "16 card; 4 uplink, each 4 × card." in network(boxes((4, 4), rails=4)).alt
     assert "8 uplink, each 1 BW." in network(leaf_spine(4, 2, 2)).alt
 
 

@@ -177,6 +177,13 @@ def test_bars_are_sorted_with_a_total_order():
     assert one == bars({"c": 0.5, "a": 1, "b": 1})
 
 
+def test_bars_that_are_not_ranked_keep_their_order_and_widths():
+    values = {"b": 2, "a": 1, "c": 4}
+    kept, sorted_by_value = bars(values, ranked=False), bars(values)
+    assert repr(kept) == "Bar chart: b 2; a 1; c 4."
+    assert sorted(re.findall(r"width:[\d.]+%", kept.body)) == sorted(re.findall(r"width:[\d.]+%", sorted_by_value.body))
+
+
 def test_bars_on_a_logarithmic_scale_say_so():
     chart = bars({"a": 20, "b": 2000}, log=True)
     assert "Logarithmic scale; the bars start at 10." in chart.body

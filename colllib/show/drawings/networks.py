@@ -163,12 +163,11 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
 
 
 def _widths(topology: Topology) -> list[str]:
-    """What each tier's links carry in BW; where levels differ in that, in links of the level's first tier of 1 BW."""
+    """What each tier's links carry in BW; where levels differ in that, in links of the last tier of 1 BW before."""
     levels = {tier.level for tier in topology.tiers}
-    unit = {tier.level: tier.name for tier in reversed(topology.tiers) if tier.bandwidth == 1 and len(levels) > 1}
-    widths = []
+    widths, name = [], ""
     for tier in topology.tiers:
-        name = unit.get(tier.level)
+        name = tier.name if tier.bandwidth == 1 and len(levels) > 1 else name
         widths.append("" if name == tier.name else f", {tier.bandwidth} {f'× {name}' if name else 'BW'}")
     return widths
 
