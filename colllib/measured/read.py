@@ -5,7 +5,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from statistics import median, median_high
 
@@ -146,10 +146,13 @@ def read(text: str) -> tuple[Run, ...]:
     last = filled[-1]
     last.unread += unread
     last.collective = last.collective or COLLECTIVES.get(last.named)
-    for before, table in pairwise(filled):  # it speaks for the next one where that says nothing itself
-        table.facts = table.facts or before.facts
-        table.devices = table.devices or before.devices
-    return tuple(run for table in filled for run in _runs(table))
+    joined = filled[:1]
+    for table in filled[1:]:  # what stands above the one before is said of it, where nothing stands above it
+        table.facts = table.facts or joined[-1].facts
+        table.devices = table.devices or joined[-1].devices
+        if not joined[-1].take(table):
+            joined.append(table)
+    return tuple(run for table in joined for run in _runs(table))
 
 
 def _lines(text: str) -> Iterator[Line]:
