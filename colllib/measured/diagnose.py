@@ -8,7 +8,7 @@ from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CERTAIN, Evidence, advice, weighed
-from colllib.measured.expected import PAIRS, UNSURE, Expected, expected
+from colllib.measured.expected import PAIRS, UNSURE, Expected, expected, filled
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
@@ -161,24 +161,21 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
         return _unknown_machine(known, form, hints.cards, assumed)
-    if machine.boxes == 1 and run.boxes and run.boxes > 1:
+    if machine.boxes == 1 and run.boxes and run.boxes > 1 and not hints.machine:
         return _of_hosts(known, form, machine, hints.cards is not None, assumed)
     return _judged(known, form, machine, assumed)
 
 
 def _of_hosts(run: Run, form: Shape, machine: Machine, known: bool, assumed: list[str]) -> Diagnosis:
-    """Of one box that spans hosts: NVLink joins them, or else only their cards do, as who tells those expects."""
+    """Of one box that spans hosts: NVLink joins them, or else only their cards do, as most who publish less mean."""
     hosts = run.boxes or 1
     gpus = machine.gpus // hosts
     cards = machine.cards if known else min(machine.cards, gpus)
     common = machine.common_network * cards / machine.cards
     apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
-    slow, slower = (form.measured < UNSURE * expected(way, form.collective).low for way in (machine, apart))
-    if slower or (slow and known) or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
+    slow = form.measured < UNSURE * expected(machine, form.collective).low
+    if slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
         return _judged(run, form, apart, [*assumed, "cards, not NVLink, join the hosts"])
-    if slow:
-        why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
-        return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
     return _judged(run, form, machine, assumed)
 
 
@@ -236,10 +233,7 @@ def _certain(marks: list[Evidence]) -> bool:
 
 
 def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diagnosis:
-    shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
-    if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
-        assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
-        machine = replace(machine, link=machine.bridge)
+    machine = _as_shown(machine, form, run, assumed)
     bound, model = expected(machine, form.collective), predict(machine, form.collective, form.largest)
     usual = machine if machine.cards_known else by_gpu(machine.name) or machine
     cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
@@ -291,6 +285,20 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
     sure = min(sure, 0.5) if unsure else sure
     return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound, machine.boxes)
+
+
+def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> Machine:
+    """The machine with the bridge or the cards that the log or the speed shows, where nobody told them."""
+    shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
+    if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
+        assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
+        return replace(machine, link=machine.bridge)
+    ring = form.collective not in PAIRS and machine.boxes > (2 if form.collective == "all-reduce" else 1) < machine.gpus
+    total = filled(form.measured) if ring and not machine.cards_known else 0.0
+    if machine.network / 2 <= total < machine.network:
+        assumed.append(f"the speed fills cards of {total / 1e9:g} GB/s a box, which may be all there are")
+        return replace(machine, card=total / machine.cards)
+    return machine
 
 
 def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tuple[str, float]:
