@@ -363,7 +363,8 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     if state == "healthy":
         return f"{speed}: normal for {wires} ({span}){f'; {advice(cause, machine.boxes)[0]}' if cause else ''}."
     if state == "below-expectation":
-        return f"{speed} is below the {span} of {wires}; most likely {advice(cause or 'other', machine.boxes)[0]}."
+        how = "is below the" if form.measured < bound.low else "is not as it should be, though within the"
+        return f"{speed} {how} {span} of {wires}; most likely {advice(cause or 'other', machine.boxes)[0]}."
     if form.measured > FASTER_THAN_THE_WIRE * bound.high:
         why = "faster than its wires, so the machine is another one"
     elif form.largest < LARGE or cause == "latency-bound":

@@ -192,6 +192,13 @@ def test_a_run_that_scatters_over_several_boxes_is_not_healthy_however_fast_it_e
     assert diagnose(run, H100).state == "healthy"
 
 
+def test_a_slow_run_within_the_range_of_healthy_ones_is_not_called_below_it():
+    run = replace(logs.run(5.5e9, boxes=8, per_box=4, gpu="GeForce RTX 2080 Ti"), facts={"network": "Socket"})
+    diagnosis = diagnose(run)
+    assert (diagnosis.state, diagnosis.bound.low < 5.5e9) == ("below-expectation", True)
+    assert "5.5 GB/s busbw is not as it should be, though within the 4.72 to 15.8 GB/s" in diagnosis.verdict
+
+
 def test_what_scatters_over_two_boxes_has_no_fabric_to_blame_and_over_eight_it_has():
     diagnoses = {}
     for boxes in (2, 3, 8):
