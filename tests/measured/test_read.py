@@ -982,6 +982,16 @@ def test_a_test_that_failed_before_its_first_row_is_no_measurement_and_says_why(
     assert why in diagnosis.verdict
 
 
+@pytest.mark.parametrize(
+    "text", [HEADER, "# Rank 0 Pid 1 on n1 device 0 [0x1] A100\n# Rank 1 Pid 1 on n1 device 1 [0x2] A100\n"]
+)
+def test_a_header_without_a_row_is_of_a_test_that_hung_or_crashed(text):
+    (run,) = read("n1:1:1 [0] NCCL INFO Bootstrap : Using eth0\n" + text)
+    assert (run.rows, run.facts["failed"]) == ((), "no row follows its header")
+    with pytest.raises(ValueError, match="no row of a benchmark table .* line"):
+        read(text + "  1048576  262144  float\n")
+
+
 def test_a_test_that_failed_later_keeps_its_rows():
     (run,) = read(HEADER + ROW + " .. h pid 12345: Test failure common.cu:1454\n")
     assert len(run.rows) == 2
@@ -993,7 +1003,10 @@ ONE_SIZE = (
     + HEADER
     + "  {0}  {5}  float  sum  -1  {2}  {3}  {4}  0\n# Avg bus bandwidth    : {4}\n"
 )
-SIZES = (("67108864", "101", "1000.0", "67.11", "117.44", "16777216"), ("134217728", "102", "1500.0", "89.48", "156.59", "33554432"))
+SIZES = (
+    ("67108864", "101", "1000.0", "67.11", "117.44", "16777216"),
+    ("134217728", "102", "1500.0", "89.48", "156.59", "33554432"),
+)
 
 
 def test_a_program_that_was_started_once_for_each_size_ran_one_sweep():
