@@ -988,7 +988,7 @@ def test_a_test_that_failed_before_its_first_row_is_no_measurement_and_says_why(
 def test_a_header_without_a_row_is_of_a_test_that_hung_or_crashed(text):
     (run,) = read("n1:1:1 [0] NCCL INFO Bootstrap : Using eth0\n" + text)
     assert (run.rows, run.facts["failed"]) == ((), "no row follows its header")
-    with pytest.raises(ValueError, match="no row of a benchmark table .* line"):
+    with pytest.raises(ValueError, match=r"no row of a benchmark table .* line"):
         read(text + "  1048576  262144  float\n")
 
 
