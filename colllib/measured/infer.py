@@ -147,8 +147,9 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
 
 
 def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
-    if run.ranks == 2 and run.boxes != 1:
-        if full := next((card for card in POOR_CARDS if 0.9 <= speed / card <= 1), 0.0):
+    if (run.ranks == 2 or run.collective == "sendrecv") and run.boxes != 1:  # each has a card for itself
+        full = next((card for card in POOR_CARDS if 0.9 <= speed / card <= 1), 0.0)
+        if full and run.ranks == 2:
             return "", f"what one card of {full * 8 / 1e9:g} Gb/s gives"
         if POOREST_CARD < speed < SEND_SHARE * HALF_CARD:
             return SLOW, "more than a card of 100 Gb/s carries, and too little for one of 200 Gb/s"
