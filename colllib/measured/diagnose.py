@@ -127,7 +127,11 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if machine and kind and kind.name != machine.name:
         assumed.insert(0, f"{AGAINST} {shortened(run.gpu)}, and {machine.name} is told")
     if collective is None:
-        if max(run.factors, default=1.0) < 0.995:
+        if max(run.factors, default=1.0) < 0.995:  # half of an all-reduce, or an all-to-all
+            half, other = (diagnose(replace(run, collective=name), hints) for name in ("all-gather", "all-to-all"))
+            faster = other.bound and other.form and other.form.measured > FASTER_THAN_THE_WIRE * other.bound.high
+            if faster or half.state == other.state:
+                return replace(half, evidence=(*half.evidence, "assumed: an all-gather"))
             return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")

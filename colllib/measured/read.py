@@ -141,7 +141,8 @@ def read(text: str) -> tuple[Run, ...]:
             return (Run("nccl-tests", (), facts={"failed": broken[1] or broken[2]}),)
         if len(ranks := [device[0] for table in tables for device in table.devices]) > 1 and not any(ranks):
             return (Run("nccl-tests", (), streams=len(ranks)),)  # each process is rank 0 of a job of its own
-        if not unread and any(table.dialect == "nccl-tests" and (table.devices or table.columns) for table in tables):
+        heads = [table for table in tables if table.dialect == "nccl-tests" and (table.devices or table.columns)]
+        if heads and not unread and not any(table.ended for table in tables):
             return (Run("nccl-tests", (), facts={"failed": "no row follows its header"}),)  # it hung, or crashed
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")

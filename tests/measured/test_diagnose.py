@@ -780,6 +780,22 @@ def test_sends_are_judged_by_the_one_card_of_a_gpu_however_many_ranks_there_are(
     assert diagnose(replace(run, ranks=None, boxes=None, gpus_per_box=None)).state == state
 
 
+@pytest.mark.parametrize(
+    ("busbw", "boxes", "gpu", "state"),
+    [
+        (350e9, 1, "", "healthy"),
+        (350e9, 2, "NVIDIA H100 80GB HBM3", "healthy"),  # which no all-to-all reaches
+        (80e9, 2, "NVIDIA H100 80GB HBM3", "undecided"),  # fast for an all-to-all, slow for the others
+        (20e9, 2, "NVIDIA H100 80GB HBM3", "below-expectation"),
+    ],
+)
+def test_a_collective_that_nobody_names_is_judged_where_all_that_it_may_be_agree(busbw, boxes, gpu, state):
+    run = replace(logs.run(busbw, boxes=boxes, collective="all-gather", gpu=gpu), collective=None)
+    diagnosis = diagnose(run)
+    assert diagnosis.state == state
+    assert ("assumed: an all-gather" in diagnosis.evidence) == (state != "undecided")
+
+
 def test_two_ranks_that_fill_a_card_of_25_gb_per_second_are_asked_for_their_cards():
     run = replace(logs.run(3e9, per_box=1, gpu=""), boxes=None, gpus_per_box=None)
     diagnosis = diagnose(run)
