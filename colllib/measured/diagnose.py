@@ -165,22 +165,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
         return _unknown_machine(known, form, hints.cards, assumed)
-    if machine.boxes == 1 and run.boxes and run.boxes > 1 and not hints.machine:
-        return _of_hosts(known, form, machine, hints.cards is not None, assumed)
-    return _judged(known, form, machine, assumed)
-
-
-def _of_hosts(run: Run, form: Shape, machine: Machine, known: bool, assumed: list[str]) -> Diagnosis:
-    """Of one box that spans hosts: NVLink joins them, or else only their cards do, as most who publish less mean."""
-    hosts = run.boxes or 1
-    gpus = machine.gpus // hosts
-    cards = machine.cards if known else min(machine.cards, gpus)
-    common = machine.common_network * cards / machine.cards
-    apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
-    slow = form.measured < UNSURE * expected(machine, form.collective).low
-    if slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
-        return _judged(run, form, apart, [*assumed, "cards, not NVLink, join the hosts"])
-    return _judged(run, form, machine, assumed)
+    return _judged(replace(known, boxes=machine.boxes) if hints.machine else known, form, machine, assumed)
 
 
 def _undecided(why: str, needed: str) -> Diagnosis:
@@ -292,7 +277,15 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
 
 
 def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> Machine:
-    """The machine with the bridge or the cards that the log or the speed shows, where nobody told them."""
+    """The machine with the links and cards that the log or the speed shows, where nobody told them."""
+    slow = form.measured < UNSURE * expected(machine, form.collective).low
+    apart = slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0"
+    if machine.boxes == 1 and run.boxes and run.boxes > 1 and apart:  # without NVLink, as most mean who publish less
+        assumed.append("cards, not NVLink, join the hosts")
+        gpus = machine.gpus // run.boxes
+        cards = machine.cards if machine.cards_known else min(machine.cards, gpus)
+        common = machine.common_network * cards / machine.cards
+        machine = replace(machine, boxes=run.boxes, gpus=gpus, cards=cards, common_network=common)
     shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
     if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
         assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
