@@ -62,6 +62,7 @@ _WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
 _BROKEN = re.compile(
     r"Test (?:NCCL|RCCL|CUDA|HIP) failure \S+ '([^'\n]*?)[\s/]*(?:\(run with|'|$)|Test failure (\S+:\d+)", re.M
 )
+_LOST = re.compile(r"\d\.\d+\s+\d+\.\d|Avg bus bandwidth\s*:\s*[\d.]")  # what rows leave, where none is read
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
     r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
@@ -142,7 +143,7 @@ def read(text: str) -> tuple[Run, ...]:
         if len(ranks := [device[0] for table in tables for device in table.devices]) > 1 and not any(ranks):
             return (Run("nccl-tests", (), streams=len(ranks)),)  # each process is rank 0 of a job of its own
         heads = [table for table in tables if table.dialect == "nccl-tests" and (table.devices or table.columns)]
-        if heads and not unread and not any(table.ended for table in tables):
+        if heads and not unread and not _LOST.search(text):
             return (Run("nccl-tests", (), facts={"failed": "no row follows its header"}),)  # it hung, or crashed
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
