@@ -387,6 +387,14 @@ def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_s
     assert "\n  cause       no-gdr" in alone
 
 
+def test_a_sweep_of_small_messages_does_not_hide_what_a_larger_one_shows(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(475e9, boxes=1) + "\n" + logs.text(475e9, boxes=1, sizes=[2**k for k in range(10, 21)]))
+    result = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
+    assert [table["state"] for table in result["tables"]] == ["healthy", "undecided"]
+    assert result["state"] == "healthy"
+
+
 def test_a_log_may_come_through_a_pipe():
     command = [sys.executable, "-m", "colllib", "diagnose", "-"]
     piped = subprocess.run(command, input=logs.text(475e9, boxes=1), capture_output=True, text=True, check=True)
