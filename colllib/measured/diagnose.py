@@ -284,8 +284,8 @@ def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> Ma
         assumed.append("cards, not NVLink, join the hosts")
         gpus = machine.gpus // run.boxes
         cards = machine.cards if machine.cards_known else min(machine.cards, gpus)
-        common = machine.common_network * cards / machine.cards
-        machine = replace(machine, boxes=run.boxes, gpus=gpus, cards=cards, common_network=common)
+        common, most = machine.common_network * cards / machine.cards, machine.most_network / run.boxes
+        machine = replace(machine, boxes=run.boxes, gpus=gpus, cards=cards, common_network=common, most_network=most)
     shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
     if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
         assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")

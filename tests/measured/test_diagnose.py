@@ -250,6 +250,7 @@ def test_hosts_of_one_nvlink_domain_are_one_box():
     assert (diagnosis.state, diagnosis.binding) == ("healthy", "NVLink")
     apart = logs.run(180e9, boxes=18, per_box=4, gpu="NVIDIA GB200")  # what the cards of a host carry
     assert diagnose(apart).state == "healthy"
+    assert "the richest such boxes carry 400 GB/s" in diagnose(apart).evidence[0]
     assert "cards, not NVLink, join the hosts" in diagnose(apart).evidence  # as published such runs are meant
     assert diagnose(apart, Hints(boxes=18, gpus_per_box=4)).state == "healthy"
     assert diagnose(apart, Hints(machine=find("nvl72"))).state == "below-expectation"  # who tells it expects NVLink
