@@ -87,6 +87,7 @@ _FACTS = {
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
     "mpi": re.compile(r"^# colllib (mpi)-bench\b"),
     "library": re.compile(r"# ?OSU ([NR]CCL)-"),  # not MPI
+    "device memory": re.compile(r"(?i)# ?OSU \w+-(CUDA|ROCM)\b"),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
 _LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z_]+)\b(.*)")

@@ -805,6 +805,23 @@ def test_a_collective_that_nobody_names_is_judged_where_all_that_it_may_be_agree
     assert ("assumed: an all-gather" in diagnosis.evidence) == (state != "undecided")
 
 
+@pytest.mark.parametrize(
+    ("rate", "last", "state"),
+    [
+        (23e3, 2**22, "healthy"),
+        (15e3, 2**22, "below-expectation"),
+        (5e3, 2**22, "below-expectation"),
+        (23e3, 2**16, "undecided"),
+    ],
+)
+def test_the_messages_of_a_bandwidth_test_of_osu_are_many_at_once_so_4_mib_are_large(rate, last, state):
+    sizes = [2**k for k in range(10, last.bit_length())]
+    rows = "".join(f"{size} {rate * size / (size + 2**12):.2f}\n" for size in sizes)
+    table = "# OSU MPI-CUDA Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n" + rows
+    assert diagnose(read(table)[0]).state == state
+    assert diagnose(read(table.replace("-CUDA", ""))[0]).state == "undecided"  # of hosts' memory nothing is known
+
+
 def test_two_ranks_that_fill_a_card_of_25_gb_per_second_are_asked_for_their_cards():
     run = replace(logs.run(3e9, per_box=1, gpu=""), boxes=None, gpus_per_box=None)
     diagnosis = diagnose(run)
