@@ -23,6 +23,7 @@ from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, compared, each_algorithm, predict
 from colllib.measured.read import read_file
 from colllib.measured.segments import Segment
+from colllib.measured.shape import LARGE
 from colllib.measured.sweeps import of_others
 from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
@@ -116,10 +117,11 @@ def _more_exact(hint: str, printed: str) -> str:
     return printed if not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name)) else hint
 
 
-def _urgency(diagnosed: tuple[Diagnosis, Run]) -> tuple[int, int, float]:
-    """The order in which runs are named: the worst state first, then the most boxes, then the surest verdict."""
+def _urgency(diagnosed: tuple[Diagnosis, Run]) -> tuple[bool, int, int, float]:
+    """In which order runs are named: the worst state first, then the most boxes; small messages alone say least."""
     diagnosis, run = diagnosed
-    return _STATES.index(diagnosis.state), -(run.boxes or 0), -diagnosis.confidence
+    small = diagnosis.state == "undecided" and diagnosis.form is not None and diagnosis.form.largest < LARGE
+    return small, _STATES.index(diagnosis.state), -(run.boxes or 0), -diagnosis.confidence
 
 
 def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CERTAIN, Evidence, advice, weighed
-from colllib.measured.expected import PAIRS, UNSURE, Expected, expected
+from colllib.measured.expected import PAIRS, UNSURE, Expected, expected, filled
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
@@ -20,6 +20,7 @@ from colllib.units import binary_size, several, shortened
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
 MUCH_LATER = 10.0  # times the predicted time of a small message: networks take up to 7
+WINDOW = 64  # messages that OSU's tests of bandwidth have under way at once
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 MPI_TEST = "mpirun -np 2 osu_bw D D, then H H: where only H H is fast, MPI has no direct way to the GPUs' memory"
@@ -127,7 +128,11 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if machine and kind and kind.name != machine.name:
         assumed.insert(0, f"{AGAINST} {shortened(run.gpu)}, and {machine.name} is told")
     if collective is None:
-        if max(run.factors, default=1.0) < 0.995:
+        if max(run.factors, default=1.0) < 0.995:  # half of an all-reduce, or an all-to-all
+            half, other = (diagnose(replace(run, collective=name), hints) for name in ("all-gather", "all-to-all"))
+            faster = other.bound and other.form and other.form.measured > FASTER_THAN_THE_WIRE * other.bound.high
+            if faster or half.state == other.state:
+                return replace(half, evidence=(*half.evidence, "assumed: an all-gather"))
             return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
@@ -144,6 +149,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         form = shape(known)
     except ValueError as error:
         return _undecided(str(error), "a table with times")
+    if "device memory" in run.facts and not any(row.seconds for row in run.rows):
+        form = replace(form, largest=WINDOW * form.largest)
     if known_ranks is None:
         at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
         printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
@@ -161,25 +168,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
         return _unknown_machine(known, form, hints.cards, assumed)
-    if machine.boxes == 1 and run.boxes and run.boxes > 1:
-        return _of_hosts(known, form, machine, hints.cards is not None, assumed)
-    return _judged(known, form, machine, assumed)
-
-
-def _of_hosts(run: Run, form: Shape, machine: Machine, known: bool, assumed: list[str]) -> Diagnosis:
-    """Of one box that spans hosts: NVLink joins them, or else only their cards do, as who tells those expects."""
-    hosts = run.boxes or 1
-    gpus = machine.gpus // hosts
-    cards = machine.cards if known else min(machine.cards, gpus)
-    common = machine.common_network * cards / machine.cards
-    apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
-    slow, slower = (form.measured < UNSURE * expected(way, form.collective).low for way in (machine, apart))
-    if slower or (slow and known) or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
-        return _judged(run, form, apart, [*assumed, "cards, not NVLink, join the hosts"])
-    if slow:
-        why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
-        return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
-    return _judged(run, form, machine, assumed)
+    return _judged(replace(known, boxes=machine.boxes) if hints.machine else known, form, machine, assumed)
 
 
 def _undecided(why: str, needed: str) -> Diagnosis:
@@ -236,10 +225,7 @@ def _certain(marks: list[Evidence]) -> bool:
 
 
 def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diagnosis:
-    shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
-    if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
-        assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
-        machine = replace(machine, link=machine.bridge)
+    machine = _as_shown(machine, form, run, assumed)
     bound, model = expected(machine, form.collective), predict(machine, form.collective, form.largest)
     usual = machine if machine.cards_known else by_gpu(machine.name) or machine
     cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
@@ -291,6 +277,28 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
     sure = min(sure, 0.5) if unsure else sure
     return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound, machine.boxes)
+
+
+def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> Machine:
+    """The machine with the links and cards that the log or the speed shows, where nobody told them."""
+    slow = form.measured < UNSURE * expected(machine, form.collective).low
+    apart = slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0"
+    if machine.boxes == 1 and run.boxes and run.boxes > 1 and apart:  # without NVLink, as most mean who publish less
+        assumed.append("cards, not NVLink, join the hosts")
+        gpus = machine.gpus // run.boxes
+        cards = machine.cards if machine.cards_known else min(machine.cards, gpus)
+        common, most = machine.common_network * cards / machine.cards, machine.most_network / run.boxes
+        machine = replace(machine, boxes=run.boxes, gpus=gpus, cards=cards, common_network=common, most_network=most)
+    shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
+    if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
+        assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
+        return replace(machine, link=machine.bridge)
+    ring = form.collective not in PAIRS and machine.boxes > (2 if form.collective == "all-reduce" else 1) < machine.gpus
+    total = filled(form.measured) if ring and not machine.cards_known else 0.0
+    if machine.network / 2 <= total < machine.network:
+        assumed.append(f"the speed fills cards of {total / 1e9:g} GB/s a box, which may be all there are")
+        return replace(machine, card=total / machine.cards)
+    return machine
 
 
 def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tuple[str, float]:
@@ -355,7 +363,8 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     if state == "healthy":
         return f"{speed}: normal for {wires} ({span}){f'; {advice(cause, machine.boxes)[0]}' if cause else ''}."
     if state == "below-expectation":
-        return f"{speed} is below the {span} of {wires}; most likely {advice(cause or 'other', machine.boxes)[0]}."
+        how = "is below the" if form.measured < bound.low else "is not as it should be, though within the"
+        return f"{speed} {how} {span} of {wires}; most likely {advice(cause or 'other', machine.boxes)[0]}."
     if form.measured > FASTER_THAN_THE_WIRE * bound.high:
         why = "faster than its wires, so the machine is another one"
     elif form.largest < LARGE or cause == "latency-bound":

@@ -99,12 +99,10 @@ def _for_whom(run: Run, form: Shape) -> tuple[str, bool]:
 def decided(run: Run, form: Shape) -> tuple[str, str]:
     """What the numbers alone say of a run of unknown GPUs and cards: the state and why, or no state, perhaps also why.
 
-    Only links of their own carry more than PCIe in a box (those of usual GPUs much more) and cards between boxes. Boxes
-    are fast enough for the richest usual ones, with 400 Gb/s for each of up to eight GPUs, and slow for one card of
-    100 Gb/s, or if they scatter, or above a usual total of cards and far below the next; all that had twice the speed
-    before are slow. Up to eight ranks, mostly of one box, are fast for PCIe 5.0 and slow for PCIe 4.0 (a named GPU may
-    have more lanes or fewer); two are fast, too, if they fill a card, and slow between two; one of up to 100 Gb/s may
-    be all they have. NeuronCores are no GPUs in slots: of them nothing is said.
+    Fast is what only links of the GPUs' own carry, or enough for the richest usual boxes (400 Gb/s for each of up
+    to eight GPUs), or what fills cards; slow is less than the poorest give (one card of 100 Gb/s, a slot of PCIe 4.0),
+    or lies between two usual totals of cards, or scatters, or had twice the speed before. A named GPU may have fewer
+    lanes, one of up to 100 Gb/s may be all that two have, and NeuronCores are in no slots: of them nothing is said.
     """
     if run.dialect == NEURON:
         return "", ""
@@ -147,8 +145,9 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
 
 
 def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
-    if run.ranks == 2 and run.boxes != 1:
-        if full := next((card for card in POOR_CARDS if 0.9 <= speed / card <= 1), 0.0):
+    if (run.ranks == 2 or run.collective == "sendrecv") and run.boxes != 1:  # each has a card for itself
+        full = next((card for card in POOR_CARDS if 0.9 <= speed / card <= 1), 0.0)
+        if full and run.ranks == 2:
             return "", f"what one card of {full * 8 / 1e9:g} Gb/s gives"
         if POOREST_CARD < speed < SEND_SHARE * HALF_CARD:
             return SLOW, "more than a card of 100 Gb/s carries, and too little for one of 200 Gb/s"

@@ -5,7 +5,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from statistics import median, median_high
 
@@ -62,6 +62,7 @@ _WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
 _BROKEN = re.compile(
     r"Test (?:NCCL|RCCL|CUDA|HIP) failure \S+ '([^'\n]*?)[\s/]*(?:\(run with|'|$)|Test failure (\S+:\d+)", re.M
 )
+_LOST = re.compile(r"\d\.\d+\s+\d+\.\d|Avg bus bandwidth\s*:\s*[\d.]")  # what rows leave, where none is read
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
     r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
@@ -86,6 +87,7 @@ _FACTS = {
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
     "mpi": re.compile(r"^# colllib (mpi)-bench\b"),
     "library": re.compile(r"# ?OSU ([NR]CCL)-"),  # not MPI
+    "device memory": re.compile(r"(?i)# ?OSU \w+-(CUDA|ROCM)\b"),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
 _LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z_]+)\b(.*)")
@@ -122,7 +124,7 @@ def read(text: str) -> tuple[Run, ...]:
         text: what was posted, with or without what stands around the table.
 
     Raises:
-        ValueError: if there is no row in it, and no failure of the test, nor jobs of one rank, that says why.
+        ValueError: if there is no row in it, and no header or failure of the test, nor jobs of one rank, that says why.
 
     Source: the formats are those of nccl-tests (src/common.cu; its issue 45 for algbw up to June 2020), of the Neuron
     documentation and of OMB's README.
@@ -141,15 +143,21 @@ def read(text: str) -> tuple[Run, ...]:
             return (Run("nccl-tests", (), facts={"failed": broken[1] or broken[2]}),)
         if len(ranks := [device[0] for table in tables for device in table.devices]) > 1 and not any(ranks):
             return (Run("nccl-tests", (), streams=len(ranks)),)  # each process is rank 0 of a job of its own
+        heads = [table for table in tables if table.dialect == "nccl-tests" and (table.devices or table.columns)]
+        if heads and not unread and not _LOST.search(text):
+            return (Run("nccl-tests", (), facts={"failed": "no row follows its header"}),)  # it hung, or crashed
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
     last = filled[-1]
     last.unread += unread
     last.collective = last.collective or COLLECTIVES.get(last.named)
-    for before, table in pairwise(filled):  # it speaks for the next one where that says nothing itself
-        table.facts = table.facts or before.facts
-        table.devices = table.devices or before.devices
-    return tuple(run for table in filled for run in _runs(table))
+    joined = filled[:1]
+    for table in filled[1:]:  # what stands above the one before is said of it, where nothing stands above it
+        table.facts = table.facts or joined[-1].facts
+        table.devices = table.devices or joined[-1].devices
+        if not joined[-1].take(table):
+            joined.append(table)
+    return tuple(run for table in joined for run in _runs(table))
 
 
 def _lines(text: str) -> Iterator[Line]:

@@ -56,6 +56,17 @@ class Table:
             self.other = True
             self.refuse(f"{program}: known are {', '.join(PROGRAMS)}")
 
+    def take(self, other: "Table") -> bool:
+        """Take the one larger size of the same job on the same GPUs: some start the program once for each size."""
+        same = ("dialect", "columns", "devices", "facts", "collective", "reduces", "root")
+        sizes = {row.message for row in other.rows}
+        larger = len(sizes) == 1 and min(sizes) > max(row.message for row in self.rows)
+        if not (larger and self.devices and all(getattr(self, name) == getattr(other, name) for name in same)):
+            return False
+        for name in ("rows", "marks", "unread", "per_rank"):
+            getattr(self, name).extend(getattr(other, name))
+        return True
+
     def add(self, row: Row, kind: str = "") -> None:
         """One time, and its type, as a program may run one after the other, or in Markdown its column."""
         self.rows.append(row)

@@ -982,6 +982,50 @@ def test_a_test_that_failed_before_its_first_row_is_no_measurement_and_says_why(
     assert why in diagnosis.verdict
 
 
+@pytest.mark.parametrize(
+    "text", [HEADER, "# Rank 0 Pid 1 on n1 device 0 [0x1] A100\n# Rank 1 Pid 1 on n1 device 1 [0x2] A100\n"]
+)
+def test_a_header_without_a_row_is_of_a_test_that_hung_or_crashed(text):
+    (run,) = read("n1:1:1 [0] NCCL INFO Bootstrap : Using eth0\n" + text)
+    assert (run.rows, run.facts["failed"]) == ((), "no row follows its header")
+    with pytest.raises(ValueError, match=r"no row of a benchmark table .* line"):
+        read(text + "  1048576  262144  float\n")
+    for left in ("# Avg bus bandwidth    : 18.35\n", "1048576 262144 my_float 100.0 10.49 18.35\n"):
+        with pytest.raises(ValueError, match="no row"):
+            read(text + left)  # there were rows, of whatever kind
+
+
 def test_a_test_that_failed_later_keeps_its_rows():
     (run,) = read(HEADER + ROW + " .. h pid 12345: Test failure common.cu:1454\n")
     assert len(run.rows) == 2
+
+
+ONE_SIZE = (
+    "# nThread 1 nGpus 8 minBytes {0} maxBytes {0} step: 2(factor)\n"
+    + "".join(f"#  Rank  {rank} Pid  {{1}} on  node1 device  {rank} [0x0{rank}] NVIDIA A100\n" for rank in range(8))
+    + HEADER
+    + "  {0}  {5}  float  sum  -1  {2}  {3}  {4}  0\n# Avg bus bandwidth    : {4}\n"
+)
+SIZES = (
+    ("67108864", "101", "1000.0", "67.11", "117.44", "16777216"),
+    ("134217728", "102", "1500.0", "89.48", "156.59", "33554432"),
+)
+
+
+def test_a_program_that_was_started_once_for_each_size_ran_one_sweep():
+    (run,) = read("".join(ONE_SIZE.format(*size) for size in SIZES))
+    assert [row.message for row in run.rows] == [2.0**26, 2.0**27]
+    assert (run.ranks, run.boxes, run.collective, run.streams) == (8, 1, "all-reduce", 1)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        ONE_SIZE.format(*SIZES[0]),  # the same size, which says that something else differs
+        "NCCL_ALGO=Tree\n" + ONE_SIZE.format(*SIZES[1]),
+        ONE_SIZE.format(*SIZES[1]).replace("node1", "node2"),
+        ONE_SIZE.format(*SIZES[1]).replace(" -1 ", " 0 ").replace("156.59", "89.48"),
+    ],
+)
+def test_a_larger_size_of_another_job_is_a_run_of_its_own(second):
+    assert len(read(ONE_SIZE.format(*SIZES[0]) + second)) == 2

@@ -19,3 +19,18 @@ def test_three_falls_by_a_fifth_or_one_by_half_are_erratic(falls, depth, erratic
     rows = (Row(k, size, size / rate, None, None) for k, (size, rate) in enumerate(zip(SIZES, rates, strict=True)))
     form = shape(Run("columns", tuple(rows), "sendrecv", 2))
     assert form.erratic == erratic
+
+
+@pytest.mark.parametrize(("outliers", "erratic"), [(range(5, 95, 40), False), (range(5, 95, 6), True)])
+def test_few_outliers_of_a_hundred_sizes_are_not_erratic(outliers, erratic):
+    times = [2**24 * (k + 1) / 1e9 * (2.5 if k in outliers else 1.0) for k in range(100)]
+    rows = (Row(k, 2.0**24 * (k + 1), seconds, None, None) for k, seconds in enumerate(times))
+    assert shape(Run("columns", tuple(rows), "sendrecv", 2)).erratic == erratic
+
+
+@pytest.mark.parametrize(("floor", "step"), [(20e-6, 2.0**22), (3e-3, 0.0)])
+def test_noise_of_a_long_latency_is_no_step_back(floor, step):
+    sizes = [2.0**k for k in range(10, 34)]
+    times = [floor * (1.4 if size == 2**22 else 1) + size * (8 if size == 2**22 else 1) / 24e9 for size in sizes]
+    rows = (Row(k, size, seconds, None, None) for k, (size, seconds) in enumerate(zip(sizes, times, strict=True)))
+    assert shape(Run("columns", tuple(rows), "sendrecv", 2)).step_back == step
