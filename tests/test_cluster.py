@@ -314,7 +314,10 @@ def test_what_differs_stands_behind_a_file_as_behind_a_preset(tmp_path):
         (",gpu=foo", "GPU 'foo': known are"),
         (",gpu=rtx4090,boxes=2", "such boxes have no usual cards"),
         (",gpu=rtx4090,color=red", "machine option 'color=red'"),
-        (",gpu=rtx4090,rails=8", "machine option 'rails=8': on rails NCCL's traffic does not cross the spine"),
+        (
+            ",gpu=rtx4090,rails=8",
+            "machine option 'rails=8': on rails NCCL's traffic does not cross the spine: leave it and",
+        ),
     ):
         with pytest.raises(ValueError, match=why):
             machine_on(f"{tmp_path}/topo.txt{options}")

@@ -32,7 +32,8 @@ from colllib.topology.cluster import machine_on, topology_of
 from colllib.topology.machines import Machine
 
 PEERS = (
-    "Its latency grows with the peers in other boxes as in two published runs of 16 GPUs; one of 1,024 took 4 times it."
+    "Its latency grows with the peers in other boxes, at the mean rate of two runs of 16 GPUs, which differ by a "
+    "factor of 3; a run of 1,024 GPUs waited 4 times as long as is predicted."
 )
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
 MOST_BENCHED = 2**30  # bytes of a message that is really sent

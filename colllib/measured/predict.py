@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import median
+from typing import NamedTuple
 
 from colllib.measured.expected import expected
 from colllib.measured.log import factor
@@ -78,10 +79,10 @@ def _scaled(
     machine: Machine, collective: str, message: float, chosen: Estimate, without: Collection[tuple[str, str]] = ()
 ) -> Prediction:
     """What an algorithm takes, by its estimate and by how long healthy runs took over theirs."""
-    rates, waits, each = _measured_over_modeled(frozenset(without))
+    rates, waits, per_peer = _measured_over_modeled(frozenset(without))
     several, direct = machine.boxes > 1, chosen.algorithm == "direct"
     rate = rates.get((several, direct)) or rates.get((not several, direct), 1.0)
-    wait = chosen.waiting(message) * waits.get(several, 1.0) + each * chosen.peers
+    wait = chosen.waiting(message) * waits.get(several, 1.0) + per_peer * chosen.peers
     share, bound = factor(collective, machine.ranks), expected(machine, collective).high
     wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
@@ -90,18 +91,23 @@ def _scaled(
     return Prediction(message, seconds, message / seconds * share, picked, binding, wait, wire, efficiency, bound)
 
 
-@cache
-def _measured_over_modeled(
-    without: frozenset[tuple[str, str]],
-) -> tuple[dict[tuple[bool, bool], float], dict[bool, float], float]:
-    """Rates by whether they are between boxes and whether GPUs send to others directly, and latencies by the former;
-    and seconds more for each peer in another box, where a GPU sends to all of them.
+class _Fit(NamedTuple):
+    """What runs took over what is modeled."""
 
-    The wire that binds chooses none: a faster one would then be slower where another comes to bind.
+    rates: dict[tuple[bool, bool], float]  # whether between boxes, and whether GPUs send to others directly
+    waits: dict[bool, float]  # latencies, by whether between boxes
+    per_peer: float  # seconds more for each peer in another box, where a GPU sends to all of them
+
+
+@cache
+def _measured_over_modeled(without: frozenset[tuple[str, str]]) -> _Fit:
+    """What healthy runs say, but for some groups of sweeps.
+
+    The wire that binds chooses no rate: a faster one would then be slower where another comes to bind.
     """
     rates: defaultdict[tuple[bool, bool], list[float]] = defaultdict(list)
     waits: defaultdict[bool, list[float]] = defaultdict(list)
-    sending: list[list[tuple[float, float, float, float]]] = []  # what all-to-alls took
+    sending: list[list[tuple[float, float, float, float]]] = []  # what each all-to-all took
     for sweep in healthy():
         if sweep.group in without or (machine := sweep.machine) is None:
             continue
@@ -123,7 +129,7 @@ def _measured_over_modeled(
             waits[several].append(median(time / (wait + wire) for time, wait, wire, _ in small))
     usual = {k: median(v) for k, v in waits.items()}
     each = [median((t - usual.get(True, 1.0) * wait - wire) / n for t, wait, wire, n in small) for small in sending]
-    return {k: median(v) for k, v in rates.items()}, usual, max(0.0, median(each)) if each else 0.0
+    return _Fit({k: median(v) for k, v in rates.items()}, usual, max(0.0, median(each)) if each else 0.0)
 
 
 def healthy() -> list[Sweep]:

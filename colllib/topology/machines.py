@@ -244,7 +244,11 @@ def _parsed(key: str, value: str) -> Any:
         return True
     if key == "processor" and value in ("amd", "intel", "arm"):
         return value
-    hint = "on rails NCCL's traffic does not cross the spine: leave both out; else " if key == "rails" else ""
+    hint = (
+        "on rails NCCL's traffic does not cross the spine: leave it and oversubscription out; "
+        if key == "rails"
+        else ""
+    )
     raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: {hint}take {OPTIONS}")
 
 

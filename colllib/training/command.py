@@ -224,10 +224,12 @@ def _timeline(training: Training, step: Step) -> Answer:
         yield f"\nStage 0 sends its gradients in {count} buckets of whole layers of up to {units.size(largest)} each."
     alone, wide = topology(on).speeds[1][-1], tiers(on).bandwidth[1]  # type: ignore[index]
     if wide < alone:
-        part = f"each has 1/{alone / wide:g} of a card where it is narrowest"
-        yield f"\nAll ranks send at once, and {part}: all are priced at {units.rate(wide)}, since they wait for these."
-    if note := _gpu(on, "note"):
-        yield f"\nOf this machine, {note}."
+        part = (
+            f"where the way out of a box is narrowest, each has {units.rate(wide)} of it, of {units.rate(alone)} a card"
+        )
+        yield f"\nAll ranks send at once, and {part}: all are priced so, since they wait for these."
+    if (note := _gpu(on, "note")) and not training.nccl:
+        yield f"\nOf this machine, {note}: NCCL may be faster."
     if not training.nccl:
         yield "\nCollectives take the fastest schedules known; with --collectives nccl, what NCCL is predicted to take."
 

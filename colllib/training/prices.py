@@ -14,7 +14,6 @@ from colllib.ladder import MOST_SEGMENTS, Entry, fastest, on_stars, topology
 from colllib.measured.predict import predict
 from colllib.primitives import check_counts
 from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
-from colllib.topology.boxes import INSIDE
 from colllib.topology.cluster import machine_on
 
 
@@ -180,11 +179,11 @@ def tiers(machine: str) -> Tiers:
     meshed = bool((fabric.link_dst[fabric.link_src < fabric.ranks] < fabric.ranks).any())
     each = fabric.in_box - 1 if meshed else 2
     if np.count_nonzero(fabric.tier == 0) < each * fabric.ranks:
-        raise ValueError(f"{machine}: a step is priced where each rank has its links in the box; cards may fail")
+        raise ValueError(f"{machine}: lacks a link in a box, where a step is not priced; cards may fail")
     (near, *_, far), (narrow, *_, wide) = fabric.speeds
     if fabric.ranks > fabric.in_box:
         _, crossed = fabric.router(ranks, np.roll(ranks, -fabric.in_box))  # from each box to the next
         width = np.array([float(tier.bandwidth) for tier in fabric.tiers])[fabric.tier]
         sharing = np.bincount(crossed, minlength=width.size) / width
         wide /= sharing[fabric.tier > 0].max(initial=1)
-    return Tiers(fabric.in_box, (near, far), (narrow, float(wide)), INSIDE[meshed])
+    return Tiers(fabric.in_box, (near, far), (narrow, float(wide)), "full-mesh" if meshed else "switch")

@@ -171,6 +171,12 @@ def test_what_a_prediction_assumes_stands_below_it(words, note):
     assert note not in plain.output
 
 
+def all_to_all_without(group):
+    """What a peer adds by the other run alone."""
+    two, three = (predict(find(f"h100:{n}"), "all-to-all", 2**12, (group,)).latency for n in (2, 3))
+    return three - two
+
+
 def all_to_all(machine, message):
     return predict(find(machine), "all-to-all", message).seconds
 
@@ -186,7 +192,10 @@ def test_the_latency_of_an_all_to_all_is_that_of_runs_of_other_sizes():
     assert few == pytest.approx(38.53e-6, rel=0.1)
     assert more == pytest.approx(125.6e-6, rel=0.3)
     assert 10289e-6 / many == pytest.approx(4, abs=0.5)
-    assert "one of 1,024 took 4 times it" in PEERS
+    assert "a run of 1,024 GPUs waited 4 times as long as is predicted" in PEERS
+    alone = [all_to_all_without(group) for group in (("argonne-lcf", "A100"), ("prasad-nair-amd", "MI355X"))]
+    assert alone[1] / alone[0] == pytest.approx(3, abs=0.2)
+    assert "differ by a factor of 3" in PEERS
     assert 295.6e-6 < all_to_all("h800:8", 2**23) < 337.8e-6
 
 

@@ -454,8 +454,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan dp=8,pp=16 --schedule interleaved --chunks 8", "80 layers in 16 stages of 8 chunks"),
         ("--model GPT", "unknown model 'GPT'"),
         ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
-        ("--on dgx-h100:16,without=3-s0", "a step is priced where each rank has its links in the box; cards may fail"),
-        ("--on mi300x:16,without=3-4", "a step is priced where each rank has its links in the box; cards may fail"),
+        ("--on dgx-h100:16,without=3-s0", "lacks a link in a box, where a step is not priced; cards may fail"),
+        ("--on mi300x:16,without=3-4", "lacks a link in a box, where a step is not priced; cards may fail"),
         ("--collectives rccl", "collectives 'rccl': must be fastest or nccl"),
         ("--plan all", "plans are compared with one --batch in tokens"),
         ("--plan all --batch 1000", "no plan can run, such as tp=8,pp=16,dp=1: batch 1000: must be a multiple of"),
@@ -613,7 +613,7 @@ def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(card
     assert most[1] == ranks * most[0]
     with pytest.raises(SystemExit):
         main(["step", "--on", faulty, "--plan", "dp=32"])
-    assert f"each has 1/{ranks} of a card where it is narrowest" in capsys.readouterr().out
+    assert f"each has {50 / ranks:g} GB/s of it, of 50 GB/s a card" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["step", "--on", faulty, "--plan", "dp=32", "--collectives", "nccl"])
     assert "NCCL's prediction knows no failed cards" in capsys.readouterr().err
@@ -629,6 +629,8 @@ def test_a_rank_has_its_part_of_what_leaves_its_box(narrow, capsys):
             for changed in (narrow, f"card={part}GB/s")
         ]
         assert times[0] == times[1]
+    alone = price("all-reduce", f"dgx-h100:4,{narrow}", 4, 8, 1e9).seconds  # of one rank in each of four boxes
+    assert alone == pytest.approx(2 * 3 / 4 * 1e9 / (part * 1e9), rel=1e-3)
 
 
 def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):
