@@ -125,9 +125,11 @@ def gantt(
     )
     keys = [(_swatch(color(hue)), words) for words, hue in seen.items()]
     if last:
-        words = "second chunk" if last == 1 else "later chunks"
-        keys.append((_swatch(f"{color(KINDS['F'][1])};opacity:{_opacity(last, last):.2g}"), words))
-    keys += [("<b>0</b>&ensp;", "microbatch")] if numbered else []
+        paler = "".join(
+            _swatch(f"{color(hue)};opacity:{_opacity(last, last):.2g}") for hue in dict.fromkeys(seen.values())
+        )
+        keys.append((paler, "second chunk" if last == 1 else "later chunks"))
+    keys += [("<b>0</b>&ensp;", "microbatch, where there is room")] if numbered else []
     floor = pitch * len(rows)
     svg = _svg(floor + 19, [*body, _times(x, floor, time_format)])
     return Chart(legend_row(keys) + svg, f"Timeline of {time_format(step.seconds)}. {described}.", title)
