@@ -293,7 +293,8 @@ def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> Ma
     if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
         assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
         return replace(machine, link=machine.bridge)
-    ring = form.collective not in PAIRS and machine.boxes > (2 if form.collective == "all-reduce" else 1) < machine.gpus
+    fewest = 3 if form.collective == "all-reduce" else 2  # over two boxes a tree may be faster than the cards
+    ring = form.collective not in PAIRS and machine.boxes >= fewest and machine.gpus > 1
     total = filled(form.measured) if ring and not machine.cards_known else 0.0
     if machine.network / 2 <= total < machine.network:
         assumed.append(f"the speed fills cards of {total / 1e9:g} GB/s a box, which may be all there are")
