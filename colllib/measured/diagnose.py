@@ -36,7 +36,6 @@ OF_PAIRS = {
 AGAINST = "the log names"  # what the options say otherwise
 AS_IT_SHOULD = {"network card": "the cards bind, as they should", "spine": "the spine binds, as it should"}
 NO_HINTS = Hints()
-ONLY_CARDS = "only cards join"
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
 
@@ -261,13 +260,13 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         evidence.append(f"the smallest message takes {late:.0f} times the predicted time")
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
     sure = _confidence(state, distance, ranked, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
-    unsure = healthy and (certain or bool(condition) or (slower and machine.boxes > 1) or late > MUCH_LATER)
+    unsure = healthy and (certain or condition or (slower and machine.boxes > 1) or late > MUCH_LATER)
     to_test = "no-gdr" if condition else None if unsure else cause
     to_test = "latency-bound" if healthy and late > MUCH_LATER else to_test
     test = _test(to_test, replace(run, boxes=hosts, ranks=machine.ranks), machine.boxes)
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes, condition)
-    if ONLY_CARDS in condition:
+    if "NVLink domain" in condition:
         test = f"nvidia-smi -q | grep -A5 Fabric, then {test}"
     for mark in log_evidence:  # which names no other cause but NVLinks that are down
         if mark.cause == cause == "other":
@@ -302,7 +301,7 @@ def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> tu
 
 
 def _joined_by_cards(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> tuple[Machine, str]:
-    """The hosts of an NVLink domain apart, if the log says so or NVLink were faster; a condition if nobody told it."""
+    """The hosts of an NVLink domain apart, where the log says so or NVLink is faster; a condition if nobody told it."""
     hosts, domain = run.boxes or 1, expected(machine, form.collective)
     off = run.facts.get("NCCL_MNNVL_ENABLE") == "0"
     apart = off or "via NET" in run.facts or form.measured < UNSURE * domain.low
@@ -313,7 +312,7 @@ def _joined_by_cards(machine: Machine, form: Shape, run: Run, assumed: list[str]
     cards = machine.cards if machine.cards_known else min(machine.cards, gpus)
     common, most = machine.common_network * cards / machine.cards, machine.most_network / hosts
     alone = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common, most_network=most)
-    wanted = f"{ONLY_CARDS} these hosts; in one NVLink domain {domain.low / 1e9:.3g} GB/s and more would be expected"
+    wanted = f"only cards join these hosts; in one NVLink domain {domain.low / 1e9:.3g} GB/s and more would be expected"
     return alone, "" if off or machine.cards_known else wanted
 
 
