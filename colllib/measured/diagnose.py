@@ -312,8 +312,8 @@ def _joined_by_cards(machine: Machine, form: Shape, run: Run, assumed: list[str]
     cards = machine.cards if machine.cards_known else min(machine.cards, gpus)
     common, most = machine.common_network * cards / machine.cards, machine.most_network / hosts
     alone = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common, most_network=most)
-    condition = f"only cards join these hosts; in one NVLink domain {domain.low / 1e9:.3g} GB/s and more would be expected"
-    return alone, "" if off or machine.cards_known else condition
+    only = f"only cards join these hosts; in one NVLink domain {domain.low / 1e9:.3g} GB/s and more would be expected"
+    return alone, "" if off or machine.cards_known else only
 
 
 def _filled_cards(machine: Machine, form: Shape) -> Machine:
