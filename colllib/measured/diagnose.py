@@ -15,7 +15,7 @@ from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
-from colllib.units import binary_size, several, shortened
+from colllib.units import binary_size, percent, several, shortened
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
@@ -111,7 +111,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     ('healthy', 'NVLS')
     """
     if not run.rows and "failed" in run.facts:
-        text = f"This is no measurement: the test failed before its first row ({run.facts['failed']})."
+        text = f"This is no measurement: the test {run.facts['failed']}."
         fix = "the same run with NCCL_DEBUG=INFO, and read the first WARN"
         return Diagnosis("not-a-measurement", "other", (), MOST_SURE, "unknown", text, (text,), fix)
     known_ranks = ranks_of(run, hints)
@@ -131,13 +131,13 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         if max(run.factors, default=1.0) < 0.995:  # half of an all-reduce, or an all-to-all
             half, other = (diagnose(replace(run, collective=name), hints) for name in ("all-gather", "all-to-all"))
             faster = other.bound and other.form and other.form.measured > FASTER_THAN_THE_WIRE * other.bound.high
-            if faster or half.state == other.state:
+            if faster or half.state == other.state != "undecided":
                 return replace(half, evidence=(*half.evidence, "assumed: an all-gather"))
-            return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
+            return _undecided("busbw is below algbw, as no all-reduce prints it", "tell --primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
     if ranks is None and not any(row.busbw for row in run.rows):
-        return _undecided("neither the log nor the options say how many ranks ran", "--boxes and --gpus-per-box")
+        return _undecided("neither the log nor the options say how many ranks ran", "tell --boxes and --gpus-per-box")
     if hints.collective and ranks and (factors := run.factors):
         printed, should = median(factors), factor(collective, ranks)
         if abs(printed / should - 1) > 0.05:
@@ -149,12 +149,12 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         form = shape(known)
     except ValueError as error:
         return _undecided(str(error), "a table with times")
-    if "device memory" in run.facts and not any(row.seconds for row in run.rows):
-        form = replace(form, largest=WINDOW * form.largest)
     if known_ranks is None:
         at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
         printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
         form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
+    if "device memory" in run.facts and not any(row.seconds for row in run.rows):
+        form = replace(form, largest=WINDOW * form.largest)
     if failed := [row for row in run.rows if row.failed]:
         text = "Values are wrong by the check of the program, so no speed of this run counts."
         fix = "the same run with -c 1 twice, then with NCCL_PROTO=Simple"
@@ -171,8 +171,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     return _judged(replace(known, boxes=machine.boxes) if hints.machine else known, form, machine, assumed)
 
 
-def _undecided(why: str, needed: str) -> Diagnosis:
-    return Diagnosis("undecided", None, (), 0.2, "unknown", f"I cannot tell: {why}.", (why,), f"tell {needed}")
+def _undecided(why: str, test: str) -> Diagnosis:
+    return Diagnosis("undecided", None, (), 0.2, "unknown", f"I cannot tell: {why}.", (why,), test)
 
 
 def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, assumed: list[str]) -> Diagnosis:
@@ -225,7 +225,7 @@ def _certain(marks: list[Evidence]) -> bool:
 
 
 def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diagnosis:
-    machine = _as_shown(machine, form, run, assumed)
+    machine, condition = _as_shown(machine, form, run, assumed)
     bound, model = expected(machine, form.collective), predict(machine, form.collective, form.largest)
     usual = machine if machine.cards_known else by_gpu(machine.name) or machine
     cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
@@ -236,6 +236,7 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     if state == "healthy" and (scatters or (slower and certain)):
         state, distance, slower = "below-expectation", 0.0, False  # no healthy fabric scatters so, or the log says why
     healthy = state == "healthy"
+    condition *= healthy
     marks = [mark for mark in log_evidence if not healthy or mark.weight >= CERTAIN] + list(causes.noted(form))
     if healthy:
         marks += _normal(form, machine, model, bound)
@@ -259,11 +260,14 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         evidence.append(f"the smallest message takes {late:.0f} times the predicted time")
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
     sure = _confidence(state, distance, ranked, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
-    unsure = healthy and (certain or (slower and machine.boxes > 1) or late > MUCH_LATER)
-    to_test = "latency-bound" if healthy and late > MUCH_LATER else None if unsure else cause
+    unsure = healthy and (certain or condition or (slower and machine.boxes > 1) or late > MUCH_LATER)
+    to_test = "no-gdr" if condition else None if unsure else cause
+    to_test = "latency-bound" if healthy and late > MUCH_LATER else to_test
     test = _test(to_test, replace(run, boxes=hosts, ranks=machine.ranks), machine.boxes)
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
-    verdict = _sentence(state, cause, form, machine, bound, boxes)
+    verdict = _sentence(state, cause, form, machine, bound, boxes, condition)
+    if "NVLink domain" in condition:
+        test = f"nvidia-smi -q | grep -A5 Fabric, then {test}"
     for mark in log_evidence:  # which names no other cause but NVLinks that are down
         if mark.cause == cause == "other":
             verdict, test = verdict.replace(advice(cause, None)[0], mark.text), f"nvidia-smi nvlink -s, then {test}"
@@ -279,26 +283,45 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound, machine.boxes)
 
 
-def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> Machine:
-    """The machine with the links and cards that the log or the speed shows, where nobody told them."""
-    slow = form.measured < UNSURE * expected(machine, form.collective).low
-    apart = slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0"
-    if machine.boxes == 1 and run.boxes and run.boxes > 1 and apart:  # without NVLink, as most mean who publish less
-        assumed.append("cards, not NVLink, join the hosts")
-        gpus = machine.gpus // run.boxes
-        cards = machine.cards if machine.cards_known else min(machine.cards, gpus)
-        common, most = machine.common_network * cards / machine.cards, machine.most_network / run.boxes
-        machine = replace(machine, boxes=run.boxes, gpus=gpus, cards=cards, common_network=common, most_network=most)
+def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> tuple[Machine, str]:
+    """The machine with the links and cards that the log or the speed shows, and on which condition it is that one."""
+    machine, apart = _joined_by_cards(machine, form, run, assumed)
     shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
     if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
         assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
-        return replace(machine, link=machine.bridge)
-    ring = form.collective not in PAIRS and machine.boxes > (2 if form.collective == "all-reduce" else 1) < machine.gpus
+        return replace(machine, link=machine.bridge), ""
+    slower = _filled_cards(machine, form)
+    if slower is machine:
+        return machine, apart
+    usual, lower = (f"{cards.cards} x {cards.card * 8 / 1e9:g} Gb/s" for cards in (machine, slower))
+    assumed[:] = [text for text in assumed if f": {usual} card" not in text]
+    assumed.append(f"assumed: {lower} cards a box, which the speed fills")
+    share = percent(form.measured / machine.network)
+    return slower, f"the cards of a box are {lower} ({share} of {usual}){' and ' * bool(apart)}{apart}"
+
+
+def _joined_by_cards(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> tuple[Machine, str]:
+    """The hosts of an NVLink domain apart, where the log says so or NVLink is faster; a condition if nobody told it."""
+    hosts, domain = run.boxes or 1, expected(machine, form.collective)
+    off = run.facts.get("NCCL_MNNVL_ENABLE") == "0"
+    apart = off or "via NET" in run.facts or form.measured < UNSURE * domain.low
+    if machine.boxes > 1 or hosts == 1 or not apart:
+        return machine, ""
+    assumed.append("cards, not NVLink, join the hosts")
+    gpus = machine.gpus // hosts
+    cards = machine.cards if machine.cards_known else min(machine.cards, gpus)
+    common, most = machine.common_network * cards / machine.cards, machine.most_network / hosts
+    alone = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common, most_network=most)
+    only = f"only cards join these hosts; in one NVLink domain {domain.low / 1e9:.3g} GB/s and more would be expected"
+    return alone, "" if off or machine.cards_known else only
+
+
+def _filled_cards(machine: Machine, form: Shape) -> Machine:
+    """The machine with slower cards, if nobody told them and a ring fills at least half of the usual ones."""
+    fewest = 3 if form.collective == "all-reduce" else 2  # over two boxes a tree may be faster than the cards
+    ring = form.collective not in PAIRS and machine.boxes >= fewest and machine.gpus > 1
     total = filled(form.measured) if ring and not machine.cards_known else 0.0
-    if machine.network / 2 <= total < machine.network:
-        assumed.append(f"the speed fills cards of {total / 1e9:g} GB/s a box, which may be all there are")
-        return replace(machine, card=total / machine.cards)
-    return machine
+    return replace(machine, card=total / machine.cards) if machine.network / 2 <= total < machine.network else machine
 
 
 def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tuple[str, float]:
@@ -353,7 +376,9 @@ def _confidence(
     return max(0.2, min(most, sure))
 
 
-def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, bound: Expected, boxes: str) -> str:
+def _sentence(
+    state: str, cause: str | None, form: Shape, machine: Machine, bound: Expected, boxes: str, condition: str
+) -> str:
     low, high, reached = (
         f"{rate / 1e9:{'.3g' if rate < 1e12 else ',.0f'}}" for rate in (bound.low, bound.high, form.measured)
     )
@@ -361,7 +386,8 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     speed, span = f"{apart}{machine.gpus} {machine.name} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = {"network card": "the network cards", "spine": "the spine"}.get(bound.binding, bound.binding)
     if state == "healthy":
-        return f"{speed}: normal for {wires} ({span}){f'; {advice(cause, machine.boxes)[0]}' if cause else ''}."
+        only = f", if {condition}" if condition else ""
+        return f"{speed}: normal for {wires} ({span}){only}{f'; {advice(cause, machine.boxes)[0]}' if cause else ''}."
     if state == "below-expectation":
         how = "is below the" if form.measured < bound.low else "is not as it should be, though within the"
         return f"{speed} {how} {span} of {wires}; most likely {advice(cause or 'other', machine.boxes)[0]}."

@@ -206,7 +206,9 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:
         return None, [f"{ranks} ranks do not fill boxes of {gpus} GPUs"]
     if hints.boxes and hints.boxes * gpus != ranks and not fewer:
         raise ValueError(f"{hints.boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
-    machine = _with_cards(replace(kind, gpus=gpus, boxes=ranks // gpus), run, hints, kind, assumed)
+    part = 1.0 if 1 < kind.gpus <= LARGEST_HOST else gpus / kind.gpus  # in a usual box a few GPUs may have all cards
+    machine = replace(kind, gpus=gpus, boxes=ranks // gpus, most_network=part * kind.most_network)
+    machine = _with_cards(machine, run, hints, kind, assumed)
     return (_part_of(machine, run) if fewer else machine), assumed
 
 
@@ -237,7 +239,7 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
     if machine.boxes == 1:
         return machine
     if kind.gpus == 1:  # a module brings its own
-        machine = replace(machine, cards=kind.cards * machine.gpus, most_network=kind.most_network * machine.gpus)
+        machine = replace(machine, cards=kind.cards * machine.gpus)
     if machine.gpus < kind.gpus and kind.cards > 1:
         part = machine.gpus / kind.gpus
         common = part * kind.common_network

@@ -140,12 +140,12 @@ def read(text: str) -> tuple[Run, ...]:
     unread = [mark for table in tables if table.other or not table.rows for mark in table.unread]
     if not filled:
         if broken := _BROKEN.search(text):
-            return (Run("nccl-tests", (), facts={"failed": broken[1] or broken[2]}),)
+            return (Run("nccl-tests", (), facts={"failed": f"failed before its first row ({broken[1] or broken[2]})"}),)
         if len(ranks := [device[0] for table in tables for device in table.devices]) > 1 and not any(ranks):
             return (Run("nccl-tests", (), streams=len(ranks)),)  # each process is rank 0 of a job of its own
         heads = [table for table in tables if table.dialect == "nccl-tests" and (table.devices or table.columns)]
         if heads and not unread and not _LOST.search(text):
-            return (Run("nccl-tests", (), facts={"failed": "no row follows its header"}),)  # it hung, or crashed
+            return (Run("nccl-tests", (), facts={"failed": "hung, crashed or still runs: no row follows its header"}),)
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
     last = filled[-1]
@@ -271,7 +271,8 @@ def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
         if both_ways or tool[6] == "bw" or (tool[4] and not program):
             program, table.ranks, table.directions = "sendrecv", 2, 2 if both_ways else 1
         elif (tool[3] is not None or tool[6]) and program not in COLLECTIVES:
-            program = f"osu {program or 'latency'}"
+            many = "osu_mbw_mr is not read, run osu_bw"
+            program = many if program == "multiple" else f"osu {program or 'latency'}"
         if table.rows and "concluded" not in line:
             table.named = program
         else:

@@ -17,10 +17,10 @@ class Shape:
     collective: str  # of which it is
     fitted: tuple[Segment, ...]  # its segments
     measured: float  # busbw at the largest message, bytes per second
-    largest: float  # that message, in bytes
+    largest: float  # that message, in bytes; of a test with many under way at once, all of them
     fastest: float  # busbw of its fastest time, where it was measured at least four times, else as `measured`
     step_back: float  # the largest size from which a larger message takes less time, or 0
-    erratic: bool  # large ones fall by half, three (or an eighth) by a fifth or vary by a third, or end a quarter lower
+    erratic: bool  # a large one falls by half, 3 by a fifth or vary by a third (over 24: an eighth), or ends 25 % lower
     best: float  # the highest busbw of large messages, or as `measured`
     unsettled: bool  # the last doubling still brought 3 %, or one size below 128 MiB is all there is
     in_place: float | None  # busbw of the largest message in place, where both halves have it
@@ -46,8 +46,8 @@ def shape(run: Run) -> Shape:
     # whether times of a size, in place and out of place or repeated, differ by a third but for an eighth at an end
     rough = (size >= LARGE) & [times[-1 - len(times) // 8] > 4 / 3 * times[len(times) // 8] for times in all_times]
     rough[1:] |= large & (step < 0.8)
-    halved = large & (step < 0.5)
-    latency = 2 * time[0] if size[0] <= 2**16 else 0.0  # and its noise, where small messages show it
+    halved, many = large & (step < 0.5), max(min(3, len(size)), (size >= LARGE).sum() / 8)
+    latency = 2 * median(time[size <= 2**16]) if size[0] <= 2**16 else 0.0  # and its noise, where small ones show it
     faster = (time[1:] < 0.87 * time[:-1]) & (time[:-1] > latency)
     return Shape(
         collective=collective,
@@ -56,7 +56,7 @@ def shape(run: Run) -> Shape:
         largest=float(size[-1]),
         fastest=float(bus[-1] * (time[-1] / all_times[-1][0] if len(all_times[-1]) > 3 else 1.0)),
         step_back=float(size[:-1][(size[:-1] >= 4096) & faster].max(initial=0.0)),
-        erratic=bool(rough.sum() + 2 * halved.sum() >= max(min(3, len(size)), len(size) / 8) or bus[-1] < 0.75 * best),
+        erratic=bool(rough.sum() + 2 * halved.sum() >= many or bus[-1] < 0.75 * best),
         best=best,
         unsettled=bool(step[-1] > (size[-1] / size[-2]) ** log2(1.03) if len(size) > 1 else size[0] < 2**27),
         in_place=float(bus[-1] * time[-1] / median(inside[size[-1]])) if size[-1] in inside.keys() & outside else None,

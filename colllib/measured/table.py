@@ -57,11 +57,12 @@ class Table:
             self.refuse(f"{program}: known are {', '.join(PROGRAMS)}")
 
     def take(self, other: "Table") -> bool:
-        """Take the one larger size of the same job on the same GPUs: some start the program once for each size."""
+        """Take the one next size of the same job on the same GPUs: some start the program once for each size."""
         same = ("dialect", "columns", "devices", "facts", "collective", "reduces", "root")
-        sizes = {row.message for row in other.rows}
-        larger = len(sizes) == 1 and min(sizes) > max(row.message for row in self.rows)
-        if not (larger and self.devices and all(getattr(self, name) == getattr(other, name) for name in same)):
+        before, sizes = ([row.message for row in table.rows] for table in (self, other))
+        ascending = sorted(before + sizes)
+        new = len(set(sizes)) == 1 and sizes[0] not in before and before + sizes in (ascending, ascending[::-1])
+        if not (new and self.devices and all(getattr(self, name) == getattr(other, name) for name in same)):
             return False
         for name in ("rows", "marks", "unread", "per_rank"):
             getattr(self, name).extend(getattr(other, name))

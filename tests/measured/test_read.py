@@ -815,6 +815,12 @@ def test_the_latency_of_one_message_is_not_taken_for_that_of_an_all_reduce():
         read("--- osu_latency (D D) ---\n# Size       Avg Latency(us)\n4194304        79.64\n")
 
 
+def test_the_benchmark_of_many_pairs_is_refused_by_its_name():
+    title = "# OSU MPI-CUDA Multiple Bandwidth / Message Rate Test v7.4\n"
+    with pytest.raises(ValueError, match="osu_mbw_mr is not read, run osu_bw"):
+        read(title + "# [ pairs: 4 ] [ window size: 64 ]\n# Size   MB/s   Messages/s\n4194304  96000.00  22888.18\n")
+
+
 @pytest.mark.parametrize(
     ("command", "known"),
     [
@@ -976,7 +982,7 @@ def test_one_rank_that_reduces_faster_than_any_memory_has_no_others():
 )
 def test_a_test_that_failed_before_its_first_row_is_no_measurement_and_says_why(line, why):
     (run,) = read(HEADER + line + "\n")
-    assert (run.rows, run.facts["failed"]) == ((), why)
+    assert (run.rows, run.facts["failed"]) == ((), f"failed before its first row ({why})")
     diagnosis = diagnose(run)
     assert diagnosis.state == "not-a-measurement"
     assert why in diagnosis.verdict
@@ -987,7 +993,7 @@ def test_a_test_that_failed_before_its_first_row_is_no_measurement_and_says_why(
 )
 def test_a_header_without_a_row_is_of_a_test_that_hung_or_crashed(text):
     (run,) = read("n1:1:1 [0] NCCL INFO Bootstrap : Using eth0\n" + text)
-    assert (run.rows, run.facts["failed"]) == ((), "no row follows its header")
+    assert (run.rows, run.facts["failed"]) == ((), "hung, crashed or still runs: no row follows its header")
     with pytest.raises(ValueError, match=r"no row of a benchmark table .* line"):
         read(text + "  1048576  262144  float\n")
     for left in ("# Avg bus bandwidth    : 18.35\n", "1048576 262144 my_float 100.0 10.49 18.35\n"):
@@ -1013,9 +1019,10 @@ SIZES = (
 
 
 def test_a_program_that_was_started_once_for_each_size_ran_one_sweep():
-    (run,) = read("".join(ONE_SIZE.format(*size) for size in SIZES))
-    assert [row.message for row in run.rows] == [2.0**26, 2.0**27]
-    assert (run.ranks, run.boxes, run.collective, run.streams) == (8, 1, "all-reduce", 1)
+    for order in (SIZES, SIZES[::-1]):
+        (run,) = read("".join(ONE_SIZE.format(*size) for size in order))
+        assert sorted(row.message for row in run.rows) == [2.0**26, 2.0**27]
+        assert (run.ranks, run.boxes, run.collective, run.streams, run.mixed) == (8, 1, "all-reduce", 1, "")
 
 
 @pytest.mark.parametrize(

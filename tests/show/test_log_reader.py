@@ -27,6 +27,10 @@ ROWS = {
     "8589934592 2147483648 float sum -1 34399 250 468 0\n# Out of bounds values : 5 FAILED": "Values are wrong",
     "8,589,934,592 2_147_483_648 bf16 sum -1 34399 250 468 0": "1 row read. At 8 GiB: 468 GB/s, in the healthy range",
     "8589934592 2147483648 float sum -1 34399 250 -3 0": "No row of an nccl-tests table",
+    "# size count type": "No row follows the header: the test hung, crashed or still runs",
+    "#  Rank  0 Group  0\n#  Rank  1 Group  0": "the test hung, crashed or still runs",
+    "# size count type\n1048576 262144 45.1 23.2 43.5": "No row of an nccl-tests table",
+    "8589934592 2147483648 float sum -1 34399 250 185 0": "GB/s, unless its cards are fewer or slower. For causes",
     "\n".join(["# size count type", "8589934592 2147483648 float sum -1 34399 250 468 0"] * 2): "2 tables stand in",
     "#  Rank 15 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0": "colllib diagnose LOG --on dgx-h100:2",
     "8589934592 2147483648 float sum -1 34399 250 468 N/A 34399 250 468 0": "468 GB/s, in the healthy range",
@@ -76,9 +80,25 @@ def test_the_page_takes_the_machine_and_the_collective_that_a_log_names(tmp_path
         assert "healthy range of nvl72:2, " in output.text_content()
         assert output.text_content().endswith("--primitive all-gather")
         area.fill(log_on("NVIDIA GeForce RTX 4090", 1, 4))
-        assert "no GPU of nvl72: another machine ran" in output.text_content()
+        assert "This page has no preset for NVIDIA GeForce RTX 4090. For causes" in output.text_content()
         area.fill(log_on("NVIDIA H100 80GB HBM3", 2, 4))
         assert "The log lists 8 ranks, dgx-h100:2 has 16" in output.text_content()
+    assert troubles == []
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("with_chromium")
+def test_a_run_below_the_range_of_racks_is_not_said_to_be_slow_without_a_condition(tmp_path):
+    with opened(write_page(tmp_path, LogReader())) as (tab, troubles):
+        area, output = tab.locator("textarea"), tab.locator("output")
+        area.fill(log_on("NVIDIA GB200", 18, 4).replace(" 224 ", " 188 "))
+        assert "below the healthy range of nvl72:1, " in output.text_content()
+        assert "GB/s, unless only cards join its hosts. " in output.text_content()
+        area.fill(log_on("NVIDIA GB200", 36, 4).replace(" 224 ", " 188 "))
+        assert "but nobody published a healthy run over several such racks. " in output.text_content()
+        area.fill(log_on("NVIDIA H100 80GB HBM3", 1, 8).replace(" 224 ", " 188 "))
+        assert "below the healthy range of dgx-h100:1, " in output.text_content()
+        assert "unless" not in output.text_content()
     assert troubles == []
 
 

@@ -30,7 +30,9 @@
     const mixed = several && repeated >= 2 && repeated >= rows.length / 5;
     const ranks = Math.max(0, ...[...text.matchAll(/#\s+Rank\s+(\d+)\s|last rank (\d+),/g)].map(([, rank, last]) => 1 + Number(rank || last)));
     const wrong = rows.some((row) => row.wrong) || /Out of bounds values\s*:\s*[1-9]\d* FAILED/.test(text);
-    return { rows, unread: parsed.filter((row) => row.unread).length, mixed, ranks, wrong, tables: tables.length };
+    const unread = parsed.filter((row) => row.unread).length; // a header alone, and nothing that is left of rows
+    const hung = !parsed.length && /^.*#\s*size\s+count|#\s+Rank\s+\d+\s/m.test(text) && !/\d\.\d+\s+\d+\.\d|Avg bus bandwidth/.test(text);
+    return { rows, unread, mixed, ranks, wrong, hung, tables: tables.length };
   };
   // the GPU that the lines of the ranks name, its preset ("" without one), and how many hosts they name
   const hardware = (text) => {
@@ -74,10 +76,11 @@
   const show = () => {
     const { collective, machine, boxes } = Object.fromEntries(new FormData(form));
     const named = (many) => machine.replace(/,|$/, (comma) => `:${many}${comma}`), on = named(boxes);
-    const { rows, unread, mixed, ranks, wrong, tables } = read(form.elements.log.value);
+    const { rows, unread, mixed, ranks, wrong, hung, tables } = read(form.elements.log.value);
     const range = ranges[collective][machine][boxes - 1], most = ranges[collective][machine].length;
     plot.innerHTML = "";
     if (!range) return tell(`Boxes: a whole number, here from 1 to ${most}; of more, colllib diagnose LOG --on ${named("N")} knows the range.`);
+    if (hung) return tell("No row follows the header: the test hung, crashed or still runs, so this is no measurement.");
     if (!rows.length) return tell("No row of an nccl-tests table in this text. Other tables are for colllib diagnose LOG.");
     if (tables > 1) return tell(`${tables} tables stand in this text: leave one of them.`);
     if (mixed) return tell("The same size stands in row after row: several jobs wrote into one file, so this is no measurement.");
@@ -86,15 +89,18 @@
     rows.sort((p, q) => p.size - q.size);
     const end = rows.at(-1), small = end.bus < range[0] && end.size < root.dataset.large;
     const place = small ? "too small a message to compare with" : end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
-    const { gpu, preset } = hardware(form.elements.log.value), stranger = gpu && preset !== machine.split(",")[0];
+    const { gpu, preset, hosts } = hardware(form.elements.log.value), rack = gpus[machine] > 8, stranger = gpu && preset !== machine.split(",")[0];
     const others = stranger || (ranks && ranks !== boxes * gpus[machine]), adds = end.redop && end.redop !== "none";
     const other = /reduce/.test(collective) ? rows.every((row) => row.redop === "none") : adds && collective !== "sendrecv";
     const doubt = other ? `Its redop is ${end.redop}, so this is no ${collective}: choose the collective that ran. `
+      : gpu && !preset ? `This page has no preset for ${gpu}. `
       : stranger ? `The log names ${gpu}, no GPU of ${machine.split(",")[0]}: another machine ran. `
       : others ? `The log lists ${ranks} ${ranks === 1 ? "rank" : "ranks"}, ${on} has ${boxes * gpus[machine]}: another machine ran. ` : "";
+    const unless = place !== "below" ? "" : rack && boxes > 1 ? ", but nobody published a healthy run over several such racks"
+      : rack && hosts > 1 ? ", unless only cards join its hosts" : boxes > 1 ? ", unless its cards are fewer or slower" : "";
     draw(rows, doubt ? undefined : range);
     tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}`
-      + (doubt ? `. ${doubt}` : `, ${place} the healthy range of ${on}, ${gb(range[0])} to ${gb(range[1])}. `)
+      + (doubt ? `. ${doubt}` : `, ${place} the healthy range of ${on}, ${gb(range[0])} to ${gb(range[1])}${unless}. `)
       + `For causes and confidence: colllib diagnose LOG${others ? "" : ` --on ${on}`}`
       + `${other || collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
   };
