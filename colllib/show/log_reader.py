@@ -7,7 +7,7 @@ from colllib.measured.shape import LARGE
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
 from colllib.show.theme import asset, escape, style
-from colllib.topology.machines import KINDS, PRESETS, Machine, find
+from colllib.topology.machines import PATTERNS, PRESETS, Machine, find
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
 MOST_BOXES = 64
@@ -60,7 +60,7 @@ class LogReader:
         gpus = {name: PRESETS[name.partition(",")[0]].gpus for name in MACHINES}
         return (
             f'{style("theme", "log")}<div class="colllib cl-log" data-large="{LARGE}" '
-            f'data-gpus="{escape(json.dumps(gpus))}" data-kinds="{escape(json.dumps(KINDS))}" '
+            f'data-gpus="{escape(json.dumps(gpus))}" data-kinds="{escape(json.dumps(PATTERNS))}" '
             f'data-ranges="{escape(json.dumps(ranges(), separators=(",", ":")))}">'
             "<noscript>Without JavaScript, <code>colllib diagnose LOG</code> reads a log.</noscript>"
             f'<form hidden aria-label="Read a log"><label>Your log'

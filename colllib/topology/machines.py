@@ -98,7 +98,7 @@ _KINDS = {
 GPUS = tuple(machine.name for machine in _KINDS.values())
 
 #: (pattern, preset or nothing) of each of them.
-KINDS = tuple((row["pattern"], row["preset"]) for row in _ROWS)
+PATTERNS = tuple((row["pattern"], row["preset"]) for row in _ROWS)
 
 #: Where nobody knows the GPU: links and slots that leave the binding to the cards.
 UNKNOWN = replace(_KINDS[r"\bb200\b"], name="GPU", generation=1, nvls=False, source="the cards that are told")

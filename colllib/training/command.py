@@ -229,7 +229,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         )
         yield f"\nAll ranks send at once, and {part}: all are priced so, since they wait for these."
     if (note := _gpu(on, "note")) and not training.nccl:
-        yield f"\nOf this machine, {note}: NCCL may be faster."
+        yield f"\nOf this machine, {note}."
     if not training.nccl:
         yield "\nCollectives take the fastest schedules known; with --collectives nccl, what NCCL is predicted to take."
 
