@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
+from math import cos, pi, prod, sin
 
 import numpy as np
 
@@ -99,6 +99,53 @@ def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float =
         row, column = divmod(z, columns)
         places.append((column * wide + x * (size[0] + gap), row * high - y * (size[1] + gap)))
     return places
+
+
+#: Where the axes of a cube lead: three of them as on paper, four like the sides of an octagon.
+_PAPER = ((1.0, 0.0), (0.0, -1.0), (0.5, -0.3))
+_OCTAGON = tuple((cos(pi * (2 * k - 1) / 8), -sin(pi * (2 * k - 1) / 8)) for k in range(4))
+CUBES = {"hypercube:3": _PAPER, "hypercube:4": _OCTAGON, "twisted-hypercube:4": _OCTAGON}
+
+
+def graph(topology: Topology, radius: float, disk: float) -> list[Point]:
+    """Tori of two axes as grids, cubes as such, bipartite graphs in columns, others round a circle.
+
+    >>> from colllib.topology.expression import find
+    >>> [(round(x), round(y)) for x, y in graph(find("complete-bipartite:1x2"), 100, 20)]
+    [(-75, 0), (75, -90), (75, 90)]
+    """
+    kind, _, sizes = topology.name.partition(":")
+    dims = topology.lattice.dims if topology.lattice else ()
+    if topology.name == "hamming:2x3":  # which has the links of torus:3x3
+        dims = (3, 3)
+    if len(dims) == 2:
+        return _bent_grid(dims, radius, disk)
+    if topology.name in CUBES:
+        axes = np.array(CUBES[topology.name])
+        places = ((np.arange(topology.ranks)[:, None] >> np.arange(len(axes)) & 1) - 0.5) @ axes
+        return [(float(x), float(y)) for x, y in places * (radius / np.hypot(*places.T).max())]
+    if kind == "complete-bipartite":
+        sides = list(map(int, sizes.split("x")))
+        pitch = 1.8 * radius / max(1, max(sides) - 1)
+        return [
+            ((side - 0.5) * 1.5 * radius, (k - (of - 1) / 2) * pitch)
+            for side, of in enumerate(sides)
+            for k in range(of)
+        ]
+    return on_circle(topology.ranks, radius)
+
+
+def _bent_grid(dims: Sequence[int], radius: float, disk: float) -> list[Point]:
+    """Rows and columns bent so far that the link between a row's ends passes beside the disks in between."""
+    at = [np.arange(size) - (size - 1) / 2 for size in dims]
+    sag = [(disk / 2 + 4) / max(1, size - 2) * (ends[0] ** 2 - ends**2) for size, ends in zip(dims, at, strict=True)]
+    sag = [bend - bend.max() / 2 for bend in sag]
+    pitch = min((1.8 * radius - np.ptp(bend)) / max(1, size - 1) for size, bend in zip(dims, sag[::-1], strict=True))
+    return [
+        (float(pitch * at[0][x] - sag[1][y]), float(-pitch * at[1][y] - sag[0][x]))
+        for y in range(dims[1])
+        for x in range(dims[0])
+    ]
 
 
 def direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:

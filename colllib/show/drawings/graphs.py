@@ -1,4 +1,4 @@
-"""Drawings of graphs: every link round a circle of ranks, and one shard that spreads over them, row by row."""
+"""Drawings of graphs: ranks with every link, and one shard that spreads over them, row by row."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,8 @@ from functools import cached_property
 from colllib.graphs.links import arcs
 from colllib.graphs.measures import equal_degree
 from colllib.schedule import Schedule
-from colllib.show.geometry import Box, Point, Track, between, lane, num, on_circle
+from colllib.show import layouts
+from colllib.show.geometry import Box, Point, Track, between, lane, num
 from colllib.show.pen import NARROW, Drawing, Pen, arrows, drawing
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter
@@ -83,16 +84,18 @@ def around(
     disk: float = DISK,
     picks: Mapping[Link, str] | None = None,
 ) -> None:
-    """Ranks round a circle, by names or numbers, with all links.
+    """Ranks by names or numbers, most often round a circle, with all links.
 
     Where `loads` say what links carry, those that carry most are thick and idle ones faint; else all links are alike,
     those with an opposite one as lines without heads. `look` is the class and the color of some ranks' disks, `disk`
     their size; below 15 they have no name. By `picks`, "control=place", an explorer's reader picks a link's value.
     """
     picks = picks or {}
-    boxes = [Box(x, y, disk, disk, round=True) for x, y in on_circle(topology.ranks, radius, middle)]
+    places = layouts.graph(topology, radius, disk)
+    boxes = [Box(middle[0] + x, middle[1] + y, disk, disk, round=True) for x, y in places]
     links = sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)))
-    for rank, (x, y) in enumerate(on_circle(topology.ranks, radius + disk / 2 + 4, middle)):
+    outside = 1 + (disk / 2 + 4) / radius
+    for rank, (x, y) in enumerate((middle[0] + outside * x, middle[1] + outside * y) for x, y in places):
         if (rank, rank) in links:
             pen.put(f'<circle class="l" fill="none" cx="{num(x)}" cy="{num(y)}" r="6"/>', Box(x, y, 14, 14))
             if (rank, rank) in picks:
@@ -201,7 +204,7 @@ def _disks(pen: Pen, boxes: Sequence[Box], look: Mapping[int, tuple[str, int]], 
 
 
 def graph(topology: Topology, *, names: Sequence[str] = (), title: str = "") -> Drawing:
-    """A graph: ranks round a circle by names or numbers, one-way links as arrows, links in both directions as lines.
+    """A graph: ranks by names or numbers, one-way links as arrows, links in both directions as lines.
 
     >>> from colllib.topology.expression import find
     >>> graph(find("kautz:2x6"))
