@@ -21,24 +21,35 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+SLIM, BROAD = 380.0, 560.0  # of a chart on a phone, and in the column of a page
+
+
 @dataclass(frozen=True, repr=False)
 class Chart:
-    """A figure for a notebook: HTML for the page, its alt text for everything else."""
+    """A figure for a notebook: HTML for the page, its alt text for everything else.
+
+    With `broad`, which draws it for a wide column, a page has both, of which a style shows the one that fits.
+    """
 
     body: str
     alt: str
     title: str = ""
+    broad: Callable[[], str] | None = None
     kind: ClassVar[str] = "cl-figure"
     sheets: ClassVar[tuple[str, ...]] = ("theme",)
 
     def fragment(self) -> str:
-        """The markup without the style sheets, for use inside an explorer's part."""
+        """The markup in one width, without the style sheets, for use inside an explorer's part."""
+        return self._around(self.body)
+
+    def _around(self, body: str) -> str:
         heading = f'<p class="cl-heading">{typeset(self.title)}</p>' if self.title else ""
         alt = self.alt if self.title in self.alt else f"{self.title}. {self.alt}"  # what is within an image is not read
-        return f'<div class="colllib {self.kind}" role="img" aria-label="{escape(alt)}">{heading}{self.body}</div>'
+        return f'<div class="colllib {self.kind}" role="img" aria-label="{escape(alt)}">{heading}{body}</div>'
 
     def _repr_html_(self) -> str:
-        return style(*self.sheets) + self.fragment()
+        both = self.broad and f'<div class="cl-broad">{self.broad()}</div><div class="cl-slim">{self.body}</div>'
+        return style(*self.sheets) + self._around(both or self.body)
 
     def __repr__(self) -> str:
         return self.alt

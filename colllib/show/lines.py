@@ -6,20 +6,21 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-from colllib.show.figure import Chart, legend_row
+from colllib.show.figure import BROAD, SLIM, Chart, legend_row
 from colllib.show.looks import Look, looks
 from colllib.show.theme import SERIES, escape, typeset_svg
 
 Points = tuple[Sequence[float], Sequence[float]]
 Format = Callable[[float], str]
 
-WIDTH, HEIGHT = 380.0, 250.0
+HEIGHT = 250.0
 TOP, RIGHT, BOTTOM = 29.0, 14.0, 42.0
 LETTER = 7.8  # a wide letter at 13.5 px, the type of a phone
 ROOM = 0.07  # of a logarithmic axis, between the lowest curve and the strip
-AT_ENDS = 12  # letters of a label that fits beside a narrow chart
+AT_ENDS = 0.25  # of the width for a label beside the curves
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
 
@@ -62,7 +63,7 @@ class Frame:
     x_format: Format
     y_format: Format
     y_from_zero: bool = True
-    width: float = WIDTH
+    width: float = SLIM
     height: float = HEIGHT
 
 
@@ -227,7 +228,7 @@ def _grid(x: Axis, y: Axis, frame: Frame, strip: float) -> str:
         up = y(value)
         out.append(f'<path d="M{px(x.start)} {px(up)}H{px(x.stop)}" stroke="var(--cl-line,#c3c9d0)"/>')
         out.append(text(x.start - 6, min(up + 4, y.start + 4 - strip / 2), "end", frame.y_format(value)))
-    for value in x.ticks(min(5, math.floor((x.stop - x.start) / 62))):
+    for value in x.ticks(min(7, math.floor((x.stop - x.start) / 62))):
         across = x(value)
         label = frame.x_format(value)
         out.append(f'<path d="M{px(across)} {px(y.start)}v{px(4 + strip)}" stroke="currentColor"/>')
@@ -251,7 +252,7 @@ def _mark(mark: Mark, x: Axis, y: Axis) -> str:
         f'<circle cx="{px(at)}" cy="{px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:{hue}" stroke-width="2"/>'
     )
     beside = -7
-    if mark.side == "below" or up < y.stop + 12:  # where the name of the axis is above
+    if (mark.side == "below" and up + 22 < y.start) or up < y.stop + 12:  # where the name of the axis is above
         beside = 4 if mark.side == "right" else 18
     return dot + text(at + shift * 1.6, up + beside, anchor, mark.label, _HALO)
 
@@ -388,9 +389,16 @@ N = 8 is marked at 8.
         Curve(name, name, *points, look, band=bands.get(name), dots=dots)
         for (name, points), look in zip(series.items(), chosen, strict=True)
     ]
-    at_ends = len(series) > 1 and max(map(len, series)) <= AT_ENDS and _end_together(series, base_x)
-    frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero)
-    body = plot(curves, frame, ends=at_ends, marks=marks)
+    path = '<svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{}" stroke-width="2.5"{}/></svg>'
+    keys = [(path.format(look.color, look.dashes), name) for look, name in zip(chosen, series, strict=True)]
+    together = len(series) > 1 and _end_together(series, base_x)
+
+    def draw(width: float) -> str:
+        frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero, width)
+        at_ends = together and LETTER * max(map(len, series)) <= AT_ENDS * width
+        legend = "" if at_ends or list(series) == [y_label] else legend_row(keys)
+        return legend + plot(curves, frame, ends=at_ends, marks=marks)
+
     alt = describe(series, x_label, y_label, x_format, y_format)
     alt += "".join(
         f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
@@ -398,7 +406,4 @@ N = 8 is marked at 8.
     )
     places = [(mark.label, x_format(mark.x)) for mark in marks]
     alt += "".join(f" {label} is marked at {x}." if label != x else f" Marked: {x}." for label, x in places)
-    path = '<svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{}" stroke-width="2.5"{}/></svg>'
-    named = at_ends or list(series) == [y_label]
-    keys = () if named else zip((path.format(look.color, look.dashes) for look in chosen), series, strict=True)
-    return Chart(legend_row(keys) + body, alt, title)
+    return Chart(draw(SLIM), alt, title, partial(draw, BROAD))

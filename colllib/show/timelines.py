@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, pairwise
 from typing import Any, Literal
 
@@ -12,13 +13,13 @@ from colllib.events import event_clock
 from colllib.execution import Execution, execute
 from colllib.metrics import busy_ports
 from colllib.schedule import Schedule, Step
-from colllib.show.figure import Chart, legend_row
+from colllib.show.figure import BROAD, SLIM, Chart, legend_row
 from colllib.show.lines import LETTER, Axis, px, text
 from colllib.show.theme import SERIES, color, escape
 from colllib.topology import star
 from colllib.training import timeline
 
-WIDTH, RIGHT = 380.0, 8.0
+RIGHT = 8.0
 Span = tuple[float, float, float]  # of a bar: from and to, and its height in the picture
 
 
@@ -52,12 +53,12 @@ def _times(x: Axis, floor: float, time_format: Callable[[float], str], below: fl
     """The axis at the floor, with round times below it."""
     ticks = [(x(tick), time_format(tick)) for tick in x.ticks(5)]
     marks = "".join(f"M{px(at)} {px(floor)}v4" for at, _ in ticks)
-    places = [(min(at, WIDTH - LETTER / 2 * len(label)), floor + below, label) for at, label in ticks]
+    places = [(min(at, x.stop + RIGHT - LETTER / 2 * len(label)), floor + below, label) for at, label in ticks]
     return f'<path d="M{px(x.start)} {px(floor)}H{px(x.stop)}{marks}" stroke="currentColor"/>{_texts(places)}'
 
 
-def _svg(height: float, body: Iterable[str]) -> str:
-    view = f'class="cl-plot" viewBox="0 0 {px(WIDTH)} {px(height)}"'
+def _svg(width: float, height: float, body: Iterable[str]) -> str:
+    view = f'class="cl-plot" viewBox="0 0 {px(width)} {px(height)}"'
     return f'<svg {view} font-size="12" aria-hidden="true">{"".join(body)}</svg>'
 
 
@@ -101,38 +102,47 @@ def gantt(
     >>> gantt(pipeline("1f1b", 2, 2), {"stage 0": "compute 0"})
     Timeline of 9 s. stage 0: busy 67%.
     """
-    names = 10 + LETTER * max(map(len, rows))
-    x = Axis(0.0, until or step.seconds or 1.0, 0, names, WIDTH - RIGHT)
-    pitch = 24.0
-    body = [_rows(x, rows, 0.0, pitch)]
-    seen: dict[str, int] = {}
-    last, numbered = max((op.chunk for op in step.ops), default=0), False
-    for k, stream in enumerate(rows.values()):
-        y = pitch * (k + 0.5)
-        ops = [(step.ops[i], float(step.start[i]), float(step.end[i])) for i in step.on(stream)]
-        for kind, chunk in dict.fromkeys((op.kind, op.chunk) for op, *_ in ops):
-            seen.setdefault(*KINDS[kind])
-            alike = [one for one in ops if (one[0].kind, one[0].chunk) == (kind, chunk)]
-            look = color(KINDS[kind][1]) + (f";opacity:{_opacity(chunk, last):.2g}" if chunk else "")
-            body.append(_bars([(x(a), x(b), y) for a, b in _joined([span for _, *span in alike])], look, 18))
-            numbers = _numbers(x, y, alike)
-            ink = "var(--cl-bg,#fff)" if _opacity(chunk, last) > 0.7 else "currentColor"
-            body.append(_texts(numbers, look=f' font-weight="600" fill="{ink}"'))
-            numbered = numbered or bool(numbers)
+    pitch, floor = 24.0, 24.0 * len(rows)
+    last = max((op.chunk for op in step.ops), default=0)
+    kinds: dict[str, int] = {}
+    for op in (step.ops[i] for stream in rows.values() for i in step.on(stream)):
+        kinds.setdefault(*KINDS[op.kind])
+
+    def draw(width: float) -> str:
+        x = Axis(0.0, until or step.seconds or 1.0, 0, 10 + LETTER * max(map(len, rows)), width - RIGHT)
+        streams = [_stream(step, stream, x, pitch * (k + 0.5), last) for k, stream in enumerate(rows.values())]
+        keys = [(_swatch(color(hue)), words) for words, hue in kinds.items()]
+        if last:
+            paler = "".join(
+                _swatch(f"{color(hue)};opacity:{_opacity(last, last):.2g}") for hue in dict.fromkeys(kinds.values())
+            )
+            keys.append((paler, "second chunk" if last == 1 else "later chunks"))
+        if any(numbers for _, numbers in streams):
+            keys.append(("<b>0</b>&ensp;", "microbatch, where there is room"))
+        body = [_rows(x, rows, 0.0, pitch), *(bars for bars, _ in streams), _times(x, floor, time_format)]
+        return legend_row(keys) + _svg(width, floor + 19, body)
+
     described = "; ".join(
         f"{name}: busy {100 * step.busy(stream) / step.seconds if step.seconds else 0:.0f}%"
         for name, stream in rows.items()
     )
-    keys = [(_swatch(color(hue)), words) for words, hue in seen.items()]
-    if last:
-        paler = "".join(
-            _swatch(f"{color(hue)};opacity:{_opacity(last, last):.2g}") for hue in dict.fromkeys(seen.values())
-        )
-        keys.append((paler, "second chunk" if last == 1 else "later chunks"))
-    keys += [("<b>0</b>&ensp;", "microbatch, where there is room")] if numbered else []
-    floor = pitch * len(rows)
-    svg = _svg(floor + 19, [*body, _times(x, floor, time_format)])
-    return Chart(legend_row(keys) + svg, f"Timeline of {time_format(step.seconds)}. {described}.", title)
+    alt = f"Timeline of {time_format(step.seconds)}. {described}."
+    return Chart(draw(SLIM), alt, title, partial(draw, BROAD))
+
+
+def _stream(step: timeline.Step, stream: str, x: Axis, y: float, last: int) -> tuple[str, bool]:
+    """A row of boxes, and whether some have the number of their microbatch."""
+    ops = [(step.ops[i], float(step.start[i]), float(step.end[i])) for i in step.on(stream)]
+    out, numbered = "", False
+    for kind, chunk in dict.fromkeys((op.kind, op.chunk) for op, *_ in ops):
+        alike = [one for one in ops if (one[0].kind, one[0].chunk) == (kind, chunk)]
+        look = color(KINDS[kind][1]) + (f";opacity:{_opacity(chunk, last):.2g}" if chunk else "")
+        out += _bars([(x(a), x(b), y) for a, b in _joined([span for _, *span in alike])], look, 18)
+        numbers = _numbers(x, y, alike)
+        ink = "var(--cl-bg,#fff)" if _opacity(chunk, last) > 0.7 else "currentColor"
+        out += _texts(numbers, look=f' font-weight="600" fill="{ink}"')
+        numbered = numbered or bool(numbers)
+    return out, numbered
 
 
 def _swatch(look: str) -> str:
@@ -281,18 +291,22 @@ Ranks that send, step by step: 1, 2, 3, 2, 1.
     end = max((bar.arrival for bar in bars), default=0.0)
     alt = f"Space-time diagram, {clock} clock: {units.several(len(bars), 'message')} from "
     alt += f"{len({bar.row for bar in bars})} of {schedule.ranks} ranks, the last to end after {time_format(end)}."
-    x = Axis(0.0, until or end or 1.0, 0, LEFT, WIDTH - RIGHT)
     floor = TOP + schedule.ranks * PITCH
-    body = [text(0, 11, "start", "rank"), _rows(x, range(schedule.ranks), TOP, PITCH)]
-    below = 15.0
+    edges, busy = [], []
     if clock == "lock-step" and bars:
-        busy = busy_ports(schedule)
+        edges, busy = step_edges(execute(schedule), **price), busy_ports(schedule)
         alt += f" Ranks that send, step by step: {', '.join(map(str, busy))}."
-        body.append(_steps(x, floor, step_edges(execute(schedule), **price), busy))
-        below = 29.0
-    body += [_messages(x, bars, segments), _times(x, floor, time_format, below)]
-    body.append(text((x.start + x.stop) / 2, floor + below + 15, "middle", x_label))
-    return Chart(_svg(floor + below + 19, body), alt, title)
+    below = 29.0 if edges else 15.0
+
+    def draw(width: float) -> str:
+        x = Axis(0.0, until or end or 1.0, 0, LEFT, width - RIGHT)
+        body = [text(0, 11, "start", "rank"), _rows(x, range(schedule.ranks), TOP, PITCH)]
+        body += [_steps(x, floor, edges, busy)] if edges else []
+        body += [_messages(x, bars, segments), _times(x, floor, time_format, below)]
+        body.append(text((x.start + x.stop) / 2, floor + below + 15, "middle", x_label))
+        return _svg(width, floor + below + 19, body)
+
+    return Chart(draw(SLIM), alt, title, partial(draw, BROAD))
 
 
 def _steps(x: Axis, floor: float, edges: Sequence[float], busy: Sequence[int]) -> str:

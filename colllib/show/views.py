@@ -170,7 +170,7 @@ class Variants(View):
             ys = [seconds for _, seconds in prices]
         frame = Frame(self.x_label, "time", 2, 0, number, units.seconds, True, width, 210)
         rule = Rule(state[self.at], texts[self.at]) if self.at else None
-        mark = Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds)
+        mark = Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds, side="below")
         body = plot([Curve(one.row.name, "", xs, ys, one.look)], frame, marks=[mark], rule=rule)
         return figure(f"Time against {self.x_label}. Best: {best} with {units.seconds(one.seconds)}.", body)
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from colllib.show import Chart, Mark, axes, bars, lines, number, svg_figure
+from colllib.show.figure import BROAD, SLIM
 from colllib.show.lines import Axis, linear_ticks
 from colllib.show.theme import SERIES, asset
 
@@ -108,10 +109,11 @@ def test_lines_differ_in_color_and_in_style():
 def test_lines_draw_any_range_inside_the_picture(log_y, values):
     xs = range(1, len(values) + 1)
     chart = lines({"a": (xs, values)}, x_label="x", y_label="y", log_y=log_y, y_from_zero=False)
-    for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", chart.body):
-        assert 0 <= float(x) <= 380
-        assert 0 <= float(y) <= 250
-    assert chart.body.count("<text") >= 5
+    for drawn, width in ((chart.body, SLIM), (chart.broad(), BROAD)):
+        for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", drawn):
+            assert 0 <= float(x) <= width
+            assert 0 <= float(y) <= 250
+        assert drawn.count("<text") >= 5
 
 
 def test_a_band_lies_around_its_curve_inside_the_picture_and_is_told():

@@ -13,16 +13,17 @@ from colllib.algorithms import allreduce, broadcast
 from colllib.cost import best_segments
 from colllib.execution import execute
 from colllib.show import pipeline_explorer, space_time
+from colllib.show.figure import BROAD, SLIM
 from colllib.show.pipeline_explorer import SEGMENTS, pipelines
-from colllib.show.timelines import LEFT, RIGHT, THICK, WIDTH, bars_of, gantt
+from colllib.show.timelines import LEFT, RIGHT, THICK, bars_of, gantt
 from colllib.training.pipelines import order, pipeline
 
 PRICE = {"message": 12.0, "alpha": 1.0, "bandwidth": 1.0}
 
 
-def places(chart):
+def places(drawn):
     """The bars of a drawing as (x from, x to, y), largest stroke only."""
-    paths = re.findall(rf'<path d="([^"]*)" style="stroke:[^"]*" stroke-width="{THICK:g}"', chart.body)
+    paths = re.findall(rf'<path d="([^"]*)" style="stroke:[^"]*" stroke-width="{THICK:g}"', drawn)
     number = r"([\d.]+)"
     bars = [bar for path in paths for bar in re.findall(rf"M{number} {number}H{number}", path)]
     return sorted((float(a), float(b), float(y)) for a, y, b in bars)
@@ -71,13 +72,14 @@ def test_no_port_sends_two_messages_at_once_and_nothing_is_sent_before_it_came(s
         assert end == pytest.approx(float(n_alpha + n_beta * 12))
 
 
-def test_the_drawing_places_each_bar_in_proportion_to_its_time():
+@pytest.mark.parametrize("width", [BROAD, SLIM])
+def test_the_drawing_places_each_bar_in_proportion_to_its_time(width):
     chart = space_time(broadcast.chain(4, segments=3), clock="lock-step", segments=3, **PRICE)
-    drawn = places(chart)
+    drawn = places(chart.broad() if width == BROAD else chart.body)
     assert len(drawn) == 9
     left = min(a for a, _, _ in drawn)
     assert left == LEFT
-    step = (WIDTH - RIGHT - LEFT) / 5
+    step = (width - RIGHT - LEFT) / 5
     expected = sorted(LEFT + (r + k) * step for r in range(3) for k in range(3))
     assert sorted(a for a, _, _ in drawn) == pytest.approx(expected, abs=0.051)  # tenths
     assert len({y for _, _, y in drawn}) == 3

@@ -58,7 +58,7 @@ const draw = (function () {
       out.push(`<path d="M${px(x.start)} ${px(at)}H${px(x.stop)}" stroke="var(--cl-line,#c3c9d0)"/>`);
       out.push(text(x.start - 6, Math.min(at + 4, y.start + 4 - strip / 2), "end", frame.yFormat(value)));
     });
-    ticks(x, Math.min(5, Math.floor((x.stop - x.start) / 62))).forEach((value) => {
+    ticks(x, Math.min(7, Math.floor((x.stop - x.start) / 62))).forEach((value) => {
       const at = x.at(value), label = frame.xFormat(value);
       out.push(`<path d="M${px(at)} ${px(y.start)}v${px(4 + strip)}" stroke="currentColor"/>`);
       out.push(text(Math.min(at, frame.width - LETTER / 2 * label.length), y.start + 17 + strip, "middle", label));
@@ -72,7 +72,7 @@ const draw = (function () {
     const at = x.at(value), up = y.at(height);
     const [anchor, shift] = at > x.start + 0.35 * (x.stop - x.start) ? ["end", -5] : ["start", 5];
     return `<circle cx="${px(at)}" cy="${px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:currentColor" stroke-width="2"/>`
-      + text(at + shift * 1.6, up + (up < y.stop + 12 ? 18 : -7), anchor, label, HALO);
+      + text(at + shift * 1.6, up + (up < y.stop + 12 || up + 22 < y.start ? 18 : -7), anchor, label, HALO);
   }
   function spread(places, gap, low, high, then) {
     const group = (k) => (then.length ? Math.floor(places[k] / gap) : places[k]);
