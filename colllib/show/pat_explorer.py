@@ -67,7 +67,7 @@ def pat_explorer() -> Explorer:
         [
             Control("n", "Ranks N", RANKS, 512, kind="number"),
             Control("cap", "Shards in a message A", caps, 16),
-            *prices(a=2e-6, bw=50e9),
+            *prices(a=2.7e-6, bw=50e9),
         ],
         [
             Variants(race, "Time against A", x_label="at most A shards in a message", at="cap"),

@@ -41,7 +41,7 @@ def test_the_words_price_the_chosen_cap():
     n_alpha, n_beta = reference.star_cost(allgather.pat(64, cap=4))
     state = {**EXPLORER.start, "n": 64, "cap": 4}
     seconds = n_alpha * state["alpha"] + float(n_beta) * state["m"] / state["bw"]
-    words = f"16 MB gathered on 64 ranks at 2 µs and 50 GB/s: PAT with A = 4 takes {units.seconds(seconds)} against"
+    words = f"16 MB gathered on 64 ranks at 2.7 µs and 50 GB/s: PAT with A = 4 takes {units.seconds(seconds)} against"
     assert words in EXPLORER.render(len(EXPLORER.parts), state)
 
 
