@@ -123,11 +123,15 @@ class Axis:
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:
     """Round values between two, at most about `most` of them."""
-    raw = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
+    step = _tick_step(low, high, most)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+
+
+def _tick_step(low: float, high: float, most: int) -> float:
+    raw = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
 
 
 def _check(
@@ -326,6 +330,9 @@ def plot(
     all_y = [v for curve in curves for edge in (curve.ys, *(curve.band or ())) for v in edge]
     all_y += [mark.y for mark in marks if mark.y is not None]
     low, high = _span(all_y, frame.log_y, frame.y_from_zero)
+    if low == 0 and not frame.log_y:  # up to the next round value, which has a label
+        step = _tick_step(low, high, 5)
+        high = math.ceil(high / step - 1e-9) * step
     strip = 11 if rule and rule.strip else 0
     if strip and frame.log_y:
         low /= (high / low) ** ROOM

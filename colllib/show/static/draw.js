@@ -37,11 +37,13 @@ const draw = (function () {
     return values.length > 1 || step > 1 ? values : linear(low, high, most);
   }
   function linear(low, high, most) {
-    const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 2.5, 5, 10].map((m) => m * unit).find((m) => m >= raw * (1 - 1e-9));
-    const values = [];
+    const step = tickStep(low, high, most), values = [];
     for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k += 1) values.push(Number((k * step).toPrecision(12)));
     return values;
+  }
+  function tickStep(low, high, most) {
+    const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw));
+    return [1, 2, 2.5, 5, 10].map((m) => m * unit).find((m) => m >= raw * (1 - 1e-9));
   }
   function span(values, base, zero) {
     let [low, high] = [Math.min(...values), Math.max(...values)];
@@ -119,6 +121,10 @@ const draw = (function () {
     const allY = [...curves.flatMap((c) => c.ys), ...marks.map((m) => m.y)];
     const strip = rule && rule.strip.length ? 11 : 0;
     let [low, high] = span(allY, frame.logY, true);
+    if (low === 0 && !frame.logY) { // up to the next round value, which has a label
+      const step = tickStep(low, high, 5);
+      high = Math.ceil(high / step - 1e-9) * step;
+    }
     if (strip && frame.logY) low /= (high / low) ** ROOM;
     const y = axis(low, high, frame.logY, frame.height - BOTTOM - strip, TOP + (rule ? 9 : 0));
     const left = Math.max(12 + LETTER * Math.max(...ticks(y, 5).map((v) => frame.yFormat(v).length)), strip ? 50 : 0);
