@@ -39,7 +39,7 @@ def parallelism_explorer() -> Explorer:
         [
             Control("model", "Model", {name: name for name in NAMES}, "Llama 3.1 405B", kind="select"),
             Control("tokens", "Tokens", STEPS, 2**24),
-            Control("zero", "ZeRO", {1: "1", 3: "3, FSDP"}, 1),
+            Control("zero", "ZeRO", {1: "ZeRO-1", 3: "ZeRO-3"}, 1),
             Control("dp", "DP", (8, 16, 32, 64, 128, 256, 512), 128),
             Control("tp", "TP", (1, 2, 4, 8), 8),
             Control("pp", "PP", (1, 2, 4, 8, 16), 16),
