@@ -25,7 +25,8 @@ from colllib.units import several
 BOXES = (2, 4, 8, 16, 64)
 SIZES = (4, 8)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
-PLACES = ("contiguous", "strided", "random")
+PLACES = {"contiguous": "aligned", "strided": "strided", "random": "scattered"}
+IN_ORDER = "contiguous"
 RACKS = (4,)  # how many racks there may be, as a third tier
 #: Where switches add, and which schedules that allows, by what of `boxes` they need.
 ADDING = {
@@ -119,7 +120,7 @@ def counted(p: str, name: str, n: int, r: int, g: int, place: str) -> tuple[dict
     algorithm, inc, cuts = RUNNERS[p][name]
     topology = boxes(sizes(n, r, g), inc=inc)
     chosen = find(p, algorithm)
-    if place != PLACES[0]:
+    if place != IN_ORDER:
         chosen = at_places(chosen, order_of(topology, place))
     entry, counting = Entry(chosen, topology), _counting(topology)
     runs = {f"P = {k}" if len(cuts) > 1 else "": execute(entry.schedule(k), counting) for k in cuts}
@@ -173,7 +174,7 @@ def rows(p: str, n: int, r: int, g: int, c: int, place: str, adds: str) -> list[
     ['flat ring', 'channels', 'tree', 'hierarchical', 'NVLS + tree']
     """
     names = [name for name, (_, inc, _) in RUNNERS[p].items() if inc in ADDING[adds][1]]
-    return [row(p, name, n, r, g, c, place if name.startswith("flat") else PLACES[0]) for name in names]
+    return [row(p, name, n, r, g, c, place if name.startswith("flat") else IN_ORDER) for name in names]
 
 
 def boxes_explorer() -> Explorer:

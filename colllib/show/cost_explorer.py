@@ -190,7 +190,7 @@ def busbw_explorer() -> Explorer:
         summary="At N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: a wire of {bw}, "
         "efficiency {eff}, and calls that are nothing but their messages.",
         note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
-        "in its best base. The dotted line is one port, one way. The efficiency "
+        "in its best radix. The dotted line is one port, one way. The efficiency "
         "multiplies BW for every algorithm alike. Time of a call only: no launch, "
         "no protocol.",
         name="busbw",

@@ -49,7 +49,10 @@ def test_where_steps_of_different_ranks_meet_a_fair_share_and_a_common_step_diff
 
 def test_each_of_what_is_switched_off_would_change_the_time():
     assert OTHERS
-    assert all(other["seconds"] > 1.03 * CASES[1].waiting for other in OTHERS.values())
+    more = {name: other["seconds"] / CASES[1].waiting - 1 for name, other in OTHERS.items()}
+    assert min(more.values()) > 0.03
+    assert f"{more['acknowledgements against the stream']:.1%}" == "4.6%"
+    assert 0.9 < more["latencies and bandwidths fitted to TCP"] < 1.1
 
 
 def test_a_replay_now_gives_what_is_stored():

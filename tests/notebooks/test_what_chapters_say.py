@@ -66,7 +66,7 @@ def test_the_probability_of_a_pile_is_that_of_all_throws():
 
 def test_the_medians_of_one_hashed_flow_are_those_of_balls_in_bins():
     """Each of eight leaves throws eight flows at its uplinks; a step waits for the highest pile of all."""
-    for oversubscribed, _, one_flow, *_ in rows("contention", "oversubscribed s"):
+    for oversubscribed, _, one_flow, *_ in rows("rails-and-spines", "oversubscribed s"):
         spines = 8 // int(oversubscribed)
         median = next(height for height in range(1, 9) if highest_pile_at_most(height, 8, spines) ** 8 >= 0.5)
         assert one_flow.split()[0] == str(median)
