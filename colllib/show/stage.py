@@ -144,12 +144,8 @@ class Stage:
             self.tracks[a, b, part] = _beside(self.cards[a].box, self.cards[b].box, out, 1, 3)
 
     def _in_a_row(self, order: Sequence[int]) -> None:
-        """Cards in rows, each beside the one before; below one another where two have no room."""
-        size = self._size(self._columns)
-        if 2 * size[0] + 44 > self.room:
-            self._in_a_column()
-            return
-        self._put(layouts.snake(order, size, self.room), self._columns)
+        """Cards in rows, each beside the one before; below it where two have no room."""
+        self._put(layouts.snake(order, self._size(self._columns), self.room), self._columns)
         both = any((b, a, part) in self._pairs for a, b, part in self._pairs)
         self.tracks = {
             (a, b, part): lane(self._boxes[a, part], self._boxes[b, part], 9.0 * both) for a, b, part in self._pairs
