@@ -14,7 +14,8 @@ import numpy as np
 
 from colllib import units
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_RANKS, Entry, on_star
-from colllib.show import axes, svg_figure
+from colllib.show.lines import Curve, Frame, plot
+from colllib.show.looks import looks
 from colllib.show.theme import asset
 
 PICTURE = Path(__file__).parents[1] / "book" / "_static" / "all-reduce-512.svg"
@@ -36,15 +37,12 @@ def picture() -> tuple[str, str]:
     """The picture as a standalone SVG, and its alt text."""
     sizes = [float(size) for size in np.logspace(3, 11, 65)]
     seconds = times(sizes)
-    figure, ax = axes(WIDTH, HEIGHT)
-    for label, line in seconds.items():
-        ax.loglog(sizes, line, label=label)
-    ax.set_xticks([1e3, 1e5, 1e7, 1e9, 1e11], [units.size(size) for size in (1e3, 1e5, 1e7, 1e9, 1e11)])
-    ax.set_yticks([1e-5, 1e-3, 1e-1], [units.seconds(time) for time in (1e-5, 1e-3, 1e-1)])
-    ax.minorticks_off()
-    ax.set_xlabel("message size M")
-    ax.set_ylabel("time of one all-reduce")
-    ax.legend(frameon=False)
+    curves = [
+        Curve(label, label, sizes, line, look)
+        for (label, line), look in zip(seconds.items(), looks(list(seconds)), strict=True)
+    ]
+    axes = ("message size M", "time of one all-reduce", 10, 10, units.size, units.seconds)
+    body = plot(curves, Frame(*axes, width=WIDTH, height=HEIGHT), ends=True)
     fastest, slowest = [], []
     for i in (0, -1):
         order = sorted((line[i], label) for label, line in seconds.items())
@@ -54,14 +52,15 @@ def picture() -> tuple[str, str]:
         f"Time of one all-reduce over {ANCHOR_RANKS} ranks against message size. At {units.size(sizes[0])} "
         f"{fastest[0]} is fastest and {slowest[0]} slowest, at {units.size(sizes[-1])} {fastest[1]} and {slowest[1]}."
     )
-    return standalone(svg_figure(figure, alt).body), alt
+    return standalone(body), alt
 
 
 def standalone(svg: str) -> str:
     """An SVG of colllib's with the colors of both themes and a background, for use as an image."""
     names = r"(--cl-(?:fg|bg|line|muted|s\d)):[^;]*(light-dark\(#\w+, #\w+\))"
     colors = " ".join(f"{name}: {value};" for name, value in re.findall(names, asset("theme.css")))
-    style = f"svg {{ color-scheme: light dark; font-family: sans-serif; color: var(--cl-fg); {colors} }}"
+    ink = "color: var(--cl-fg); fill: currentColor;"
+    style = f"svg {{ color-scheme: light dark; font-family: sans-serif; {ink} {colors} }}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"'
     background = f'<style>{style}</style><rect width="100%" height="100%" rx="6" fill="var(--cl-bg)"/>'
     start = svg.index(">") + 1

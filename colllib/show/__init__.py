@@ -1,6 +1,6 @@
 """Figures, tables and explorers: the edge of the library that draws.
 
-``import colllib`` does not import this package, nor matplotlib and ipywidgets with it.
+``import colllib`` does not import this package, nor ipywidgets with it.
 """
 
 from colllib.show import drawings
@@ -22,7 +22,7 @@ from colllib.show.drawings import before_after, wiring
 from colllib.show.expansion_explorer import expansion_explorer
 from colllib.show.experts_explorer import experts_explorer
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.figure import Chart, bars
 from colllib.show.finder_explorer import finder_explorer
 from colllib.show.flip_explorer import flip_explorer
 from colllib.show.forest_explorer import growing_explorer, splitting_explorer

@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Finding, causes, entry, for_chapter
-from colllib.claims import ledger as all_entries
+from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Finding, causes, entry, for_chapter, ledger
 from colllib.show.theme import asset, escape, style
 from colllib.units import several
 
@@ -74,11 +73,6 @@ class Ledger:
         return f"{len(self.entries)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
 
 
-def ledger() -> Ledger:
-    """All claims of all sources."""
-    return Ledger(all_entries())
-
-
 _FACETS = ("source", "section", "chapter", "verdict")
 
 
@@ -132,7 +126,7 @@ def errata() -> str:
     '## One trip through a switch, counted once and twice'
     """
     lines = []
-    in_order = [claim.id for claim in all_entries()]
+    in_order = [claim.id for claim in ledger()]
     for cause in sorted(causes().values(), key=lambda cause: -len(cause.ids)):
         see = f" See [](../notebooks/{cause.see})." if cause.see else ""
         lines += [f"## {cause.title}", "", _plain(cause.text) + _cited(cause.reference) + see, ""]

@@ -201,23 +201,18 @@ def _torus_picture(jobs: Scene) -> str:
     )
 
 
-def spine_links(topology: Topology) -> list[list[list[int]]]:
-    """The links of each leaf up to each spine, and then those down from it.
+def spine_links(topology: Topology) -> tuple[IntArray, IntArray]:
+    """The links of each leaf up to each spine, and then those down from it, shapes (leaves, spines).
 
     >>> topology = ladder.topology("leaf-spine:8x8x4")
     >>> up, down = spine_links(topology)
-    >>> [(int(topology.link_src[k]), int(topology.link_dst[k])) for k in (up[1][2], down[1][2])]
+    >>> [(int(topology.link_src[k]), int(topology.link_dst[k])) for k in (up[1, 2], down[1, 2])]
     [(65, 74), (74, 65)]
     """
-    number = {
-        ends: k for k, ends in enumerate(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
-    }
-    leaves = range(topology.ranks, topology.ranks + SIDE)
-    spines = range(topology.ranks + SIDE, topology.ranks + topology.switches)
-    return [
-        [[number[leaf, spine] for spine in spines] for leaf in leaves],
-        [[number[spine, leaf] for spine in spines] for leaf in leaves],
-    ]
+    number = np.zeros((topology.nodes, topology.nodes), dtype=np.intp)
+    number[topology.link_src, topology.link_dst] = range(topology.num_links)
+    leaves, spines = np.s_[topology.ranks : topology.ranks + SIDE], np.s_[topology.ranks + SIDE :]
+    return number[leaves, spines], number[spines, leaves].T
 
 
 def _spine_picture(jobs: Scene) -> str:
@@ -237,7 +232,7 @@ def _spine_picture(jobs: Scene) -> str:
         out.append(text(left, 14, "start", title))
         for leaf, spine in product(range(SIDE), range(spines)):
             x, y = left + 11 * spine, 34 + row * leaf
-            number = links[panel][leaf][spine]
+            number = links[panel][leaf, spine]
             out.append(f'<path d="M{x} {px(y - 8)}h10v16h-10z" style="fill:{_HUES[levels[number]]}"/>')
             if (load := ceil(loads[number] - 1e-9)) > 1:
                 out.append(text(x + 5, y + 3.5, "middle", str(load), ' style="fill:var(--cl-bg,#fff)"'))

@@ -1,24 +1,15 @@
 """Figures as inline SVG: text one can select, colors that follow the theme, an alt text.
 
-A `Chart` is markup together with the sentence that says what it shows.  `lines` and `bars`
-draw without matplotlib (a fifth of a millisecond each, so that an explorer can afford hundreds);
-`svg_figure` wraps any matplotlib figure.
+A `Chart` is markup together with the sentence that says what it shows.  `lines` and `bars` take a fifth of a
+millisecond each, so that an explorer can afford hundreds.
 """
 
-from __future__ import annotations
-
-import io
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
-from colllib.show.theme import SERIES, color, digest, escape, style, typeset
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from colllib.show.theme import escape, style, typeset
 
 
 SLIM, BROAD = 380.0, 560.0  # of a chart on a phone, and in the column of a page
@@ -108,80 +99,3 @@ def bars(
     described = "; ".join(f"{label} {value_format(value)}" for label, value in shown)
     alt = f"{title + '. ' if title else ''}Bar chart{', lowest first' if ranked else ''}: {described}."
     return Chart(f'<div class="cl-bars">{"".join(cells)}</div>{hint}', alt, title)
-
-
-def axes(width: float = 380, height: float = 260) -> tuple[Figure, Axes]:
-    """A matplotlib figure and axes with the book's type size, colors and line styles.
-
-    Sizes are in the units of the SVG, in which text is 12 high; 380 wide reads well on a phone.
-    """
-    import matplotlib
-    from cycler import cycler
-    from matplotlib.figure import Figure
-
-    dashes = ["-", "--", ":", "-.", (0, (8, 2)), (0, (3, 2)), (0, (8, 2, 2, 2, 2, 2)), (0, (1, 3))]
-    look: dict[Any, Any] = {
-        "font.size": 12,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.prop_cycle": cycler(color=list(SERIES)) + cycler(linestyle=dashes) + cycler(linewidth=[2] * 8),
-        "figure.constrained_layout.use": True,
-    }
-    with matplotlib.rc_context(look):
-        figure = Figure(figsize=(width / 72, height / 72))
-        return figure, figure.subplots()
-
-
-def svg_figure(figure: Figure, alt: str) -> Chart:
-    """Wrap a matplotlib figure (made by `axes` or with ``Figure()``, never with pyplot).
-
-    >>> figure, ax = axes()
-    >>> _ = ax.plot([1, 2, 3], [1, 4, 9])
-    >>> svg_figure(figure, "Squares of 1, 2 and 3.")
-    Squares of 1, 2 and 3.
-    """
-    import matplotlib
-
-    if not alt.strip():
-        raise ValueError("a figure needs an alt text: say what the reader should see")
-    out = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "colllib"}):
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-    return Chart(_tidy(out.getvalue()), alt)
-
-
-#: Those of matplotlib's own colors that have a counterpart, in the order of ours.
-_TAB = ("#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#17becf", "#d62728", "#bcbd22", "#7f7f7f")
-_COLORS = {
-    "#000000": "currentColor",
-    "#ffffff": "var(--cl-bg,#ffffff)",
-    "#b0b0b0": "var(--cl-line,#c3c9d0)",
-    "#cccccc": "var(--cl-line,#c3c9d0)",
-    "#808080": "var(--cl-muted,#57606a)",
-    **{hue: color(k) for k, hue in enumerate(SERIES)},
-    **{hue: color(k) for k, hue in enumerate(_TAB)},
-}
-
-
-def _tidy(svg: str) -> str:
-    """Make matplotlib's SVG small, themed, and safe to stand beside others in one page."""
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", svg, flags=re.S)
-    svg = svg.replace("xlink:href=", "href=").replace("<defs/>", "")
-    svg = re.sub(r"<defs>\s*</defs>", "", svg)
-
-    def tag(match: re.Match[str]) -> str:
-        text = re.sub(r"-?\d+\.\d{3,}", lambda n: f"{float(n[0]):.2f}".rstrip("0").rstrip("."), match[0])
-        text = re.sub(r"#[0-9a-f]{6}\b", lambda c: _COLORS.get(c[0], c[0]), text)
-        text = re.sub(r"; font-family: [^;\"]*", "", text)  # the page's own
-        return re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
-
-    svg = re.sub(r"<[^>]+>", tag, svg)
-    view = re.search(r'viewBox="[^"]+"', svg)
-    head = f'<svg {view[0] if view else ""} fill="currentColor" aria-hidden="true">'
-    svg = head + svg[svg.index(">") + 1 :]
-    used = set(re.findall(r"#([\w-]+)", " ".join(re.findall(r'href="#[\w-]+"|url\(#[\w-]+\)', svg))))
-    prefix = "cl" + digest(svg)
-    svg = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{prefix}{m[1]}"' if m[1] in used else "", svg)
-    svg = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}", svg)
-    return re.sub(r">\s+<", "><", svg)

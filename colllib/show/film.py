@@ -119,16 +119,7 @@ class Film:
     @cached_property
     def states(self) -> tuple[State, ...]:
         """Before the first step and after every one, whose contributions each (node, block) holds."""
-        if self.kind != "destinations":
-            return tuple(trace(self.schedule))
-        sources = [source for source, _ in self.ends]
-        holders = list(sources)  # of each block: the rank that received it last
-        states: list[State] = []
-        for sent in self._sent:
-            for _, dst, block, _ in sent:
-                holders[block] = dst
-            states.append({(node, block): Counter([sources[block]]) for block, node in enumerate(holders)})
-        return tuple(states)
+        return tuple(trace(self.schedule))
 
     @cached_property
     def useful(self) -> tuple[frozenset[tuple[int, int]], ...]:
@@ -149,22 +140,24 @@ class Film:
     def value(self, t: int, node: int, cell: int) -> int:
         """The contributions in a cell after t steps: as bits, or their count where there are more than eight.
 
-        Of a group: how many of its blocks are of use, times (slots + 1), and the most contributions in one of them.
+        Where a cell has several blocks, those that are of no more use are not in it. Of a group: how many of its blocks
+        are, times (slots + 1), and the most contributions in one of them.
         """
         blocks, slots = self.cells[cell]
         state = self.states[t]
         if self.kind == "contributions":
             return int(cell in state.get((node, 0), ()))
+        held = [block for block in blocks if state.get((node, block))]
+        if self.kind != "blocks":
+            held = [block for block in held if (node, block) in self.useful[t]]
+        counts = [len(state[node, block]) for block in held]
         if self.kind == "groups":
-            useful = [(node, block) for block in blocks if (node, block) in self.useful[t]]
-            counts = [len(state[place]) for place in useful if state.get(place)]
-            return len(counts) * (slots + 1) + max(counts, default=0)
-        contributions = [state.get((node, block), ()) for block in blocks]
+            return len(held) * (slots + 1) + max(counts, default=0)
         if slots > FEW or slots == 1:
-            return sum(map(len, contributions))
+            return sum(counts)
         if self.kind == "destinations":
-            return sum(1 << source for source, contributors in enumerate(contributions) if contributors)
-        return sum(1 << self.sources[blocks[0]].index(rank) for rank in contributions[0])
+            return sum(1 << self.ends[block][0] for block in held)
+        return sum(1 << self.sources[block].index(rank) for block in held for rank in state[node, block])
 
     def required(self, node: int, cell: int) -> bool:
         """Whether a node must hold a cell's blocks in the end."""
@@ -176,7 +169,7 @@ class Film:
         if not self.value(t, node, cell):
             return 0
         final = self.required(node, cell) and all(self.complete(t, node, block) for block in blocks)
-        spent = self.kind != "destinations" and not any((node, block) in self.useful[t] for block in blocks)
+        spent = not any((node, block) in self.useful[t] for block in blocks)
         return FINAL * final + ARRIVED * self._arrived(t, node, cell) + SPENT * spent
 
     def _arrived(self, t: int, node: int, cell: int) -> bool:

@@ -344,7 +344,7 @@ def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
 
 # -- step by step --------------------------------------------------------------------------------
 
-STEPPED = (4, 4)
+STEPPED, BLOCKS = (4, 4), 240  # the lattice, and how many blocks travel
 
 WAYS: dict[str, Variant] = {
     "one block on a link: X first, ties up": torus,
@@ -364,11 +364,6 @@ class Progress:
     run: Execution
     heats: tuple[Heat, ...]
     arrived: tuple[Fraction, ...]
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks travel."""
-        return self.run.schedule.ranks * (self.run.schedule.ranks - 1)
 
 
 @cache
@@ -429,7 +424,7 @@ def _so_far(way: str, step: int) -> str:
     return (
         f"<p>So far <i>n</i><sub>α</sub> = {step} of {run.cost.n_alpha}, "
         f"<i>n</i><sub>β</sub> = {beta} of {run.cost.n_beta} (lock-step); "
-        f"{num(done.arrived[step - 1], 2)} of {done.blocks} blocks have arrived.</p>"
+        f"{num(done.arrived[step - 1], 2)} of {BLOCKS} blocks have arrived.</p>"
         f"<p>{reading} Dashed links are idle. Port model: {run.topology.port_model}.</p>"
     )
 
@@ -440,6 +435,6 @@ def _sentence(way: str, step: int) -> str:
     busy = sum(load > 0 for load in links.loads)
     return (
         f"{way}, step {step} of {len(done.heats)}: {busy} of {len(links.loads)} links are busy, the busiest "
-        f"carries {num(max(links.loads) / links.unit, 2)} of M/16; {num(done.arrived[step - 1], 2)} of {done.blocks} "
+        f"carries {num(max(links.loads) / links.unit, 2)} of M/16; {num(done.arrived[step - 1], 2)} of {BLOCKS} "
         "blocks have arrived."
     )

@@ -95,11 +95,9 @@ def _plan_summary(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, z
     sent: dict[str, float] = {}
     for call in _calls(MODELS[model], tokens, plan):
         sent[call.axis] = sent.get(call.axis, 0.0) + call.sent
-    described = f"{plan.gpus:,} GPUs, {rounds} microbatch{'es' * (rounds > 1)}. "
-    if sent:
-        top = max(sent, key=lambda axis: sent[axis])
-        described += f"{top} sends most, {units.size(sent[top])} a GPU. "
-    described += f"Parameters, gradients and optimizer take {units.size(memory(MODELS[model], plan))} a GPU"
-    if pp > 1:
-        described += f"; a plain pipeline idles {100 * bubble(pp, rounds):.0f}% of the step"
-    return f"<p>{described}.</p>"
+    top = max(sent, key=lambda axis: sent[axis])  # at 8 or more, DP always sends
+    idles = f"; a plain pipeline idles {100 * bubble(pp, rounds):.0f}% of the step" if pp > 1 else ""
+    return (
+        f"<p>{plan.gpus:,} GPUs, {rounds} microbatch{'es' * (rounds > 1)}. {top} sends most, {units.size(sent[top])} a "
+        f"GPU. Parameters, gradients and optimizer take {units.size(memory(MODELS[model], plan))} a GPU{idles}.</p>"
+    )

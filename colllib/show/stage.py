@@ -140,19 +140,12 @@ class Stage:
         self._put([(0.0, k * (high + 9)) for k in range(self.film.schedule.ranks)], columns, side=True)
         farthest = min(self.width - wide - 12, 96.0)
         for a, b, part in self._pairs:
-            start, end = self.cards[a].box.y, self.cards[b].box.y
-            down = 1 if end > start else -1
             out = 16 + (farthest - 16) * abs(a - b) / max(2, len(self.cards) - 1)
-            x = wide / 2 + 3
-            self.tracks[a, b, part] = bow((x, start + 4 * down), (x, end - 4 * down), down * out)
+            self.tracks[a, b, part] = _beside(self.cards[a].box, self.cards[b].box, out, 1, 3)
 
     def _in_a_row(self, order: Sequence[int]) -> None:
-        """Cards in rows, each beside the one before; below one another where two have no room."""
-        size = self._size(self._columns)
-        if 2 * size[0] + 44 > self.room:
-            self._in_a_column()
-            return
-        self._put(layouts.snake(order, size, self.room), self._columns)
+        """Cards in rows, each beside the one before; below it where two have no room."""
+        self._put(layouts.snake(order, self._size(self._columns), self.room), self._columns)
         both = any((b, a, part) in self._pairs for a, b, part in self._pairs)
         self.tracks = {
             (a, b, part): lane(self._boxes[a, part], self._boxes[b, part], 9.0 * both) for a, b, part in self._pairs
@@ -439,11 +432,10 @@ class Stage:
         return "; ".join(blocks) or "nothing"
 
 
-def _beside(a: Box, b: Box, bend: float, side: int) -> Track:
+def _beside(a: Box, b: Box, bend: float, side: int, gap: float = 5) -> Track:
     """An arrow between two boxes of a column, out at their right or left and in again."""
     down = 1 if b.y > a.y else -1
-    start = (a.x + side * (a.width / 2 + 5), a.y + 4 * down)
-    end = (b.x + side * (b.width / 2 + 5), b.y - 4 * down)
+    start, end = ((box.x + side * (box.width / 2 + gap), box.y + 4 * way) for box, way in ((a, down), (b, -down)))
     return bow(start, end, down * side * bend)
 
 

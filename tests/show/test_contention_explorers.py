@@ -67,7 +67,7 @@ def test_squares_of_a_leaf_add_up_to_what_its_ranks_send_out_and_take_in(fabric,
                 if src // 8 != dst // 8:  # ranks 8 to 15 are below leaf 1, and so on
                     out[src // 8] += job.blocks.share[block] / one
                     into[dst // 8] += job.blocks.share[block] / one
-    up, down = (drawn.loads[np.array(links)] for links in spine_links(drawn.runs.topology))
+    up, down = (drawn.loads[links] for links in spine_links(drawn.runs.topology))
     assert up.sum(axis=1) == pytest.approx(out)
     assert down.sum(axis=1) == pytest.approx(into)
     assert up.sum(axis=0) == pytest.approx(down.sum(axis=0))  # what goes up to a spine comes down from it

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 import reference
 
-from colllib.show.link_heat import WAYS, heat_of, link_steps_explorer, progress
+from colllib.show.link_heat import BLOCKS, WAYS, heat_of, link_steps_explorer, progress
 
 LETTERS = "abcdefghijklmnop"
 
@@ -34,7 +34,7 @@ def test_every_step_against_a_second_count(way):
                 assert shown.names[at[src, dst]] == LETTERS[source[block]] + LETTERS[target[block]]
         assert [load[k] for k in range(64)] == list(shown.loads)
         assert arrived == total
-    assert total == 240 == done.blocks
+    assert total == 240 == BLOCKS
     assert sum(max(shown.loads) for shown in done.heats) == done.run.cost.n_beta
 
 

@@ -8,7 +8,7 @@ import pytest
 from show_browser import move_times, opened, write_page
 from show_toy import steps, toy
 
-from colllib.show import Control, Explorer, Part, axes, bars, message_explorer, svg_figure
+from colllib.show import Control, Explorer, Part, bars, lines, message_explorer
 
 pytestmark = pytest.mark.usefixtures("with_chromium")
 
@@ -239,9 +239,7 @@ def test_text_reads_in_both_themes_whoever_sets_them(tmp_path, theme, scheme, da
 
 
 def test_figures_follow_the_theme_and_the_width(tmp_path):
-    figure, ax = axes()
-    ax.plot([1, 2], [1, 2])
-    chart = svg_figure(figure, "A line.")
+    chart = lines({"a": ([1, 2], [1, 2])}, x_label="x", y_label="y", title="A line")
     page = write_page(tmp_path, chart, bars({"a": 1, "b": 2}), theme="dark")
     with opened(page, viewport={"width": 390, "height": 800}) as (tab, troubles):
         svg = tab.locator(".cl-figure > svg").first

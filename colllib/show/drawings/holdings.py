@@ -129,8 +129,8 @@ def before_after(schedule: Schedule, *, colors: Literal["block", "contributor"] 
         else:
             pen.arrow(bow((wide / 2, high - 2), (wide / 2, high + 10)))
 
-    places = list(product(range(schedule.ranks), range(len(film.blocks))))
-    left_over = any(at in film.states[-1] and at not in film.useful[-1] for at in places)
+    spent = {rank for rank, _ in film.states[-1].keys() - film.useful[-1] if rank < schedule.ranks}
+    left_over = bool(spent) and film.kind != "destinations"
     legend = [("block final", "what must be there"), *([("block spent", "left over")] * left_over)]
     if striped:
         summed = film.kind != "destinations" and film.need(0) > 1

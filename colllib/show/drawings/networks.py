@@ -1,6 +1,6 @@
 """Drawings of switches: a star with its ports, boxes with cards, leaves and spines, fat-trees."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -192,21 +192,17 @@ def _fits(name: str, box: Box) -> bool:
 
 def _switch_levels(topology: Topology) -> tuple[dict[int, int], dict[int, list[int]]]:
     """How far above the ranks every node is (-1 for a box's switch), and the nodes below each switch."""
-    near: dict[int, set[int]] = defaultdict(set)
-    ranks, outside = set(range(topology.ranks)), set()
-    for a, b, tier in wires_of(topology):
-        near[a].add(b)
-        near[b].add(a)
-        outside |= {a, b} if topology.tiers[tier].level else set()
-    level = dict.fromkeys(ranks, 0)
-    inside = [node for node in set(near) - ranks - outside if near[node] <= ranks]
-    if len(inside) < topology.switches and all(len(near[rank]) > 1 for rank in ranks):
-        level |= dict.fromkeys(inside, -1)
-    top = ranks
-    while top := {other for node in top for other in near[node]} - set(level):
-        level |= dict.fromkeys(top, max(level.values()) + 1)
+    import networkx as nx  # slow to import, and needed here alone
+
+    graph, ranks = topology.to_networkx().to_undirected(), set(range(topology.ranks))
+    outside = {end for *ends, tier in wires_of(topology) if topology.tiers[tier].level for end in ends}
+    inside = [node for node in set(graph) - ranks - outside if set(graph[node]) <= ranks]
+    if len(inside) == topology.switches or any(len(graph[rank]) < 2 for rank in ranks):
+        inside = []
+    level = {node: k for k, nodes in enumerate(nx.bfs_layers(graph, ranks)) for node in nodes}
+    level |= dict.fromkeys(inside, -1)
     below = {
-        node: sorted(other for other in near[node] if abs(level[other]) < abs(level[node]) or level[node] < 0)
+        node: sorted(other for other in graph[node] if abs(level[other]) < abs(level[node]) or level[node] < 0)
         for node in range(topology.ranks, topology.nodes)
     }
     return level, below
