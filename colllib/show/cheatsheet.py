@@ -143,7 +143,7 @@ def handy() -> str:
     return "\n".join(
         [
             rf"- Two schedules without segments cost the same at $M^* = {CROSSOVER.tex}\,\alpha\,\mathrm{{BW}}$ "
-            "([the first rungs](../notebooks/ladder-512)).",
+            "([which algorithm wins](../notebooks/ladder-512)).",
             rf"- A pipeline of $L$ steps is fastest with about $P^* = \sqrt{{{BEST_SEGMENTS_SQUARED.tex}}}$ segments, "
             r"where $m = M/(\alpha\,\mathrm{BW})$ ([pipelining](../notebooks/pipelining)).",
             f"- Bus bandwidth is $M/t$ times {listed(factors)} ([bus bandwidth](../notebooks/bus-bandwidth)).",
