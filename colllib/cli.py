@@ -424,11 +424,11 @@ def _sentences_at_node(result: dict[str, Any]) -> list[str]:
     """Which number uses which convention."""
     shards = f"  pieces      {result['pieces']} for each shard"
     if result["optimal"] is None:
-        return [f"  at a node   no one B: {result['no_n_beta_node']}", shards]
+        return [f"  per rank    no one B: {result['no_n_beta_node']}", shards]
     bounds = [f"{what} {'optimal' if met else 'not optimal'}" for what, met in result["optimal"].items()]
     return [
         "              n_beta in units of M/BW, BW that of one link",
-        f"  at a node   n_beta = {result['n_beta_node']} in units of M/B, B that of all links of a rank; "
+        f"  per rank    n_beta = {result['n_beta_node']} in units of M/B, B that of all links of a rank; "
         + ", ".join(bounds),
         shards,
     ]

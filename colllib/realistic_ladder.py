@@ -70,13 +70,13 @@ LINES: tuple[Line, ...] = (
     Line("all-reduce", "rabenseifner", _STAR, _CROSSBAR, "star, Rabenseifner"),
     Line("all-reduce", "dim-ring", _TORUS, _WIRES, "torus, dim-ring"),
     Line("all-reduce", "breadth-first", _TORUS, _WIRES, "torus, breadth-first"),
-    Line("all-gather", "in-network", _INC, _CROSSBAR, "star that replicates"),
+    Line("all-gather", "in-network", _INC, _CROSSBAR, "star that copies"),
     Line("all-gather", "recursive-doubling", _STAR, _CROSSBAR, "star, recursive doubling"),
     Line("all-gather", "dim-ring", _TORUS, _WIRES, "torus, dim-ring"),
     Line("all-gather", "breadth-first", _TORUS, _WIRES, "torus, breadth-first"),
     Line("all-to-all", "pairwise", _STAR, _CROSSBAR, "star, pairwise"),
     Line("all-to-all", "bruck", _STAR, _CROSSBAR, "star, Bruck"),
-    Line("all-to-all", "rotated-relay", _TORUS, _WIRES, "torus, relay"),
+    Line("all-to-all", "rotated-relay", _TORUS, _WIRES, "torus, relay in slices"),
 )
 
 
@@ -84,7 +84,7 @@ def lines_of(primitive: str) -> tuple[Line, ...]:
     """The lines of one primitive.
 
     >>> [line.label for line in lines_of("all-to-all")]
-    ['star, pairwise', 'star, Bruck', 'torus, relay']
+    ['star, pairwise', 'star, Bruck', 'torus, relay in slices']
     """
     return tuple(line for line in LINES if line.primitive == primitive)
 

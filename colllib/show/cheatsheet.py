@@ -119,7 +119,7 @@ def fastest_on_clusters(primitives: Sequence[str] = ladder.PRIMITIVES) -> str:
 
     >>> head, _, row = fastest_on_clusters(["broadcast"]).splitlines()
     >>> head
-    '| primitive | 64 boxes of 8 on rails | time | 8 NVL72 pods | time |'
+    '| primitive | 64 boxes of 8 on rails | time | 8 NVL72 racks | time |'
     >>> row.startswith("| broadcast | "), row.count("|")
     (True, 6)
     """

@@ -124,7 +124,7 @@ class Expanded:
 
 
 def node_beta(run: Execution) -> Fraction:
-    """What an all-gather takes in M/B, where B is all that a node sends.
+    """What an all-gather takes in M/B, where B is all that a rank sends.
 
     >>> from colllib.topology import ring
     >>> node_beta(execute(breadth_first.all_gather(ring(4)), ring(4)))

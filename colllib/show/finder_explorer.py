@@ -36,7 +36,7 @@ def frontier(n: int, d: int) -> Chart:
     return lines(
         {"the frontier": (steps, bandwidth)},
         x_label="steps n_alpha",
-        y_label="n_beta at a node, M/B",
+        y_label="n_beta per rank, M/B",
         y_from_zero=False,
         marks=marks,
         title="No graph below beats another in both",
@@ -63,7 +63,7 @@ def finder_explorer() -> Explorer:
     Explorer: Which graph? (Ranks N, Links of a rank d, Message M, Latency α, Bandwidth B of a rank's d links)
     """
     race = Race(_rows)
-    heads = "choice = name | graph | n_alpha | n_beta at a node = n_beta | time | of fastest"
+    heads = "choice = name | graph | n_alpha | n_beta per rank = n_beta | time | of fastest"
     return Explorer(
         "Which graph?",
         [

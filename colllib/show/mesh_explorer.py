@@ -27,7 +27,7 @@ COLLECTIVES: dict[str, Callable[[Lattice], Schedule]] = {
     "all-to-all, relayed": relay.relay,
     "reduce-scatter, axis by axis": lattice.dim_ring_reduce_scatter,
     "all-reduce, dim-ring": lattice.dim_ring,
-    "all-reduce, rotated dim-ring": lattice.rotated_dim_ring,
+    "all-reduce, rotated copies": lattice.rotated_dim_ring,
     "broadcast from a corner": lattice.dim_chain,
     "broadcast from the middle": lambda axes: lattice.dim_chain(axes, root=_middle(axes)),
 }

@@ -55,7 +55,7 @@ def test_a_reduce_scatter_loads_the_ends_of_a_line_and_an_all_reduce_all_of_it_a
 
 def test_only_the_copies_that_use_all_links_notice_the_missing_wires():
     for dims in ((4, 4), (8, 8)):
-        for name, ratio in (("all-reduce, dim-ring", 1), ("all-reduce, rotated dim-ring", 2)):
+        for name, ratio in (("all-reduce, dim-ring", 1), ("all-reduce, rotated copies", 2)):
             assert run(name, dims, False).cost.n_beta == ratio * run(name, dims, True).cost.n_beta
 
 
