@@ -287,38 +287,7 @@ def hot_destination(ranks: int, factor: int, hot: int = 0) -> list[list[Fraction
     check_rank("hot destination", hot, ranks)
     check_counts(factor=factor)
     weights = [factor if rank == hot else 1 for rank in range(ranks)]
-    return [_normed(weights)] * ranks
-
-
-def zipf(ranks: int, exponent: float, *, seed: int | None = None) -> list[list[Fraction]]:
-    """The shares of an all-to-all to experts of which the k-th most popular gets k^-exponent as much as the first.
-
-    Args:
-        ranks: number of ranks N, with one expert each.
-        exponent: 0 is uniform.
-        seed: of the order of popularity among the ranks; None takes rank order.
-
-    Raises:
-        ValueError: for an exponent below 0.
-
-    >>> [str(share) for share in zipf(3, 1)[0]]
-    ['6/11', '3/11', '2/11']
-    """
-    check_ranks(ranks)
-    if not exponent >= 0:
-        raise ValueError(f"exponent {exponent}: must be at least 0")
-    weights = np.maximum(1, np.round(ZIPF_GRAIN * np.arange(1, ranks + 1) ** -float(exponent))).astype(int)
-    if seed is not None:
-        weights = np.random.default_rng(seed).permutation(weights)
-    return [_normed(weights.tolist())] * ranks
-
-
-ZIPF_GRAIN = 6000  # weights are whole multiples of 1/6000 of the largest, so that shares are exact and small
-
-
-def _normed(weights: Sequence[int]) -> list[Fraction]:
-    total = sum(weights)
-    return [Fraction(weight, total) for weight in weights]
+    return [[Fraction(weight, sum(weights)) for weight in weights]] * ranks
 
 
 def skew_factor(topology: Topology, shares: Sequence[Sequence[Fraction]]) -> Fraction:

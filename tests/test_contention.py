@@ -22,7 +22,6 @@ from colllib.contention import (
     skew_factor,
     study,
     together,
-    zipf,
 )
 from colllib.cost import Cost
 from colllib.efficiency import NVLINK4, NVLS_BY_RANKS, PROFILES, Eta, effective, implied_eta_beta
@@ -214,13 +213,6 @@ def test_the_hot_port_of_a_star_decides(ranks, factor):
     assert by_rounds == execute(direct.all_to_all(ranks, shares)).cost.n_beta
 
 
-def test_zipf_is_uniform_at_exponent_0():
-    assert zipf(8, 0) == [[Fraction(1, 8)] * 8] * 8
-    shares = zipf(8, 1.2, seed=1)
-    assert sorted(shares[0]) == sorted(zipf(8, 1.2)[0])
-    assert sum(shares[0]) == 1
-
-
 # -- leaf and spine ------------------------------------------------------------------------------
 
 
@@ -292,6 +284,3 @@ def test_what_takes_no_time_is_not_slowed_down_and_what_cannot_be_is_refused():
         skew_factor(star(1), hot_destination(1, 3))
     with pytest.raises(ValueError, match="factor -1: must be at least 1"):
         hot_destination(3, -1)
-    for exponent in (-10, float("nan")):  # these overflowed
-        with pytest.raises(ValueError, match="must be at least 0"):
-            zipf(1000, exponent)

@@ -42,7 +42,6 @@ from colllib.show.player import still
 from colllib.show.players import boxes_player, boxes_switch_player, switch_player, torus_player, trace_player
 from colllib.show.prediction_explorer import prediction_explorer
 from colllib.show.primitive_explorer import primitive_explorer
-from colllib.show.skew_explorer import skew_explorer
 from colllib.show.stages_explorer import stages_explorer
 from colllib.show.states_explorer import states_explorer
 from colllib.show.table import Table

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from colllib.show.theme import escape, style, typeset
 
-
 SLIM, BROAD = 380.0, 560.0  # of a chart on a phone, and in the column of a page
 
 

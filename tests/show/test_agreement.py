@@ -26,7 +26,6 @@ from colllib.show import (
     pat_explorer,
     pipeline_explorer,
     realistic_ladder_explorer,
-    skew_explorer,
     trace_player,
     winners_map,
 )
@@ -73,7 +72,6 @@ def all_explorers():
             winners_map,
             boxes_explorer,
             contention_explorer,
-            skew_explorer,
         )
     ]
 

@@ -1,4 +1,4 @@
-"""The explorers of jobs that share wires and of popular experts show what execution gives."""
+"""The explorer of jobs that share wires shows what execution gives."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ import reference
 from shown import rows
 
 from colllib import units
-from colllib.algorithms import allreduce, direct
-from colllib.contention import hot_destination, together, zipf
-from colllib.execution import execute
+from colllib.algorithms import allreduce
+from colllib.contention import together
 from colllib.show.contention_explorer import _HUES, FABRICS, WORKS, contention_explorer, places_of, scene, spine_links
-from colllib.show.skew_explorer import FABRICS as SKEW_FABRICS
-from colllib.show.skew_explorer import STRENGTHS, equal, popularity, skew_explorer, skewed
 from colllib.topology.expression import find
 
-JOBS, SKEW = contention_explorer(), skew_explorer()
+JOBS = contention_explorer()
 TORUS, _, NARROW = FABRICS
 RING, PAIRWISE = WORKS
 
@@ -129,46 +126,3 @@ def test_the_jobs_explorer_stays_small_and_starts_among_collisions():
 def test_one_ring_alone_costs_its_closed_form():
     (only,) = scene(TORUS, RING, 8, 1, "rows", 0).runs.alone
     assert only.cost == allreduce.ring_cost(8)
-
-
-# -- popular experts ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("fabric", list(SKEW_FABRICS))
-@pytest.mark.parametrize("capacity", [0, 2])
-def test_link_loads_of_skewed_traffic_are_the_executed_ones(fabric, capacity):
-    topology = find(SKEW_FABRICS[fabric])
-    shares = zipf(64, 1.37, seed=2)
-    executed = execute(direct.all_to_all(64, shares), topology).cost
-    assert skewed(fabric, "zipf", 1.37, 0, 2) == executed
-    if capacity:  # what is dropped stays at home: the shares need not add up to M for the links
-        limit = [[min(share, Fraction(capacity, 64)) for share in row] for row in shares]
-        capped = skewed(fabric, "zipf", 1.37, capacity, 2).n_beta
-        assert capped <= executed.n_beta
-        assert list(popularity("zipf", 1.37, capacity, 2)) == limit[0]
-
-
-def times_as_long(*state):
-    return skewed("star", *state).n_beta / equal("star").n_beta
-
-
-@pytest.mark.parametrize("factor", STRENGTHS["hot"])
-def test_a_star_pays_the_hottest_port_in_full(factor):
-    assert times_as_long("hot", factor, 0, 3) == Fraction(64 * factor, 63 + factor)
-    assert skewed("star", "hot", factor, 0, 3).n_beta == 63 * max(hot_destination(64, int(factor))[0])
-
-
-@pytest.mark.parametrize("capacity", [4, 2, 1.5, 1.25, 1])
-def test_capacity_bounds_the_slowdown_of_a_star_by_itself(capacity):
-    assert times_as_long("zipf", 1.5, capacity, 1) == Fraction(capacity)
-
-
-def test_the_skew_table_shows_the_times():
-    shown = {row[0]: row[1:] for row in rows(SKEW.render(2, SKEW.start))}
-    for fabric in SKEW_FABRICS:
-        time, least = (
-            cost.seconds(message=SKEW.start["m"], alpha=SKEW.start["alpha"], bandwidth=SKEW.start["bw"])
-            for cost in (skewed(fabric, "zipf", 1.0, 0, 1), equal(fabric))
-        )
-        assert shown[fabric][:2] == [units.seconds(time, 4), units.ratio(time / least)]
-        assert f"{units.ratio(time / least)} times" in SKEW.render(4, SKEW.start)
