@@ -6,12 +6,14 @@ from csv import DictReader
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from math import inf
+from string import digits
+from typing import Any
 
 from colllib.measured.expected import PAIRS, UNSURE, expected, filled
 from colllib.measured.log import Run
-from colllib.measured.predict import predict
+from colllib.measured.predict import Prediction, predict
 from colllib.measured.shape import LARGE, Shape
-from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
+from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP, SINCE
 from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import binary_size, percent, several
 
@@ -21,6 +23,7 @@ _ADVICE = {row["cause"]: (row["words"], row["next_test"], row["settings"].split(
 #: By name: the words for it, what to run next, with which settings of the library, and what mends it.
 CAUSES = {name: words for name, words in _ADVICE.items() if not name.endswith(_IN_A_BOX)}
 CERTAIN = 3.0  # the weight of what the log itself says
+MANY_CARDS = 8  # of a box: nobody builds it with one less, where 5 or 6 may be four and some for storage
 
 
 def advice(cause: str, boxes: int | None) -> tuple[str, str, list[str], str]:
@@ -35,6 +38,7 @@ class Evidence:
     cause: str
     weight: float
     text: str
+    test: str = ""  # what to look at before the cause's own next test
 
 
 def of_the_log(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Evidence]:
@@ -52,7 +56,7 @@ def of_the_log(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Ev
     links = [float(rate) for rate in facts.get("links", "").split()]
     if run.ranks == 2 and links[1:] and 2 * links[0] < links[-1]:  # a mesh of more may have them so by design
         text = f"some NVLinks are down: the log shows {links[0]:g} and {links[-1]:g} GB/s between the same two GPUs"
-        yield Evidence("other", CERTAIN, text)
+        yield Evidence("other", CERTAIN, text, "nvidia-smi nvlink -s")
     if "iommu" in facts:
         yield Evidence("p2p-disabled", 1.5, "the library misses iommu=pt, which peer-to-peer copies need")
     if any(name in facts for name in ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS")):
@@ -75,7 +79,34 @@ def _of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evid
     for key, certainty in (("cards", CERTAIN), ("named cards", 1.5)):
         if (used := int(facts.get(key, usual_cards))) < usual_cards:
             cause, weight = ("single-nic", certainty) if used == 1 else ("misconfiguration", 1.0)
-            yield Evidence(cause, weight, f"the library uses {used} of {several(usual_cards, 'card')}")
+            text, missing, test = f"the library uses {used} of {several(usual_cards, 'card')}", "", ""
+            if key == "cards" and used + 1 == usual_cards >= MANY_CARDS:
+                names = facts.get("names of cards", "").split()
+                numbered = {f"{names[0].rstrip(digits)}{k}" for k in range(usual_cards)} if names else set()
+                missing = "".join(numbered - {*names}) if numbered > {*names} else ""
+                weight, test = certainty, f"ibstat {missing or 'for every card'} on each host, and NCCL_IB_HCA"
+            yield Evidence(cause, weight, text + f", not {missing}" * bool(missing), test)
+
+
+def modeled(machine: Machine, form: Shape, **changed: Any) -> Prediction:
+    """What the largest message should take on such a machine, or one that differs in something."""
+    return predict(replace(machine, **changed), form.collective, form.largest)
+
+
+def of_nvls(machine: Machine, form: Shape, facts: Mapping[str, str]) -> Iterator[Evidence]:
+    """Whether the switch adds nothing though it could: by the log, or in a box by the speed of another algorithm."""
+    added, plain = modeled(machine, form), modeled(machine, form, nvls=False)
+    algorithm, ran = added.picked.split("/")[0], facts.get("version", "")
+    if not algorithm.startswith("NVLS"):
+        return
+    rates = f"{plain.picked} would give {plain.busbw / 1e9:.3g} GB/s, {added.picked} {added.busbw / 1e9:.3g}"
+    reason = "the library says that NVLS is not available" if "no nvls" in facts else ""
+    if ran and int(ran.split(".")[1]) < SINCE[algorithm]:
+        reason = f"NCCL {ran} has no {algorithm}, which came with 2.{SINCE[algorithm]}"
+    if reason:
+        yield Evidence("nvls", CERTAIN if machine.boxes == 1 else 2.0, f"{reason}: {rates}")
+    elif machine.boxes == 1 and UNSURE * plain.busbw <= form.measured <= (plain.busbw * added.busbw) ** 0.5:
+        yield Evidence("nvls", 2.0, f"as fast as without NVLS: {rates}")
 
 
 def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> Iterator[Evidence]:
@@ -124,7 +155,7 @@ def _of_the_numbers(machine: Machine, form: Shape) -> Iterator[Evidence]:
 
 
 def _of_pairs(machine: Machine, form: Shape) -> Iterator[Evidence]:
-    reached = form.measured / expected(machine, form.collective).low
+    reached = form.measured / expected(machine, form.collective).least
     one_pair = form.collective == "sendrecv"
     if reached < 0.15:
         yield Evidence("misconfiguration", 1.6, f"{percent(reached)} of what a pair should get, as over sockets")
@@ -142,7 +173,7 @@ def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
     if waiting > 0.15:
         text = f"latencies over {machine.ranks} ranks are {waiting:.2g} times the time of the largest message"
         twice = 1 - min(1, 2 * waiting)  # steps over other networks than InfiniBand take up to twice as long
-        explained = form.measured >= UNSURE * twice * expected(machine, form.collective).low
+        explained = form.measured >= UNSURE * twice * expected(machine, form.collective).least
         yield Evidence("latency-bound", min(2.5, 8 * waiting) if explained else 0.7, text)
     if form.erratic:
         return
@@ -151,7 +182,7 @@ def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
         yield Evidence("single-nic", 2.2, f"busbw is that of one card of {one_card * 8 / 1e9:g} Gb/s")
     elif machine.cards > 1 and waiting <= 0.15:
         one = machine.one_card
-        alone = predict(one, form.collective, form.largest).busbw  # over two boxes of a tree, too
+        alone = modeled(one, form).busbw  # over two boxes of a tree, too
         if 0.75 * one.rate <= form.measured <= 1.05 * one.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     if machine.name == "GB10" and 0.6 <= form.measured / (machine.pcie / 4) <= 1:
@@ -164,9 +195,26 @@ def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
         yield Evidence("misconfiguration", 1.6, f"{percent(share)} of the {whose} rate, on a smooth curve")
         yield Evidence("no-gdr", 1.25, "copies through host memory can cost as much")
         return
-    yield Evidence("no-gdr", 1.3, f"{share:.0%} of the {whose} rate, about what copies through host memory leave")
+    if machine.cards > 1:
+        yield from _half_of_the_cards(machine, form)
+    about = "about what" if share < 0.5 else "more than"
+    text = f"{share:.0%} of the {whose} rate, {about} copies through host memory leave"
+    yield Evidence("no-gdr", 1.3 if share < 0.65 else 0.9, text)
     unused = "some of the cards may not be in use"
     yield Evidence("misconfiguration", 0.8, unused if machine.cards > 1 else "an MTU of 1500 can cost as much")
+
+
+def _half_of_the_cards(machine: Machine, form: Shape) -> Iterator[Evidence]:
+    slow = modeled(machine, form, card=machine.card / 2).busbw
+    few = modeled(machine, form, cards=machine.cards // 2).busbw
+    if 0.9 * min(slow, few) <= form.measured <= 1.1 * max(slow, few):
+        text = "cards or slots at half their rate, or links up that are half as wide, would give"
+        yield Evidence("nic-limited", 0.6, f"{text} {slow / 1e9:.3g} GB/s")
+        yield Evidence("misconfiguration", 0.7, f"half of the cards would give {few / 1e9:.3g} GB/s")
+        yield Evidence("congestion", 0.2, "links up that are half as wide make flows collide")
+    elif machine.network / 2 < form.measured < min(slow, few):
+        text = f"half of the cards would give {few / 1e9:.3g} GB/s, and cards of half the rate {slow / 1e9:.3g}"
+        yield Evidence("other", 1.4, f"{text}: no fault that is known leaves just as much")
 
 
 def waits(machine: Machine, form: Shape) -> float:

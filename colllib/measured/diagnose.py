@@ -2,27 +2,28 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import ceil, isfinite, log
+from math import ceil, inf, isfinite, log
 from statistics import median
 from typing import Any
 
 from colllib.measured import causes
-from colllib.measured.causes import CERTAIN, Evidence, advice, weighed
-from colllib.measured.expected import PAIRS, UNSURE, Expected, expected, filled
+from colllib.measured.causes import CERTAIN, Evidence, advice, modeled, weighed
+from colllib.measured.expected import FEWEST, PAIRS, UNSURE, Expected, expected, filled
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
+from colllib.measured.tuning import GENERATIONS, SINCE, VERSION
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
 from colllib.units import binary_size, percent, several, shortened
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
 MUCH_LATER = 10.0  # times the predicted time of a small message: networks take up to 7
+PUBLISHED = 2**33  # bytes of the largest message of most published runs
 WINDOW = 64  # messages that OSU's tests of bandwidth have under way at once
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
-NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 MPI_TEST = "mpirun -np 2 osu_bw D D, then H H: where only H H is fast, MPI has no direct way to the GPUs' memory"
 MPI_REMEDY = (
     "an MPI built for GPUs: UCX_TLS with cuda_copy, cuda_ipc and gdr_copy (AMD: rocm_copy and rocm_ipc), all cards in "
@@ -54,6 +55,7 @@ class Diagnosis:
     form: Shape | None = None  # the sweep, where it is one
     bound: Expected | None = None  # what was expected, where the machine is known
     boxes: int | None = None  # in which it ran, if known
+    predicted: float | None = None  # busbw by the model, in bytes per second, where the machine is known
 
     @property
     def remedy(self) -> str:
@@ -72,6 +74,8 @@ class Diagnosis:
             "binding": self.binding,
             "measured_busbw_GBps": None if form is None else round(form.measured / 1e9, 3),
             "expected_busbw_GBps": None if bound is None else [round(bound.low / 1e9, 3), round(bound.high / 1e9, 3)],
+            "predicted_busbw_GBps": None if self.predicted is None else round(self.predicted / 1e9, 3),
+            "published_busbw_GBps": [round(rate / 1e9, 3) for rate in (bound.runs if bound else ())],
             "fit_segments": [_segment(part) for part in (form.fitted if form else ())],
             "next_test": self.next_test,
             "remedy": self.remedy,
@@ -226,28 +230,38 @@ def _certain(marks: list[Evidence]) -> bool:
 
 def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diagnosis:
     machine, condition = _as_shown(machine, form, run, assumed)
-    bound, model = expected(machine, form.collective), predict(machine, form.collective, form.largest)
+    model, plateau = (predict(machine, form.collective, size) for size in (form.largest, PUBLISHED))
+    bound = expected(machine, form.collective, min(1.0, model.busbw / plateau.busbw))
     usual = machine if machine.cards_known else by_gpu(machine.name) or machine
     cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
     log_evidence = list(causes.of_the_log(run, machine.boxes, cards))
+    log_evidence += (unadded := list(causes.of_nvls(machine, form, run.facts)))
     certain, scatters = _certain(log_evidence), form.erratic and machine.boxes > 1
+    poorer = _filled_cards(machine, form)
+    if poorer and machine.common_network < machine.network:  # such boxes have them
+        condition = " and ".join(filter(None, (f"the cards of a box are {poorer}", condition)))
+        bound, poorer = replace(bound, gap=(inf, inf)), ""
     state, distance = _state(form, bound, machine, scatters or certain)
+    if poorer and not certain:
+        state, distance = "undecided", 0.0
     slower = state == "healthy" and form.measured < SLOWER * model.busbw
     if state == "healthy" and (scatters or (slower and certain)):
         state, distance, slower = "below-expectation", 0.0, False  # no healthy fabric scatters so, or the log says why
     healthy = state == "healthy"
     condition *= healthy
     marks = [mark for mark in log_evidence if not healthy or mark.weight >= CERTAIN] + list(causes.noted(form))
-    if healthy:
-        marks += _normal(form, machine, model, bound)
-    elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
+    normal = list(_normal(form, machine, model, bound)) if healthy else []
+    normal += [replace(mark, weight=0.9) for mark in unadded if healthy]
+    if not healthy and form.measured <= FASTER_THAN_THE_WIRE * bound.high:
         marks += causes.of_the_numbers(machine, form, run.facts)
-    ranked = weighed(marks)
-    cause = next((name for name, weight in ranked if not healthy or (name in NORMAL and weight >= 1)), None)
+    ranked = weighed(marks + normal)
+    cause = next((name for name, _ in ranked), None)
+    if healthy:
+        cause = next((mark.cause for mark in normal if mark.weight >= 1), None)
     rest = tuple(name for name, _ in ranked if name != cause)[:2]
     against = [text for text in assumed if text.startswith(AGAINST)]
-    shown_by = dict.fromkeys(mark.text for mark in marks if mark.text)
-    evidence = [*against, f"expected: {bound.why}", *shown_by, *assumed[len(against) :]]
+    shown_by = dict.fromkeys(mark.text for mark in marks + normal if mark.text)
+    evidence = [*against, f"expected: {bound.why}", _published(bound, model), *shown_by, *assumed[len(against) :]]
     if run.unread:
         lines = {mark.line for mark in run.unread}
         evidence.append(f"{several(len(lines), 'line')} could not be read, the first is {min(lines)}")
@@ -256,48 +270,77 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
         evidence.append(f"in place {rate}: a network carries the same bytes, so look at the GPUs")
     (smallest, *_), (seconds, *_) = run.series()
     late = float(seconds / predict(machine, form.collective, smallest).seconds) if smallest <= SMALL else 0.0
+    evidence += _other_release(run.facts.get("version", ""), machine, model)
     if late > MUCH_LATER:
         evidence.append(f"the smallest message takes {late:.0f} times the predicted time")
     hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
     sure = _confidence(state, distance, ranked, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
     unsure = healthy and (certain or condition or (slower and machine.boxes > 1) or late > MUCH_LATER)
-    to_test = "no-gdr" if condition else None if unsure else cause
+    tree = state == "undecided" and machine.boxes == 2 and form.collective == "all-reduce"  # perhaps, of fewer cards
+    to_test = "no-gdr" if condition else "nvls" if healthy and unadded else None if unsure or tree else cause
     to_test = "latency-bound" if healthy and late > MUCH_LATER else to_test
     test = _test(to_test, replace(run, boxes=hosts, ranks=machine.ranks), machine.boxes)
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
-    verdict = _sentence(state, cause, form, machine, bound, boxes, condition)
+    verdict = _sentence(state, cause, form, machine, bound, boxes, condition or poorer)
     if "NVLink domain" in condition:
         test = f"nvidia-smi -q | grep -A5 Fabric, then {test}"
-    for mark in log_evidence:  # which names no other cause but NVLinks that are down
-        if mark.cause == cause == "other":
-            verdict, test = verdict.replace(advice(cause, None)[0], mark.text), f"nvidia-smi nvlink -s, then {test}"
+    for mark in log_evidence:
+        if mark.cause == cause and mark.test:
+            counts = (machine.cards - 1, machine.cards) if cause == "misconfiguration" else ()
+            rates = [f"{n} would give {modeled(machine, form, cards=n).busbw / 1e9:.3g} GB/s" for n in counts]
+            cost = f" ({', '.join(rates)})" if rates else ""
+            verdict = verdict.replace(_likely(cause, machine.boxes), f"most likely {mark.text}{cost}")
+            test = f"{mark.test}, then {test}"
     if healthy and late > MUCH_LATER:
         verdict += f" Small messages are not: the smallest takes {late:.0f} times the predicted time."
     if against:
         verdict = f"Mind that {against[0]}: {verdict}"
-    if slower:
+    if slower or (state == "undecided" and form.measured < SLOWER * model.busbw):
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
     binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
     sure = min(sure, 0.5) if unsure else sure
-    return Diagnosis(state, cause, rest, sure, binding, verdict, tuple(evidence), test, form, bound, machine.boxes)
+    spoken = verdict, tuple(evidence), test
+    return Diagnosis(state, cause, rest, sure, binding, *spoken, form, bound, machine.boxes, model.busbw)
+
+
+def _published(bound: Expected, model: Prediction) -> str:
+    """The prediction beside what healthy runs of such machines gave."""
+    runs = [f"{rate / 1e9:.3g}" for rate in bound.runs] or ["none"]
+    spread = (
+        f"{runs[0]} to {runs[-1]} GB/s, half of them at least {median(bound.runs) / 1e9:.3g}" if runs[1:] else runs[0]
+    )
+    published = f"{several(len(bound.runs), 'healthy run')} of such machines published"
+    return f"predicted: {model.busbw / 1e9:.3g} GB/s by {model.picked}; {published}: {spread}"
+
+
+def _other_release(ran: str, machine: Machine, model: Prediction) -> list[str]:
+    """That the log is of another release of NCCL than the model, and what of it matters to such a run."""
+    ours, algorithm = VERSION.split()[1], model.picked.split("/")[0]
+    if not ran or ran == ours:
+        return []
+    minor, retuned = int(ran.split(".")[1]), GENERATIONS[machine.generation].get("retuned", 0)
+    later = "no difference that matters here is known"
+    if minor < SINCE.get(algorithm, 0):
+        later = f"{algorithm} came with 2.{SINCE[algorithm]}"
+    elif algorithm in SINCE and minor < retuned:
+        later = f"from 2.{retuned} on {algorithm} is chosen by other figures on such GPUs"
+    return [f"the log is of NCCL {ran}, the prediction of {ours}: {later}"]
 
 
 def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> tuple[Machine, str]:
     """The machine with the links and cards that the log or the speed shows, and on which condition it is that one."""
+    algorithms = run.facts.get("NCCL_ALGO", "NVLS").upper()
+    left_out = run.facts.get("NCCL_NVLS_ENABLE") == "0" or ("NVLS" in algorithms) == algorithms.startswith("^")
+    if left_out and machine.nvls and form.collective == "all-reduce":
+        machine = replace(machine, nvls=False)
+        assumed.append("the settings leave out NVLS, by which the switch adds")
     machine, apart = _joined_by_cards(machine, form, run, assumed)
     shown = "the log shows NVLinks" if "links" in run.facts else "faster than PCIe" * (form.measured > machine.pcie)
     if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and shown:
         assumed.append(f"{shown}, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
         return replace(machine, link=machine.bridge), ""
-    slower = _filled_cards(machine, form)
-    if slower is machine:
-        return machine, apart
-    usual, lower = (f"{cards.cards} x {cards.card * 8 / 1e9:g} Gb/s" for cards in (machine, slower))
-    assumed[:] = [text for text in assumed if f": {usual} card" not in text]
-    assumed.append(f"assumed: {lower} cards a box, which the speed fills")
-    share = percent(form.measured / machine.network)
-    return slower, f"the cards of a box are {lower} ({share} of {usual}){' and ' * bool(apart)}{apart}"
+    return machine, apart
 
 
 def _joined_by_cards(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> tuple[Machine, str]:
@@ -316,12 +359,15 @@ def _joined_by_cards(machine: Machine, form: Shape, run: Run, assumed: list[str]
     return alone, "" if off or machine.cards_known else only
 
 
-def _filled_cards(machine: Machine, form: Shape) -> Machine:
-    """The machine with slower cards, if nobody told them and a ring fills at least half of the usual ones."""
+def _filled_cards(machine: Machine, form: Shape) -> str:
+    """Which slower cards a ring fills, if nobody told them and it fills at least half of the usual ones; or nothing."""
     fewest = 3 if form.collective == "all-reduce" else 2  # over two boxes a tree may be faster than the cards
     ring = form.collective not in PAIRS and machine.boxes >= fewest and machine.gpus > 1
     total = filled(form.measured) if ring and not machine.cards_known else 0.0
-    return replace(machine, card=total / machine.cards) if machine.network / 2 <= total < machine.network else machine
+    if not machine.network / 2 <= total < machine.network:
+        return ""
+    lower, usual = (f"{machine.cards} x {rate * 8 / 1e9:g} Gb/s" for rate in (total / machine.cards, machine.card))
+    return f"{lower} ({percent(form.measured / machine.network)} of {usual})"
 
 
 def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tuple[str, float]:
@@ -332,7 +378,7 @@ def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tup
     # and of several racks nobody published a run that is known to be healthy
     racks = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
     share = UNSURE / 2 if halved or racks else UNSURE
-    border = bound.low if certain else share * bound.low
+    border = bound.low if certain else share * bound.least
     too_fast, between = speed > FASTER_THAN_THE_WIRE * bound.high, bound.gap[0] < speed < bound.gap[1]
     if too_fast or between or (guessed and form.largest < LARGE):
         return "undecided", 0.0
@@ -356,6 +402,11 @@ def _normal(form: Shape, machine: Machine, model: Prediction, bound: Expected) -
     by_wires = form.measured <= machine.network or model.binding in AS_IT_SHOULD
     text = AS_IT_SHOULD.get(bound.binding, "") if by_wires else ""
     yield Evidence("single-nic" if machine.cards == 1 < machine.gpus else "nic-limited", 0.8, text)
+    fewer = max(1, machine.cards - 1)
+    rate = modeled(machine, form, cards=fewer).busbw
+    if fewer > 1 and form.measured <= 1.02 * rate < 0.95 * model.busbw:
+        text = f"{fewer} of {machine.cards} cards would give as much, {rate / 1e9:.3g} GB/s"
+        yield Evidence("misconfiguration", 0.85, text)
     if adds and form.measured > machine.network:
         yield Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree")
     if form.measured < SLOWER * model.busbw:
@@ -376,6 +427,10 @@ def _confidence(
     return max(0.2, min(most, sure))
 
 
+def _likely(cause: str | None, boxes: int) -> str:
+    return "the numbers name no cause" if cause in (None, "other") else f"most likely {advice(cause, boxes)[0]}"
+
+
 def _sentence(
     state: str, cause: str | None, form: Shape, machine: Machine, bound: Expected, boxes: str, condition: str
 ) -> str:
@@ -387,11 +442,14 @@ def _sentence(
     wires = {"network card": "the network cards", "spine": "the spine"}.get(bound.binding, bound.binding)
     if state == "healthy":
         only = f", if {condition}" if condition else ""
-        return f"{speed}: normal for {wires} ({span}){only}{f'; {advice(cause, machine.boxes)[0]}' if cause else ''}."
+        as_fast = "the switch adds (NVLS)" if cause == "nvls" else advice(cause, machine.boxes)[0] if cause else ""
+        return f"{speed}: normal for {wires} ({span}){only}{'; ' * bool(as_fast)}{as_fast}."
     if state == "below-expectation":
         how = "is below the" if form.measured < bound.low else "is not as it should be, though within the"
-        return f"{speed} {how} {span} of {wires}; most likely {advice(cause or 'other', machine.boxes)[0]}."
-    if form.measured > FASTER_THAN_THE_WIRE * bound.high:
+        return f"{speed} {how} {span} of {wires}; {_likely(cause, machine.boxes)}."
+    if condition:
+        why = f"what cards of {condition} a box carry; say --cards"
+    elif form.measured > FASTER_THAN_THE_WIRE * bound.high:
         why = "faster than its wires, so the machine is another one"
     elif form.largest < LARGE or cause == "latency-bound":
         why = "measured at small messages only" if form.largest < LARGE else "measured at too little for its ranks"
@@ -399,6 +457,8 @@ def _sentence(
         why = f"below {span}, and no run over several such racks that is known to be healthy was published"
     elif bound.gap[0] < form.measured < bound.gap[1]:
         why = "between what the usual sets of cards give; say --cards"
+    elif bound.least < bound.low and form.measured >= bound.least * UNSURE and len(bound.runs) >= FEWEST:
+        why = f"below the {low} GB/s that nearly all of {len(bound.runs)} published runs of such machines reach"
     else:
         why = f"{'perhaps no plateau yet, below' if form.unsettled else 'near the low end of'} {span}"
     return f"I cannot tell: {speed} is {why}."

@@ -3,16 +3,21 @@
 from dataclasses import dataclass, replace
 from math import inf
 
+import numpy as np
+
 from colllib.busbw import ideal_gain
+from colllib.measured.sweeps import of_others
 from colllib.topology.machines import Machine
 from colllib.units import several
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
-SEND_SHARE = 0.75  # of a card that one pair of GPUs has for itself: 0.78 (RoCE, an MTU of 1024) to 0.97 are seen
+SEND_SHARE = 0.75  # of a card that one pair of GPUs has for itself: 0.78 (RoCE, an MTU of 1024) to 0.97 are seen;
+# and of a GPU's share in an all-to-all, where all healthy runs but one reach 0.84
 PAIRS = ("sendrecv", "all-to-all")  # in which a GPU sends to others directly
 CARD_TOTALS = (12.5e9, 25e9, 50e9, 100e9, 200e9, 400e9, 800e9)  # bytes per second of the cards that boxes usually have
-UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
+UNSURE = 0.85  # of what healthy runs reach at the least: nearer than that, a run is neither healthy nor slow
+FEWEST, REPEATED = 4, 0.94  # published runs of such machines that make a range narrower; how near runs are repeated
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 
@@ -20,11 +25,13 @@ NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is s
 class Expected:
     """The range of a healthy busbw at large messages, in bytes per second."""
 
-    low: float  # the least that a healthy run reaches on the usual box
+    low: float  # from which on a run is healthy: near what nine of ten published ones reach, if there are `FEWEST`
     high: float  # what the wires allow
     binding: str  # network card, spine, NVLink, Infinity Fabric or PCIe
     why: str  # the arithmetic, in words
+    least: float  # what healthy runs reach at the least
     gap: tuple[float, float] = (inf, inf)  # between what two usual sets of cards give, where nobody says which
+    runs: tuple[float, ...] = ()  # healthy ones of such machines that were published, ascending
 
 
 def filled(busbw: float) -> float:
@@ -32,7 +39,7 @@ def filled(busbw: float) -> float:
     return next((total for total in CARD_TOTALS if 0.91 <= busbw / total <= 1), 0.0)
 
 
-def expected(machine: Machine, collective: str) -> Expected:
+def expected(machine: Machine, collective: str, reached: float = 1.0) -> Expected:
     """The range for a collective over all GPUs of a machine.
 
     Over several boxes a box of G of N ranks sends at least its part of the result, and a ring sends a
@@ -42,12 +49,24 @@ def expected(machine: Machine, collective: str) -> Expected:
     Args:
         machine: the boxes, at least 2 ranks.
         collective: the book's name, or sendrecv.
+        reached: what the message should reach of the busbw of the largest, which published runs mostly tell.
 
     >>> from colllib.topology.machines import find
     >>> bound = expected(find("dgx-h100:2"), "all-reduce")
     >>> bound.binding, round(bound.low / 1e9), round(bound.high / 1e9)
-    ('network card', 272, 504)
+    ('network card', 361, 504)
     """
+    bound = by_wires(machine, collective)
+    if machine.boxes > 1 and not machine.cards_known and machine.common_network < machine.network:
+        return bound  # nobody knows whose runs to compare with
+    runs = tuple(rate for rate, _ in of_others(machine, collective, near=True))
+    low, least = (REPEATED * np.quantile(runs, 0.1), runs[0]) if len(runs) >= FEWEST else (0.0, 0.0)
+    low, least = max(bound.low, reached * float(low)), max(bound.least, reached * least)
+    return replace(bound, low=low, least=min(low, least), runs=runs)
+
+
+def by_wires(machine: Machine, collective: str) -> Expected:
+    """The same by the shares alone that any healthy run reaches."""
     inside = _inside(machine, collective)
     if machine.boxes == 1:
         return inside
@@ -72,7 +91,8 @@ def expected(machine: Machine, collective: str) -> Expected:
         binding, why = "PCIe", f"{why}, behind PCIe slots of {machine.pcie / 1e9:g} GB/s a GPU"
     if machine.gpus > 1 and inside.low < share * usual and collective not in PAIRS:
         return replace(inside, high=min(inside.high, most))
-    return Expected(share * usual, min(most, inside.high), binding, why + note, gap)
+    low = (SEND_SHARE if collective in PAIRS else share) * usual
+    return Expected(low, min(most, inside.high), binding, why + note, share * usual, gap)
 
 
 def _outside(machine: Machine, collective: str) -> tuple[float, float, float, str]:
@@ -99,6 +119,6 @@ def _inside(machine: Machine, collective: str) -> Expected:
         if machine.gpus <= 4 and machine.vendor == "nvidia" and not machine.bridge:
             peers = 1 if pair else machine.gpus - 1  # boards of four have no switch, and few links to each peer
             low *= peers / 3 if machine.generation else 1 / 6  # Volta's have one link here, two there
-        return Expected(low, high, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way")
+        return Expected(low, high, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way", low)
     low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)
-    return Expected(low, machine.pcie, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way")
+    return Expected(low, machine.pcie, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way", low)

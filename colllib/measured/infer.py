@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from math import inf, isinf
 
-from colllib.measured.causes import waits
+from colllib.measured.causes import MANY_CARDS, waits
 from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, UNSURE, expected, filled
 from colllib.measured.log import Run, factor
 from colllib.measured.shape import LARGE, Shape
@@ -123,7 +123,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
     rich = replace(UNKNOWN, boxes=max(2, boxes), gpus=gpus, cards=min(gpus, UNKNOWN.cards), cards_known=True)
     poor = replace(rich, cards=1, card=POOREST_CARD)
-    low, least = (expected(machine, form.collective).low for machine in (rich, poor))
+    low, least = expected(rich, form.collective).low, expected(poor, form.collective).least
     nearly = UNSURE if boxes == 2 else 1.0  # there a tree over half the cards gives as much
     if nearly * low <= speed <= 2 * rich.network and not one:  # and it carries at most twice its cards
         return FAST, f"enough{', or nearly,' if speed < low else ''} even for boxes with {rich.cards} x 400 Gb/s cards"
@@ -249,8 +249,8 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
     counted, named = (int(run.facts.get(key, "0")) for key in ("cards", "named cards"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:
         machine = replace(machine, cards=counted or (4 if kind.name == "A100" else 1), card=EFA_CARD)
-    elif 0 < (fewer := counted if counted > 1 else named) < machine.cards:
-        machine = replace(machine, cards=fewer)  # one that the log counts is a finding; those that are named may be one
+    elif 0 < (fewer := counted if counted > 1 else named) < machine.cards - (machine.cards >= MANY_CARDS):
+        machine = replace(machine, cards=fewer)  # one that the log counts is a finding, as is one that is missing
     whence = "from the log" if machine.cards in (counted, named) else "assumed"
     cards = f"{machine.cards} x {machine.card * 8 / 1e9:g} Gb/s card{'s' * (machine.cards > 1)} a box"
     assumed.append(f"{whence}: {cards}")

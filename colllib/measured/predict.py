@@ -7,7 +7,7 @@ from functools import cache
 from statistics import median
 from typing import NamedTuple
 
-from colllib.measured.expected import expected
+from colllib.measured.expected import by_wires
 from colllib.measured.log import factor
 from colllib.measured.sweeps import Sweep, sweeps
 from colllib.measured.tuning import Estimate, estimates, pick
@@ -83,7 +83,7 @@ def _scaled(
     several, direct = machine.boxes > 1, chosen.algorithm == "direct"
     rate = rates.get((several, direct)) or rates.get((not several, direct), 1.0)
     wait = chosen.waiting(message) * waits.get(several, 1.0) + per_peer * chosen.peers
-    share, bound = factor(collective, machine.ranks), expected(machine, collective).high
+    share, bound = factor(collective, machine.ranks), by_wires(machine, collective).high
     wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
     picked, binding = f"{chosen.algorithm}/{chosen.protocol}", "latency" if wait > wire else chosen.binding

@@ -82,6 +82,8 @@ _FACTS = {
     "via NET": re.compile(r"\bvia NET/([^/\s]+)"),
     "rdma": re.compile(r"via NET/.*/(GDRDMA)|GPU Direct RDMA (Enabled)|use ring PXN \d (GDR 1)"),
     "no rdma": re.compile(r"GPU Direct RDMA (Disabled)|use ring PXN \d (GDR 0)"),
+    "version": re.compile(r"\bNCCL version (2(?:\.\d{1,3}){1,2})"),
+    "no nvls": re.compile(r"NVLS multicast support is (not) available"),
     "no p2p": re.compile(r"(P2P is disabled between connected GPUs)"),
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
@@ -95,7 +97,7 @@ _RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
 _PER_BOX = re.compile(r"n(?:tasks-)?per-?node[ =](\d{1,4})|\bppr:(\d{1,4}):node|\s--?(?:H|host)[ =]\S*?:(\d{1,4})[,\s]")
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
 _GPUS = re.compile(r"\s-g ?(\d{1,3})\b")  # of a process
-_CARD = re.compile(r"\[\d+\]\w+:\d+/(?:IB|RoCE)")  # of the line that begins "NET/IB : Using"
+_CARD = re.compile(r"\[\d+\](\w+):\d+/(?:IB|RoCE)")  # of the line that begins "NET/IB : Using"
 _SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set (?:by environment )?to )\s*([^\s;]+)")
 
 
@@ -294,8 +296,8 @@ def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
             facts[name] = match[match.lastindex or 0]
     if match := _NVLINK.search(line):
         facts["links"] = " ".join(sorted({*facts.get("links", "").split(), match[1]}, key=float))
-    if "NET/IB : Using" in line and (cards := len(_CARD.findall(line))):
-        facts["cards"] = str(cards)
+    if "NET/IB : Using" in line and (cards := _CARD.findall(line)):
+        facts |= {"cards": str(len(cards)), "names of cards": " ".join(cards)}
     table.command = (f"{table.command[:-1]} {line}" if table.command.endswith("\\") else line)[:MOST_LINE]
     facts.update(_launched(table.command))
     facts.update((name, value.replace("\\", "").strip("\"'")) for name, value in _SETTING.findall(line))

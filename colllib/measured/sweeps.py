@@ -1,6 +1,7 @@
 """What others published, each with its address and what was said of it: sweeps, and single figures."""
 
 import csv
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -114,31 +115,38 @@ def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
     return Figure(boxes=int(boxes), gpus=int(gpus), busbw=float(busbw_GBps) * 1e9, **texts)
 
 
-def of_others(machine: Machine, collective: str, state: str = "healthy") -> list[tuple[float, str]]:
-    """What others measured of the largest message on such machines, in bytes per second, and where it stands.
+def _kind(one: Machine, near: bool) -> tuple[object, ...]:
+    name, boxes = ((one.generation, one.nvls), min(3, one.boxes)) if near else (one.name, one.boxes)
+    return name, boxes, one.gpus, one.reach(), one.network if one.boxes > 1 else 0.0
 
-    A figure that tells the end of a sweep once more is left out.
+
+@cache
+def _ends(near: bool) -> dict[object, list[tuple[float, str]]]:
+    """Rates and sources, by kind of machine, collective and state; a figure that tells a sweep's end again is none."""
+    ends: defaultdict[object, list[tuple[float, str]]] = defaultdict(list)
+    measured = [(s.group, s.run.boxes, s.run.collective, s.run.rows[-1].busbw or 0.0) for s in sweeps()]
+    for sweep, (*_, what, rate) in zip(sweeps(), measured, strict=True):
+        if sweep.machine:
+            ends[_kind(sweep.machine, near), what, sweep.state].append((rate, sweep.source))
+    for f in figures():
+        again = any([f.group, f.boxes, f.collective] == of and abs(rate / f.busbw - 1) < 0.01 for *of, rate in measured)
+        if f.machine and not again:
+            ends[_kind(f.machine, near), f.collective, f.state].append((f.busbw, f"https://github.com/{f.place}"))
+    return ends
+
+
+def of_others(machine: Machine, collective: str, state: str = "healthy", near: bool = False) -> list[tuple[float, str]]:
+    """What others measured of the largest message on such machines, in bytes per second, and where it stands.
 
     Args:
         machine, collective: as for `colllib.measured.predict.predict`.
         state: what was said of the runs.
+        near: also of other GPUs with links as fast, and from three boxes on of other numbers of them.
 
     >>> from colllib.topology.machines import find
     >>> [round(rate / 1e9) for rate, _ in of_others(find("dgx-h100:4"), "all-reduce")]
     [320, 366, 391]
+    >>> [round(rate / 1e9) for rate, _ in of_others(find("dgx-h100:64"), "all-reduce", near=True)]
+    [280, 320, 321, 340, 350, 350, 366, 387, 391]
     """
-
-    def kind(one: Machine) -> tuple[str, int, int, float, float]:
-        return one.name, one.boxes, one.gpus, one.reach(), one.network if one.boxes > 1 else 0.0
-
-    def of_interest(one: Sweep | Figure, what: str | None) -> bool:
-        alike = one.machine is not None and kind(one.machine) == kind(machine)
-        return alike and one.state == state and what == collective
-
-    sweep_ends = [(s.run.rows[-1].busbw or 0.0, s) for s in sweeps() if of_interest(s, s.run.collective)]
-    others = [(rate, sweep.source) for rate, sweep in sweep_ends]
-    for figure in figures():
-        again = any(one.group == figure.group and abs(rate / figure.busbw - 1) < 0.01 for rate, one in sweep_ends)
-        if of_interest(figure, figure.collective) and not again:
-            others.append((figure.busbw, f"https://github.com/{figure.place}"))
-    return sorted(others)
+    return sorted(_ends(near).get((_kind(machine, near), collective, state), []))

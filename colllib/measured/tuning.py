@@ -27,6 +27,9 @@ GENERATIONS = _TABLE["generation"]
 LINK_SHARE: tuple[float, ...] = tuple(gpu["link_usable"] / gpu["link_sold"] for gpu in GENERATIONS)
 _CORRECTION = {protocol: tuple(factors) for protocol, factors in _TABLE["correction"].items()}
 
+#: Algorithm -> which 2.x of NCCL brought it, of those that not all have.
+SINCE: dict[str, int] = _TABLE["since"]
+
 #: Microseconds by algorithm, for LL, LL128 and Simple: of a call, and of a step over a kind of wire.
 BASE: dict[str, list[float]] = _TABLE["call"]
 NVLINK_STEP: dict[str, list[float]] = _TABLE["step"]["NVLink"]

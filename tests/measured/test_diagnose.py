@@ -35,7 +35,7 @@ H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
     [
         (440e9, {}, H100, "healthy", {None, "nvls", "nic-limited"}),
         (475e9, {"boxes": 1}, Hints(), "healthy", {"nvls"}),
-        (360e9, {"boxes": 1}, Hints(), "healthy", {None}),
+        (360e9, {"boxes": 1}, Hints(), "below-expectation", {"nvls"}),
         (190e9, {}, replace(H100, cards=(4, 50e9)), "healthy", {None, "nic-limited"}),
         (46e9, {}, H100, "below-expectation", {"single-nic"}),
         (10e9, {}, H100, "below-expectation", {"misconfiguration"}),
@@ -63,7 +63,7 @@ def test_a_run_is_judged_by_what_its_wires_carry(busbw, shape, hints, state, cau
 
 
 def test_a_run_faster_than_a_ring_over_its_cards_is_not_said_to_wait_for_them():
-    faster, ring = (diagnose(read(logs.text(busbw))[0], H100) for busbw in (440e9, 300e9))
+    faster, ring = (diagnose(read(logs.text(busbw))[0], H100) for busbw in (440e9, 370e9))
     assert (faster.binding, ring.binding) == ("NVLS", "network card")
     assert "the cards bind, as they should" in ring.evidence
     assert "the cards bind, as they should" not in faster.evidence
@@ -147,7 +147,7 @@ def test_where_the_log_lists_all_cards_a_single_one_is_not_blamed_but_each_is_te
 @pytest.mark.parametrize("collective", ["all-to-all", "sendrecv"])
 @pytest.mark.parametrize("boxes", [1, 2])
 def test_sends_are_tested_by_settings_that_act_on_sends(collective, boxes):
-    busbw = 400e9 if boxes == 1 else 45e9 if collective == "sendrecv" else 70e9
+    busbw = 400e9 if boxes == 1 else 45e9 if collective == "sendrecv" else 76e9
     run = logs.run(busbw, boxes=boxes, collective=collective)
     test = diagnose(run, replace(H100, boxes=boxes)).next_test
     assert not re.search(r"NCCL_(ALGO|PROTO)", test)
@@ -185,7 +185,7 @@ def test_jobs_of_one_rank_are_no_measurement():
 
 
 def test_a_run_that_scatters_over_several_boxes_is_not_healthy_however_fast_it_ends():
-    run = logs.run(300e9)
+    run = logs.run(380e9)
     rough = tuple(replace(row, seconds=row.seconds * (4 if row.line % 2 else 1)) for row in run.rows)
     assert diagnose(replace(run, rows=rough), H100).state == "below-expectation"
     assert diagnose(run, H100).state == "healthy"
@@ -288,7 +288,7 @@ def test_a_gpu_of_several_hosts_of_one_nvlink_domain_has_all_the_cards_that_are_
         ("NCCL_IB_HCA=^mlx5_0", 57e9, "below-expectation"),
         ("NET/OFI Selected Provider is tcp;ofi_rxm", 57e9, "below-expectation"),
         ("-x NCCL_FASTRAK_NUM_FLOWS=2", 57e9, "below-expectation"),  # eight of 200 Gb/s
-        ("n1:1:1 [0] NCCL INFO Using network GPUDirectTCPX_v7", 75e9, "healthy"),  # four
+        ("n1:1:1 [0] NCCL INFO Using network GPUDirectTCPX_v7", 85e9, "healthy"),  # four
     ],
 )
 def test_what_a_log_says_of_its_cards_is_what_it_is_judged_by(words, busbw, state):
@@ -371,7 +371,7 @@ def test_settings_reach_every_box_by_mpirun_and_one_box_needs_none():
     two = diagnose(logs.run(370e9), H100).next_test
     assert two.startswith("mpirun -np 16 -x NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 1")
     assert two.endswith(", then one box alone")
-    one = diagnose(logs.run(320e9, boxes=1), Hints(machine=find("dgx-h100:1"))).next_test
+    one = diagnose(logs.run(230e9, boxes=1), Hints(machine=find("dgx-a100:1"))).next_test
     assert one == "NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 8"
     rack = diagnose(logs.run(800e9, boxes=1, per_box=72), Hints(machine=find("nvl72:1"))).next_test
     assert rack.startswith("mpirun -np 72 ")
@@ -491,14 +491,14 @@ def test_halves_that_differ_are_named_and_the_half_out_of_place_counts():
     assert not any("in place" in text for text in diagnose(out_of_place, H100).evidence)
 
 
-@pytest.mark.parametrize(("floor", "late"), [(40e-6, False), (10e-3, True)])
+@pytest.mark.parametrize(("floor", "late"), [(40e-6, False), (1e-3, True)])
 def test_a_run_that_is_fast_at_its_end_and_late_at_its_start_is_not_called_normal_alone(floor, late):
     """Two boxes of H100 take some 34 us by the model."""
     diagnosis = diagnose(logs.run(450e9, floor=floor, sizes=[2**k for k in range(10, 35)]), H100)
     assert diagnosis.state == "healthy"
     assert ("Small messages are not" in diagnosis.verdict) == late
     assert any("the smallest message takes" in text for text in diagnosis.evidence) == late
-    box = diagnose(logs.run(450e9, boxes=1, floor=floor, sizes=[2**k for k in range(10, 35)]))
+    box = diagnose(logs.run(460e9, boxes=1, floor=floor, sizes=[2**k for k in range(10, 35)]))
     assert box.state == "healthy"
     assert (box.confidence <= 0.5, "-b 8 -e 16G" in box.next_test) == (late, late)
 
@@ -746,7 +746,7 @@ def test_what_the_log_says_counts_against_a_run_that_looks_healthy():
 
 
 def test_no_fault_is_the_cause_of_a_healthy_run():
-    diagnosis = diagnose(logs.run(350e9))  # of a ring over all cards, or of NVLSTree over part of them
+    diagnosis = diagnose(logs.run(372e9))  # of a ring over all cards, or of NVLSTree over part of them
     assert (diagnosis.state, diagnosis.cause) == ("healthy", None)
     assert "misconfiguration" in diagnosis.alternatives
 
@@ -761,12 +761,12 @@ def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie_and_a_nam
 
 
 def test_a_box_of_unknown_gpus_is_healthy_for_some_and_slow_for_others_and_the_verdict_says_for_whom():
-    """0.64 of 150, 300, 450 and 900 GB/s of links: 96, 192, 288 and 576; a B200 gets 1008 of a switch that adds."""
+    """0.64 of 150 GB/s of links is 96, and nine of ten published runs of others reach at least 199, 444 and 691."""
     eight = {busbw: diagnose(logs.run(busbw, boxes=1, gpu="")) for busbw in (80e9, 105e9, 235e9, 320e9)}
     assert eight[80e9].state == "undecided"  # more than PCIe, and too little for all of them
-    for busbw, fits, others in ((105e9, "V100", "A100 (192 to 300), H100 (288 to 504)"), (235e9, "A100", "H100 (288")):
+    for busbw, fits, others in ((105e9, "V100", "A100 (199 to 300), H100 (444 to 504)"), (235e9, "A100", "H100 (444")):
         assert f": healthy for {fits}, but too little for a box of {others}" in eight[busbw].verdict
-    assert "too little for a box of B200 (576 to 1008); say --gpu" in eight[320e9].verdict
+    assert "too little for a box of H100 (444 to 504), B200 (691 to 1008); say --gpu" in eight[320e9].verdict
     untold = replace(logs.run(80e9, boxes=1, gpu=""), boxes=None, gpus_per_box=None)
     assert diagnose(untold).state == "healthy"  # as two boxes of four GPUs
     slots = diagnose(logs.run(50e9, boxes=1, gpu=""))
@@ -893,7 +893,7 @@ def test_a_gpu_is_called_by_its_own_name():
         ("NVIDIA A100-SXM4-80GB", 60e9, "undecided"),
         ("NVIDIA A100-SXM4-80GB", 40e9, "below-expectation"),
         ("NVIDIA H100 80GB HBM3", 155e9, "below-expectation"),  # boxes of eight have 8 x 400 Gb/s
-        ("NVIDIA H100 80GB HBM3", 187e9, "healthy"),  # or 8 x 200 Gb/s, which such a speed fills
+        ("NVIDIA H100 80GB HBM3", 187e9, "undecided"),  # or, in a cloud, 8 x 200 Gb/s, which such a speed fills
         ("NVIDIA H100 80GB HBM3", 240e9, "undecided"),
         ("Tesla V100-SXM2-32GB", 12e9, "healthy"),  # one card of 100 Gb/s, as often as four
         ("Tesla V100-SXM2-32GB", 6e9, "below-expectation"),  # not even that
@@ -906,16 +906,25 @@ def test_untold_cards_are_those_that_such_boxes_have(gpu, busbw, state):
     assert diagnose(logs.run(busbw, boxes=4, gpu=gpu)).state == state
 
 
-def test_cards_that_a_run_fills_are_a_condition_of_its_verdict_which_also_missing_gpudirect_leaves():
-    diagnosis = diagnose(logs.run(185e9, boxes=4))
-    assert "if the cards of a box are 8 x 200 Gb/s (46% of 8 x 400 Gb/s)" in diagnosis.verdict
+def test_slower_cards_that_a_run_fills_are_asked_for_as_faults_leave_as_much():
+    run = logs.run(185e9, boxes=4)
+    for untold in (run, logs.run(185e9, collective="all-gather")):
+        diagnosis = diagnose(untold)
+        assert (diagnosis.state, diagnosis.cause) == ("undecided", "nic-limited")
+        assert "what cards of 8 x 200 Gb/s (46% of 8 x 400 Gb/s) a box carry; say --cards" in diagnosis.verdict
+    assert diagnose(run, Hints(cards=(8, 25e9))).state == "healthy"
+    assert diagnose(run, replace(H100, boxes=4)).state == "below-expectation"
+    copied = replace(run, facts={"via NET": "IB"})
+    assert (diagnose(copied).state, diagnose(copied).cause) == ("below-expectation", "no-gdr")
+    rack = diagnose(logs.run(95e9, boxes=18, per_box=4, gpu="NVIDIA GB200")).verdict
+    assert "what cards of 4 x 200 Gb/s (47% of 4 x 400 Gb/s) a box carry;" in rack
+
+
+def test_cards_of_boxes_that_have_some_or_others_are_a_condition():
+    diagnosis = diagnose(logs.run(95e9, boxes=16, per_box=4))  # four H100
+    assert "if the cards of a box are 4 x 200 Gb/s (47% of 4 x 400 Gb/s)" in diagnosis.verdict
     assert (diagnosis.state, diagnosis.confidence) == ("healthy", 0.5)
     assert "GDRDMA on every channel" in diagnosis.next_test
-    assert [text for text in diagnosis.evidence if "Gb/s cards a box" in text] == [
-        "assumed: 8 x 200 Gb/s cards a box, which the speed fills"
-    ]
-    rack = diagnose(logs.run(95e9, boxes=18, per_box=4, gpu="NVIDIA GB200")).verdict
-    assert "if the cards of a box are 4 x 200 Gb/s (47% of 4 x 400 Gb/s) and only cards join these hosts;" in rack
 
 
 def test_one_card_carries_all_of_a_broadcast_into_a_box_and_half_of_an_all_reduce():
@@ -1126,7 +1135,7 @@ def test_one_gpu_has_its_card_for_itself_and_is_judged_by_it():
 
 
 def test_hosts_that_each_have_a_rank_0_run_separate_jobs():
-    one = logs.text(350e9, boxes=1, gpu="NVIDIA H20")  # NVIDIA/nccl-tests, issue 306
+    one = logs.text(470e9, boxes=1, gpu="NVIDIA H20")  # NVIDIA/nccl-tests, issue 306
     other = [line.replace("node01", "node02") for line in one.split("\n") if "Rank" in line]
     lines = one.split("\n")
     table = [line for line in lines if "Rank" not in line]
@@ -1266,7 +1275,7 @@ def test_a_busbw_that_falls_by_a_quarter_is_no_healthy_one_though_it_ends_in_the
     diagnosis = diagnose(Run("columns", tuple(rows), "all-to-all", 64), hints)
     assert diagnosis.state == state
     assert diagnosis.form.measured < diagnosis.bound.high
-    assert diagnosis.form.measured > diagnosis.bound.low
+    assert diagnosis.form.measured > diagnosis.bound.least
 
 
 def test_links_that_carried_more_than_pcie_at_another_size_are_there_and_in_use():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from colllib.measured.expected import LINK_SHARE, PAIR_SHARE, expected
+from colllib.measured.expected import CARD_SHARE, FEWEST, LINK_SHARE, PAIR_SHARE, expected
 from colllib.topology.machines import find
 
 
@@ -28,4 +28,15 @@ def test_cards_that_nobody_told_carry_no_more_than_the_slot_of_the_one_gpu_and_t
 
 def test_in_an_all_to_all_each_gpu_sends_to_those_of_other_boxes_over_its_share_of_the_cards():
     """4 boxes of 8: 24 of a rank's 31 messages leave its box, over one card of 50 GB/s for each GPU."""
-    assert expected(find("dgx-h100:4,cards=8"), "all-to-all").low == pytest.approx(PAIR_SHARE * 50e9 * 31 / 24)
+    assert expected(find("dgx-h100:4,cards=8"), "all-to-all").least == pytest.approx(PAIR_SHARE * 50e9 * 31 / 24)
+
+
+def test_published_runs_of_such_machines_make_a_range_narrower_where_they_are_many():
+    many, few, known = (expected(m, "all-reduce") for m in (find("dgx-h100:64"), find("mi300x:8"), find("dgx-a100:2")))
+    assert len(many.runs) >= FEWEST > len(few.runs)
+    assert few.least == few.low == pytest.approx(CARD_SHARE * 400e9)
+    assert few.low < many.least == many.runs[0] < many.low < many.runs[1]
+    smaller = expected(find("dgx-h100:64"), "all-reduce", reached=0.5)
+    assert smaller.least == smaller.low == few.low  # a message that reaches less of the plateau
+    assert known.runs
+    assert not expected(replace(find("dgx-a100:2"), cards_known=False), "all-reduce").runs  # of which cards?

@@ -11,7 +11,11 @@ from measured.dialects import write
 from test_cluster import system
 
 from colllib import cli
+from colllib.measured.diagnose import diagnose
+from colllib.measured.infer import Hints
+from colllib.measured.predict import predict
 from colllib.measured.read import read
+from colllib.topology.machines import find
 
 INFO = "node01:4242:4242 [0] NCCL INFO "
 ONE_CARD = INFO + "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"
@@ -139,3 +143,125 @@ def test_of_a_table_without_ranks_the_column_of_several_boxes_is_judged(tmp_path
     result = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
     assert result["state"] == "healthy"
     assert result["measured_busbw_GBps"] == round(rates[1][2**34] / 1e9, 2)
+
+
+SEVEN = INFO + "NET/IB : Using {} [RO]; OOB eth0:10.0.0.1<0>\n"
+NO_MULTICAST = INFO + "NVLS multicast support is not available on dev 0\n"
+
+
+@pytest.mark.parametrize(("lost", "first", "missing"), [(7, 0, "mlx5_7"), (4, 0, "mlx5_4"), (2, 3, "for every card")])
+@pytest.mark.parametrize("busbw", [250e9, 350e9])
+def test_one_card_of_eight_that_the_log_does_not_list_is_named_with_what_it_costs(lost, first, missing, busbw):
+    listed = SEVEN.format(" ".join(f"[{k}]mlx5_{k + first}:1/IB" for k in range(8) if k != lost))
+    for hints in (Hints(), Hints(cards=(8, 50e9))):
+        diagnosis = diagnose(read(listed + NO_MULTICAST + DIRECT + logs.text(busbw))[0], hints)
+        assert (diagnosis.state, diagnosis.cause) == ("below-expectation", "misconfiguration")
+        names = f", not {missing}" if missing.startswith("mlx5") else ""
+        assert (
+            f"the library uses 7 of 8 cards{names} (7 would give 390 GB/s, 8 would give 446 GB/s)" in diagnosis.verdict
+        )
+        assert diagnosis.next_test.startswith(f"ibstat {missing} on each host, and NCCL_IB_HCA, then mpirun -np 16")
+        assert diagnosis.alternatives[0] == "nvls"
+
+
+def test_as_many_cards_as_boxes_have_beside_some_for_storage_are_no_fault():
+    listed = SEVEN.format(" ".join(f"[{k}]mlx5_{k}:1/IB" for k in range(6)))
+    assert diagnose(read(listed + DIRECT + logs.text(95e9, gpu="A100-SXM4", boxes=4))[0]).state == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("words", "busbw", "state", "cause"),
+    [
+        ("", 365e9, "below-expectation", "nvls"),  # nccl-tests, issue 212: some 480 on 8 GPUs, 370 with NCCL_ALGO=RING
+        (NO_MULTICAST, 365e9, "below-expectation", "nvls"),
+        ("NCCL version 2.16.2+cuda12.1\n", 365e9, "below-expectation", "nvls"),
+        ("-x NCCL_ALGO=Ring\n", 365e9, "healthy", None),
+        ("-x NCCL_NVLS_ENABLE=0\n", 365e9, "healthy", None),
+        ("-x NCCL_ALGO=^NVLS\n", 365e9, "healthy", None),
+        ("-x NCCL_ALGO=NVLS,Ring\n", 475e9, "healthy", "nvls"),
+        ("", 200e9, "below-expectation", "misconfiguration"),
+    ],
+)
+def test_a_box_as_fast_as_a_ring_lacks_nvls_unless_the_settings_leave_it_out(words, busbw, state, cause):
+    diagnosis = diagnose(read(words + logs.text(busbw, boxes=1))[0])
+    assert (diagnosis.state, diagnosis.cause) == (state, cause)
+    slow = diagnosis.state == "below-expectation" and cause == "nvls"
+    assert ("grep NVLS" in diagnosis.next_test and "Fabric" in diagnosis.next_test) == (cause == "nvls")
+    assert ("fabricmanager" in diagnosis.remedy) == (state == "below-expectation")
+    assert ("the switch adds (NVLS)" in diagnosis.verdict) == (state == "healthy" and cause == "nvls")
+    assert any("ring/Simple would give 351 GB/s, NVLS/Simple 465" in text for text in diagnosis.evidence) == slow
+    if "2.16" in words:
+        assert any(text.startswith("NCCL 2.16.2 has no NVLS, which came with 2.17: ") for text in diagnosis.evidence)
+
+
+def test_where_a_ring_is_nearly_as_fast_a_box_without_nvls_is_healthy_and_may_be_faster():
+    diagnosis = diagnose(logs.run(715e9, boxes=1, gpu="NVIDIA B200"))
+    assert (diagnosis.state, diagnosis.alternatives) == ("healthy", ("nvls",))
+    assert "grep NVLS" in diagnosis.next_test
+
+
+@pytest.mark.parametrize("hints", [Hints(), Hints(machine=find("dgx-h100:2"))])
+def test_what_no_usual_set_of_cards_gives_is_slow_for_no_known_reason(hints):
+    diagnosis = diagnose(logs.run(231e9, sizes=[2**30, 2**33]), hints)  # NVIDIA/nccl, issue 2409
+    assert (diagnosis.state, diagnosis.cause) == ("below-expectation", "other")
+    assert "the numbers name no cause" in diagnosis.verdict
+    halves = "half of the cards would give 300 GB/s, and cards of half the rate 371: no fault"
+    assert any(text.startswith(halves) for text in diagnosis.evidence)
+
+
+def test_half_at_all_sizes_is_first_a_link_then_half_of_the_cards_then_the_fabric(tmp_path):
+    result = verdict(tmp_path, "dgx-h100:64", {"slower": 2}, "", H100, "nccl-tests", "", 1)
+    assert [result["cause"], *result["alternatives"]] == ["nic-limited", "misconfiguration", "congestion"]
+    assert "cards or slots at half their rate, or links up that are half as wide" in " ".join(result["evidence"])
+
+
+@pytest.mark.parametrize(
+    ("busbw", "shape", "low", "runs", "predicted"),
+    [
+        (289e9, {"boxes": 64}, 293.239, 9, 350),
+        (345e9, {}, 361.43, 14, 446),
+        (33e9, {"boxes": 64, "collective": "all-to-all"}, 38.021, 1, 45),
+    ],
+)
+def test_what_most_published_runs_exceed_is_not_called_healthy(busbw, shape, low, runs, predicted):
+    diagnosis = diagnose(logs.run(busbw, **shape))
+    result = diagnosis.as_json()
+    assert (diagnosis.state, result["expected_busbw_GBps"][0]) == ("undecided", low)
+    assert (len(result["published_busbw_GBps"]), round(result["predicted_busbw_GBps"])) == (runs, predicted)
+    if runs > 1:
+        assert f"nearly all of {runs} published runs of such machines reach" in diagnosis.verdict
+        spread = f"{runs} healthy runs of such machines published: {diagnosis.bound.runs[0] / 1e9:.3g} to "
+        assert f"predicted: {predicted} GB/s by NVLSTree/Simple; {spread}" in diagnosis.evidence[1]
+    else:
+        assert "direct/Simple, which NCCL's model picks, would give 44.9" in diagnosis.verdict
+        assert "1 healthy run of such machines published: 50" in diagnosis.evidence[1]
+
+
+def test_as_much_as_all_cards_but_one_give_is_said():
+    diagnosis = diagnose(logs.run(390e9), Hints(machine=find("dgx-h100:2")))
+    assert (diagnosis.state, diagnosis.alternatives[0]) == ("healthy", "misconfiguration")
+    assert "7 of 8 cards would give as much, 390 GB/s" in diagnosis.evidence
+
+
+def test_a_sweep_that_ends_early_need_not_reach_what_larger_messages_do():
+    machine = find("dgx-h100:1")
+    for size in (2**26, 2**28, 2**33):
+        rate = predict(machine, "all-reduce", size).busbw
+        assert diagnose(logs.run(rate, boxes=1, floor=0, sizes=[size])).state == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("release", "shape", "differs"),
+    [
+        ("2.17.1", {}, "NVLSTree came with 2.18"),
+        ("2.21.5", {}, "from 2.28 on NVLSTree is chosen by other figures on such GPUs"),
+        ("2.29.7", {}, "no difference that matters here is known"),
+        ("2.29.7", {"gpu": "NVIDIA B200"}, "from 2.30 on NVLSTree is chosen by other figures on such GPUs"),
+        ("2.21.5", {"collective": "all-gather", "boxes": 64, "per_box": 1}, "PAT came with 2.23"),
+        ("2.30.7", {}, ""),
+    ],
+)
+def test_a_log_of_another_release_than_the_model_says_what_differs(release, shape, differs):
+    log = f"NCCL version {release}+cuda12.4\n" + logs.text(440e9, sizes=[2**20, 2**22], **shape)
+    lines = [text for text in diagnose(read(log)[0]).evidence if text.startswith("the log is of NCCL")]
+    assert lines == [f"the log is of NCCL {release}, the prediction of 2.30.7: {differs}"] * bool(differs)
