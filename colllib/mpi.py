@@ -6,8 +6,7 @@ compares the buffers bit by bit. Under mpirun, for all-reduce::
 
     mpirun -n 8 colllib mpi-run all-reduce ring
 
-This needs an MPI, and mpi4py, which ``make mpi`` installs. Nothing else
-in colllib imports this module.
+This needs an MPI, and mpi4py, which ``make mpi`` installs.
 
 How a buffer holds blocks, everywhere here: a rank's input is the blocks that it holds or
 contributes to, its output the blocks that it must hold afterwards, one after another, by source
@@ -21,11 +20,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import gcd
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from colllib.exact import IntArray
 from colllib.primitives import PRIMITIVES, Blocks
 from colllib.provenance import NOTHING, Summed, check_step, refuse_never
-from colllib.schedule import Schedule, Step
+from colllib.schedule import Schedule
 
 Array = NDArray[Any]
 LARGEST_SUM = 2**24  # float32 holds every integer up to here, and so do the other types
@@ -162,33 +162,46 @@ def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) 
     contents = dict(zip(own.tolist(), _split(buffer.copy(), count[own]), strict=True))
     private = communicator.Dup()  # the caller's own messages cannot be mistaken for these
     try:
-        for step in schedule.steps:
-            _take_step(step, rank, contents, count, buffer.dtype, private)
+        for turn in turns(schedule, rank, contents, count):
+            turn.arrived.update({src: np.empty(length, buffer.dtype) for src, length in turn.expects.items()})
+            requests = [private.Irecv(bundle.view(np.uint8), source=src) for src, bundle in turn.arrived.items()]
+            for dst, bundle in turn.sends.items():
+                requests.append(private.Isend(_joined(bundle, buffer.dtype).view(np.uint8), dest=dst))
+            for request in requests:
+                request.Wait()
     finally:
         private.Free()
     return _joined([contents[block] for block in outputs(schedule.blocks, rank).tolist()], buffer.dtype)
 
 
-def _take_step(
-    step: Step, rank: int, contents: dict[int, Array], count: IntArray, dtype: np.dtype[Any], communicator: Any
-) -> None:
-    """One rank's part of one step: everything leaves before anything that arrives is applied."""
-    to_me, from_me = step.dst == rank, step.src == rank
-    coming = {int(src): np.flatnonzero(to_me & (step.src == src)) for src in np.unique(step.src[to_me])}
-    leaving = {int(dst): np.flatnonzero(from_me & (step.dst == dst)) for dst in np.unique(step.dst[from_me])}
-    arrived = {src: np.empty(int(count[step.block[which]].sum()), dtype) for src, which in coming.items()}
-    requests = [communicator.Irecv(bundle.view(np.uint8), source=src) for src, bundle in arrived.items()]
-    for dst, which in leaving.items():
-        bundle = _joined([contents[block] for block in step.block[which].tolist()], dtype)
-        requests.append(communicator.Isend(bundle.view(np.uint8), dest=dst))
-    for request in requests:
-        request.Wait()
-    parts: dict[int, Array] = {}  # by the message's place in the step, so that the order of addition is the schedule's
-    for src, which in coming.items():
-        parts.update(zip(which.tolist(), _split(arrived[src], count[step.block[which]]), strict=True))
-    for i in sorted(parts):
-        block = int(step.block[i])
-        contents[block] = contents[block] + parts[i] if step.add[i] and block in contents else parts[i]
+class Turn(NamedTuple):
+    """A rank's part of one step."""
+
+    sends: dict[int, list[Array]]  # blocks, by the rank that they go to
+    expects: dict[int, int]  # a number of elements, by the rank that they come from
+    arrived: dict[int, Array]  # what came, likewise: for who takes the turn to fill
+
+
+def turns(schedule: Schedule, rank: int, contents: dict[int, Array], count: IntArray) -> Iterator[Turn]:
+    """One rank's part of each step: everything leaves before anything that arrives is applied, as the next one begins.
+
+    Args:
+        contents: what the rank holds, by block; it changes.
+        count: how many elements each block has.
+    """
+    for step in schedule.steps:
+        to_me, from_me = step.dst == rank, step.src == rank
+        coming = {int(src): np.flatnonzero(to_me & (step.src == src)) for src in np.unique(step.src[to_me])}
+        leaving = {int(dst): np.flatnonzero(from_me & (step.dst == dst)) for dst in np.unique(step.dst[from_me])}
+        sends = {dst: [contents[block] for block in step.block[which].tolist()] for dst, which in leaving.items()}
+        turn = Turn(sends, {src: int(count[step.block[which]].sum()) for src, which in coming.items()}, {})
+        yield turn
+        parts: dict[int, Array] = {}  # by the message's place in the step: the order of addition is the schedule's
+        for src, which in coming.items():
+            parts.update(zip(which.tolist(), _split(turn.arrived[src], count[step.block[which]]), strict=True))
+        for i in sorted(parts):
+            block = int(step.block[i])
+            contents[block] = contents[block] + parts[i] if step.add[i] and block in contents else parts[i]
 
 
 def _split(buffer: Array, lengths: IntArray) -> list[Array]:

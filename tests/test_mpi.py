@@ -294,12 +294,12 @@ def test_different_buffers_end_with_status_1(mpirun):
 def test_a_rank_that_breaks_takes_the_others_with_it(mpirun):
     code = """if True:
         from colllib import cli, mpi
-        step = mpi._take_step
+        turns = mpi.turns
         def breaking(*arguments):
             if arguments[1] == 1:
                 raise RuntimeError("rank 1 is broken")
-            step(*arguments)
-        mpi._take_step = breaking
+            return turns(*arguments)
+        mpi.turns = breaking
         cli.main(["mpi-run", "all-reduce", "ring"])"""
     done = mpirun(3, sys.executable, "-c", code)
     assert done.returncode != 0

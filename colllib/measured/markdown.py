@@ -79,7 +79,7 @@ def take_row(tables: list[Table], line: str) -> None:
         in_place = half_of_row in ("1", "true", "yes") if half_of_row else half == 1 if two_halves else None
         place = "" if half_of_row or two_halves else names[half]
         errors = wrong[half] if len(wrong) == len(rows) else "".join(wrong[:1])
-        table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place, errors), place)
+        table.add(Row(table.number, message, seconds, algbw, busbw, in_place, errors), place)
 
 
 def _transposed(table: Table, cells: list[str]) -> None:
@@ -90,7 +90,7 @@ def _transposed(table: Table, cells: list[str]) -> None:
     for size, cell in zip(table.columns[1:], cells[1:], strict=True):
         message, busbw = _quantity(size, size=True), _quantity(cell, size=False)
         if message and busbw:
-            table.add(Row(table.line.number, message, None, None, busbw), name)
+            table.add(Row(table.number, message, None, None, busbw), name)
         else:
             table.refuse("a cell is no number above 0")
 
@@ -109,7 +109,7 @@ def _labeled(tables: list[Table], cells: list[str], at: int) -> Table:
         tables.append(replace(plain, rows=[], marks=[], unread=[], per_rank=[]))
         table.labeled[labels] = tables[-1]
     labeled = table.labeled[labels]
-    labeled.line = table.line
+    labeled.number, labeled.stream = table.number, table.stream
     for name, cell in named:
         labeled.collective = COLLECTIVES.get(re.sub(r"[^a-z]", "", cell.lower()), labeled.collective)
         if _RANKS_NAME.fullmatch(name) and cell.isdigit():

@@ -11,7 +11,7 @@ from statistics import median, median_high
 
 from colllib.measured import markdown
 from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, factor
-from colllib.measured.table import Line, Table, finite
+from colllib.measured.table import Table, finite
 from colllib.topology.machines import by_gpu
 from colllib.units import shortened
 
@@ -135,9 +135,9 @@ def read(text: str) -> tuple[Run, ...]:
     >>> run.rows[0].message, round(run.rows[0].busbw / 1e9, 2), run.ranks
     (1048576.0, 18.35, 8)
     """
-    tables = [Table(Line(0, "", ""))]
+    tables = [Table()]
     for line in _lines(text):
-        _take(tables, line)
+        _take(tables, *line)
     filled = [table for table in tables if table.rows and not table.other]
     unread = [mark for table in tables if table.other or not table.rows for mark in table.unread]
     if not filled:
@@ -162,8 +162,8 @@ def read(text: str) -> tuple[Run, ...]:
     return tuple(run for table in joined for run in _runs(table))
 
 
-def _lines(text: str) -> Iterator[Line]:
-    """Every line, the processes of one line taken apart and a cut line joined."""
+def _lines(text: str) -> Iterator[tuple[int, str, str]]:
+    """Number, process and text of every line, the processes of one line taken apart and a cut line joined."""
     waiting: dict[str, str] = {}
     for number, line in _rejoined(text):
         if not line.strip():
@@ -172,17 +172,17 @@ def _lines(text: str) -> Iterator[Line]:
         if not pieces:
             label = _LABEL.match(line)
             place, stream = (label.end(), label.group().strip()) if label else (0, "")
-            yield Line(number, stream, _INSIDE.sub(" ", line[place:]))
+            yield number, stream, _INSIDE.sub(" ", line[place:])
             continue
         tags, bare = _TAG.findall(line), first + "".join(pieces)
         if (row := _ROW.search(bare)) and len(row[5].split()) >= 4:
-            yield Line(number, tags[0], bare)
+            yield number, tags[0], bare
             continue
         if first.strip():
-            yield Line(number, "", first)
+            yield number, "", first
         for tag, piece in zip(tags[:-1], pieces, strict=False):
             waiting[tag] = (waiting.pop(tag, "") + piece)[:MOST_LINE]
-        yield Line(number, tags[-1], waiting.pop(tags[-1], "") + pieces[-1])
+        yield number, tags[-1], waiting.pop(tags[-1], "") + pieces[-1]
 
 
 def _rejoined(text: str) -> Iterator[tuple[int, str]]:
@@ -204,11 +204,11 @@ def _rejoined(text: str) -> Iterator[tuple[int, str]]:
     yield first, cut
 
 
-def _take(tables: list[Table], line: Line) -> None:
-    table, text = tables[-1], line.text.strip()
+def _take(tables: list[Table], number: int, stream: str, text: str) -> None:
+    table, text = tables[-1], text.strip()
     if not text.startswith("|"):
         text = text.strip('", ').rstrip("| ")  # what a list of strings and a copy of a gist leave
-    table.line = line
+    table.number, table.stream = number, stream
     bars = f"|{text.replace(',', '|')}|"
     by_commas = text.count(",") == len(table.columns) - 1 if table.commas else False
     if by_commas or (_BY_COMMAS.fullmatch(text) and "busbw" in markdown.column_name(text) and _header(bars)):
@@ -219,7 +219,7 @@ def _take(tables: list[Table], line: Line) -> None:
     columns, rank, tool = _header(text), _RANK.search(text), _TOOL.search(text)
     of_next = table.ended and (rank or (tool and "concluded" not in text))
     if (table.rows or table.labeled) and (columns or of_next or _START.search(text)):
-        before, table = table, Table(line, table.after)
+        before, table = table, Table(number, stream, table.after)
         tables.append(table)
         table.name(before.named)
         before.named = ""
@@ -410,7 +410,7 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None, parts: floa
     giga = 1e6 / table.directions if table.dialect == "osu" else 1e9
     seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, giga)))
     kind = kind or (table.marks[-1][1] if table.marks else "")  # where a row leaves it out, that of the last one
-    table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")), kind)
+    table.add(Row(table.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")), kind)
 
 
 def _last_digit(text: str) -> float:

@@ -3,24 +3,16 @@
 import re
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import NamedTuple
 
 from colllib.measured.log import COLLECTIVES, PROGRAMS, Row, Unread
-
-
-class Line(NamedTuple):
-    """A line without its label, and the process that printed it."""
-
-    number: int
-    stream: str
-    text: str
 
 
 @dataclass
 class Table:
     """A run while its lines come in."""
 
-    line: Line  # that is read
+    number: int = 0  # of the line that is read
+    stream: str = ""  # the process that printed it
     facts: dict[str, str] = field(default_factory=dict)
     dialect: str = "nccl-tests"
     columns: tuple[str, ...] = ()
@@ -45,7 +37,7 @@ class Table:
 
     def refuse(self, why: str) -> None:
         """Name the line that is read as one that could not be."""
-        self.unread.append(Unread(self.line.number, why))
+        self.unread.append(Unread(self.number, why))
 
     def name(self, program: str) -> None:
         """Take the collective that a program runs; of others no row is read."""
@@ -71,7 +63,7 @@ class Table:
     def add(self, row: Row, kind: str = "") -> None:
         """One time, and its type, as a program may run one after the other, or in Markdown its column."""
         self.rows.append(row)
-        self.marks.append((self.line.stream, kind))
+        self.marks.append((self.stream, kind))
 
 
 def finite(text: str) -> float | None:

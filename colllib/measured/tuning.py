@@ -10,7 +10,7 @@ Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc, connect.cc and 
 
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from math import inf, log2
 from typing import Any
@@ -46,7 +46,7 @@ TREE_OF_SINGLE_GPUS = 0.85  # all traffic of a card comes from one GPU
 PAT, COLLNET = 0.75, 0.85
 PCIE = 12 / 15.75
 
-_NVLINK, _CARD = "NVLink", "network card"
+_NVLINK = "NVLink"
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,7 @@ def _outside(machine: Machine) -> tuple[float, str]:
     """All channels between boxes, and whether cards, the spine or the slots before the cards bind."""
     speed, many = _card(machine)
     slots, cards = machine.gpus * machine.slot / 1e9 * PCIE, machine.cards * speed * many
-    return (slots, "PCIe") if slots < cards else (cards, _way_out(machine))
-
-
-def _way_out(machine: Machine) -> str:
-    return _CARD if machine.oversubscription == 1 else "spine"
+    return (slots, "PCIe") if slots < cards else (cards, "network card" if machine.oversubscription == 1 else "spine")
 
 
 def _inside(machine: Machine, collective: str = "") -> tuple[float, int, float]:
@@ -298,14 +294,13 @@ def _pat(machine: Machine) -> Estimate:
 def _sends(machine: Machine, collective: str) -> Estimate:
     """Sends and receives, which NCCL's model does not price: the wires at the speeds of its channels."""
     n, gpus, pair = machine.ranks, machine.gpus, collective == "sendrecv"
-    machine = machine.one_card if pair else machine  # a box sends to the next one alone
-    (bus, _, _), (speed, many) = _inside(machine, collective), _card(machine)
-    step, binding = NVLINK_STEP, machine.inner
+    (bus, _, _), step, binding = _inside(machine, collective), NVLINK_STEP, machine.inner
     if machine.boxes > 1:
-        card, slot = speed * many * (1 if pair else machine.cards / gpus), machine.slot / 1e9 * PCIE
-        outside, step = min(card, slot) / (1.0 if pair else (n - gpus) / (n - 1)), NETWORK_STEP
+        outside, way = _outside(replace(machine.one_card, gpus=1) if pair else machine)  # one sends to the next box
+        outside /= 1.0 if pair else gpus * (n - gpus) / (n - 1)
+        step = NETWORK_STEP
         if outside <= bus:
-            bus, binding = outside, "PCIe" if slot < card else _way_out(machine)
+            bus, binding = outside, way
     peers = 0 if pair else n - gpus
     rate = bus * (1.0 if pair else n / (n - 1))
     return _estimate("direct", BASE["ring"][2] + step["ring"][2], rate, binding, peers=peers)

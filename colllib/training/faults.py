@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
 from colllib.evaluation import Message, Wire, final_values
-from colllib.mpi import inputs, outputs
+from colllib.mpi import Turn, inputs, outputs, turns
 from colllib.primitives import check_rank, is_whole
 from colllib.schedule import Schedule, Step
 
@@ -195,16 +195,7 @@ class Outcome(NamedTuple):
         return min((ranks[k:] + ranks[:k] for k in range(len(ranks))), default=[])
 
 
-class _Turn(NamedTuple):
-    """A rank in a step of a call: what it still has to send, how many numbers it still expects, and what arrived."""
-
-    label: str
-    sends: dict[int, NDArray[Any]]
-    expects: dict[int, int]
-    arrived: dict[int, NDArray[Any]]
-
-
-def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> Iterator[_Turn]:
+def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> Iterator[Turn]:
     """The steps of a rank's calls in which it sends or receives, each done once nothing of it is open."""
     for call in program:
         blocks, vector = call.schedule.blocks, call.vector
@@ -213,21 +204,7 @@ def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> I
         sizes = np.full(len(blocks), len(vector) // len(parts))
         sizes[before or slice(None)] = [len(part) for part in parts]
         values = dict(zip(before, parts, strict=False))  # by block
-        for step in call.schedule.steps:
-            leaving, coming = step.taken(step.src == rank), step.taken(step.dst == rank)
-            sends = {
-                dst: np.concatenate([values[block] for block in leaving.block[leaving.dst == dst].tolist()])
-                for dst in np.unique(leaving.dst).tolist()
-            }
-            bundles = {src: coming.taken(coming.src == src) for src in np.unique(coming.src).tolist()}
-            expects = {src: int(sizes[bundle.block].sum()) for src, bundle in bundles.items()}
-            turn = _Turn(call.label, sends, expects, {})
-            if sends or expects:
-                yield turn
-            for src, bundle in bundles.items():
-                pieces = np.split(turn.arrived[src], np.cumsum(sizes[bundle.block])[:-1])
-                for block, add, piece in zip(bundle.block.tolist(), bundle.add.tolist(), pieces, strict=True):
-                    values[block] = values[block] + piece if add and block in values else piece
+        yield from (turn for turn in turns(call.schedule, rank, values, sizes) if turn.sends or turn.expects)
         results.append(np.concatenate([vector[:0], *(values[block] for block in after)]))
 
 
@@ -250,22 +227,25 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
         if call.schedule.ranks != len(programs):
             raise ValueError(f"{call.label} is for {call.schedule.ranks} ranks: there are {len(programs)} programs")
     results: list[list[NDArray[Any]]] = [[] for _ in programs]
-    turns = [_turns(rank, program, results[rank]) for rank, program in enumerate(programs)]
-    now = {rank: turn for rank, program in enumerate(turns) if (turn := next(program, None))}  # of ranks in a call
+
+    def named(rank: int) -> str:
+        return f"{rank} (in {programs[rank][len(results[rank])].label})"
+
+    later = [_turns(rank, program, results[rank]) for rank, program in enumerate(programs)]
+    now = {rank: turn for rank, program in enumerate(later) if (turn := next(program, None))}  # of ranks in a call
     while pairs := [(src, dst) for src in now for dst in now[src].sends if dst in now and src in now[dst].expects]:
         for src, dst in pairs:
-            sent, expected = now[src].sends.pop(dst), now[dst].expects.pop(src)
+            sent, expected = np.concatenate(now[src].sends.pop(dst)), now[dst].expects.pop(src)
             if len(sent) != expected:
-                receiver = f"rank {dst} (in {now[dst].label}) expects {expected} numbers"
-                sender = f"rank {src} (in {now[src].label}), which sends {len(sent)}"
-                return Outcome(results, {}, f"{receiver} from {sender}")
+                receiver = f"rank {named(dst)} expects {expected} numbers"
+                return Outcome(results, {}, f"{receiver} from rank {named(src)}, which sends {len(sent)}")
             now[dst].arrived[src] = sent
-        following = {r: turn if turn.sends or turn.expects else next(turns[r], None) for r, turn in now.items()}
+        following = {r: turn if turn.sends or turn.expects else next(later[r], None) for r, turn in now.items()}
         now = {rank: turn for rank, turn in following.items() if turn}
     waits = {rank: sorted({*turn.sends, *turn.expects}) for rank, turn in now.items()}
     if not waits:
         return Outcome(results, waits, "")
-    ranks = [f"{rank} (in {now[rank].label}) waits for {', '.join(map(str, on))}" for rank, on in waits.items()]
+    ranks = [f"{named(rank)} waits for {', '.join(map(str, on))}" for rank, on in waits.items()]
     ranks += [f"rank {rank} has finished" for rank in range(len(programs)) if rank not in now]
     return Outcome(results, waits, "no rank can go on: " + "; ".join(ranks))
 

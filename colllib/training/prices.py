@@ -74,15 +74,10 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     boxes, inside = group(ranks, apart, tiers(machine).in_box)
     if boxes == 1 or inside == 1:
         return on_tier(primitive, machine, boxes > 1, ranks, message)
-    candidates = [
-        (entry, replace(of_a_byte, lasting=message * of_a_byte.lasting))
-        for entry, of_a_byte in _over_tiers(primitive, machine, boxes, inside)
-    ]
     choices: list[Choice] = []
     fewest = inf
-    for entry, traffic in sorted(candidates, key=lambda candidate: candidate[1].least()):
-        if traffic.least() > fewest:
-            break  # no number of segments makes it as fast
+    for entry, of_a_byte in _over_tiers(primitive, machine, boxes, inside):
+        traffic = replace(of_a_byte, lasting=message * of_a_byte.lasting)
         most = MOST_SEGMENTS if entry.algorithm.segmented else 1
         seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=fewest)
         choices.append(Choice(entry, segments, seconds))
