@@ -41,6 +41,6 @@ NEAR = {"kautz:2x9": 1e-3, "line-graph(complete-bipartite:4x4)": 1e-3, "torus:4x
 @pytest.mark.parametrize(("expression", "apart"), NEAR.items())
 def test_a_search_comes_near_the_throughput(expression, apart):
     topology = find(expression)
-    low, high = search(topology, (0.1, 0.03, 0.01, 0.003), 100).bracket(topology)
+    low, high = search(topology, (0.1, 0.03, 0.01, 0.003, 0.001), 100).bracket(topology)
     assert high * (1 - apart) < low
     assert low * (1 - 1e-9) <= throughput(topology) <= high
