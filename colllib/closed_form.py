@@ -173,16 +173,19 @@ class CostFunction(Generic[Params]):
         known = {name: value for name, value in options.items() if name in self._signature.parameters}
         return CostFunction(partial(self.function, **known), (), self.elsewhere) if known else self
 
+    def __or__(self, other: CostFunction[Params]) -> CostFunction[Params]:
+        """The formulas of both, the first where several hold."""
+        return CostFunction(self.function, self.forms + other.forms, elsewhere=False)
+
 
 def closed_form(
-    n_alpha: str, n_beta: str, holds: Condition = ANY, *, elsewhere: bool = True
+    n_alpha: str, n_beta: str, holds: Condition = ANY
 ) -> Callable[[Callable[Params, Cost]], CostFunction[Params]]:
     """Make a function the cost of an algorithm, given by formulas where they hold; several can stand above each other.
 
     Args:
         n_alpha, n_beta: texts of a `Formula`.
-        holds: when they are the cost.
-        elsewhere: whether the body of the function counts the cost where no formula holds.
+        holds: when they are the cost; elsewhere the body of the function counts it.
 
     >>> @closed_form("lg(N)", "lg(N)", POWER_OF_TWO)
     ... def folded_cost(ranks: int) -> Cost:
@@ -194,8 +197,8 @@ def closed_form(
 
     def decorate(function: Callable[Params, Cost]) -> CostFunction[Params]:
         if isinstance(function, CostFunction):
-            return CostFunction(function.function, (form, *function.forms), function.elsewhere and elsewhere)
-        return CostFunction(function, (form,), elsewhere)
+            return CostFunction(function.function, (form, *function.forms), function.elsewhere)
+        return CostFunction(function, (form,), elsewhere=True)
 
     return decorate
 
@@ -203,7 +206,7 @@ def closed_form(
 def formulas(n_alpha: str, n_beta: str, holds: Condition = ANY) -> CostFunction[...]:
     """The cost of an algorithm of which no more is known than formulas, with segments if they have P.
 
-    Arguments as for `closed_form`.
+    Arguments as for `closed_form`; what holds under different conditions is joined by |.
 
     >>> formulas("N + P - 2", "(N + P - 2) / P")(4, segments=4)
     Cost(n_alpha=6, n_beta=3/2)
