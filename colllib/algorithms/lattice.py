@@ -110,14 +110,7 @@ def dim_ring_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = N
 dim_ring_all_gather = backwards(dim_ring_reduce_scatter)  # the last of its axes first
 
 
-def dim_ring(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
-    """All-reduce: `dim_ring_reduce_scatter`, then the same backwards.
-
-    >>> dim_ring(Lattice((2, 2, 2)))
-    Schedule(8 ranks, 8 blocks, 6 steps)
-    """
-    return there_and_back(dim_ring_reduce_scatter(lattice, order=order, direction=direction))
-
+dim_ring = there_and_back(dim_ring_reduce_scatter)
 
 #: Of one half of `dim_ring`, one link per neighbor.
 dim_ring_half_cost = formulas("total(d - 1)", "(N - 1) / N")
@@ -134,13 +127,7 @@ def dim_shortest_way_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | 
     return _by_axes(lattice, allreduce.shortest_way_reduce_scatter, order)
 
 
-def dim_shortest_way(lattice: Lattice) -> Schedule:
-    """All-reduce: `dim_shortest_way_reduce_scatter`, then the same backwards.
-
-    >>> dim_shortest_way(Lattice((8, 8, 8))).num_steps
-    24
-    """
-    return there_and_back(dim_shortest_way_reduce_scatter(lattice))
+dim_shortest_way = there_and_back(dim_shortest_way_reduce_scatter)
 
 
 @closed_form("total(d // 2)", "(N - 1) / (2 * N)", LONG_RINGS)
@@ -271,7 +258,7 @@ def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     last = "far" if order == "near" else "near"  # the halving's order is that of the doubling which undoes it
-    return there_and_back(_by_axes(lattice, lambda size: reducescatter.recursive_halving(size, order=last), None))
+    return there_and_back(_by_axes)(lattice, lambda size: reducescatter.recursive_halving(size, order=last), None)
 
 
 def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
@@ -299,7 +286,7 @@ def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: in
             if s < bits[axis]:
                 even = lattice.coordinate(rank, axis) % 2 == 0
                 partners.append(lattice.shifted(rank, axis, np.where(even, shift, -shift)))
-    return there_and_back(butterfly(partners))
+    return there_and_back(butterfly)(partners)
 
 
 def rotated_swing(lattice: Lattice) -> Schedule:
