@@ -90,38 +90,35 @@ def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
     return all_reduce(topology, segments=segments, tiers=",".join(tiers))
 
 
-def collnet(topology: Topology, *, segments: int = 1) -> Schedule:
-    """All-reduce with rings in the boxes, and one tree of the network's switches adding and replicating between them.
+def _through_network(inner: str) -> Callable[..., Schedule]:
+    """The builder of an all-reduce with an algorithm in the boxes, and one tree of switches over all further tiers.
 
-    Source: Graham et al. (2016); NCCL, `src/transport/coll_net.cc`.
+    Blocks go up that tree and down once.
 
     >>> from colllib.topology import boxes
     >>> collnet(boxes((4, 2), inc="network")).num_steps, collnet(boxes((3, 4, 2), inc="network")).num_steps
     (4, 6)
-    """
-    return _through_network(topology, "ring", segments)
-
-
-def nvls(topology: Topology, *, segments: int = 1) -> Schedule:
-    """All-reduce with switches that add and replicate in the boxes, and one tree of them between the boxes.
-
-    >>> from colllib.topology import boxes
     >>> nvls(boxes((4, 2), inc="both")).num_steps
     6
     """
-    return _through_network(topology, IN_NETWORK, segments)
+
+    def build(topology: Topology, *, segments: int = 1) -> Schedule:
+        lattice = _lattice(topology)
+        for axis in range(1, len(lattice.dims)):
+            if (refusal := tier_refusal(topology, axis, "all-reduce")) is not None:
+                raise ValueError(f"all-reduce {IN_NETWORK} on tier {axis} {refusal}")
+        down, back = (_on(topology, 0, primitive, inner) for primitive in ("reduce-scatter", "all-gather"))
+        between = Phase(1, _up_and_down(lattice.dims[1:]), _tree_above(topology))
+        of_boxes = Lattice((lattice.dims[0], prod(lattice.dims[1:])), lattice.wraps)
+        return pipelined(nested(of_boxes, [down, between, back]), segments)
+
+    return build
 
 
-def _through_network(topology: Topology, inner: str, segments: int) -> Schedule:
-    """An algorithm in the boxes, and one tree of switches over all further tiers, which blocks go up and down once."""
-    lattice = _lattice(topology)
-    for axis in range(1, len(lattice.dims)):
-        if (refusal := tier_refusal(topology, axis, "all-reduce")) is not None:
-            raise ValueError(f"all-reduce {IN_NETWORK} on tier {axis} {refusal}")
-    down, back = (_on(topology, 0, primitive, inner) for primitive in ("reduce-scatter", "all-gather"))
-    between = Phase(1, _up_and_down(lattice.dims[1:]), _tree_above(topology))
-    of_boxes = Lattice((lattice.dims[0], prod(lattice.dims[1:])), lattice.wraps)
-    return pipelined(nested(of_boxes, [down, between, back]), segments)
+#: Rings in the boxes, and switches of the network that add and replicate. Source: Graham et al. (2016); NCCL,
+#: `src/transport/coll_net.cc`.
+collnet = _through_network("ring")
+nvls = _through_network(IN_NETWORK)  # switches that add and replicate in the boxes, too
 
 
 def _up_and_down(sizes: Sequence[int]) -> Schedule:
