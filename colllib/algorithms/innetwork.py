@@ -307,7 +307,7 @@ def _bundles(ranks: int, _: bool) -> list[Stage]:
 
 def _cost_of(
     stages: Callable[[int, bool], Sequence[Stage]], n_alpha: str, n_beta: str, holds: Condition = ONE_SWITCH
-) -> CostFunction[...]:
+) -> CostFunction:
     """The cost of stages through one switch, whose formulas are those of a switch that takes half of alpha.
 
     >>> from colllib.topology import star
