@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
-from math import gcd, lcm
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from numpy.typing import NDArray
 
+from colllib.mpi import counts, fitting
 from colllib.plain_xml import number, parsed
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
@@ -131,23 +130,18 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
 
 def _chunks(schedule: Schedule, primitive: str) -> tuple[list[int], list[int]]:
     """The place and the number of chunks of each block."""
-    shares = list(schedule.blocks.share)
-    denominator = lcm(*(share.denominator for share in shares))
-    unit = Fraction(gcd(*(int(share * denominator) for share in shares)), denominator)
-    count = [int(share / unit) for share in shares]
+    blocks = schedule.blocks
+    count = counts(blocks, fitting(blocks))
     order = np.arange(len(count))
-    owner = {"all-gather": schedule.blocks.source, "reduce-scatter": schedule.blocks.target}.get(primitive)
+    owner = {"all-gather": blocks.source, "reduce-scatter": blocks.target}.get(primitive)
     if owner is not None:
         order = np.argsort(owner, kind="stable")
         shards = np.bincount(owner, count, schedule.ranks)
         if (shards != shards[0]).any():
             raise ValueError(f"an {primitive} with shards of several sizes: MSCCL takes equal ones")
-    first = [0] * len(count)
-    place = 0
-    for block in order.tolist():
-        first[block] = place
-        place += count[block]
-    return first, count
+    first = np.empty_like(count)
+    first[order] = np.cumsum(count[order]) - count[order]
+    return first.tolist(), count.tolist()
 
 
 def _check(gpus: list[_Gpu], most: int) -> None:
