@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial, update_wrapper
 from inspect import signature
-from typing import Any, Generic, ParamSpec
+from typing import Any
 
 from colllib.cost import Cost
 from colllib.formula import Formula, Number, together
@@ -16,7 +16,6 @@ from colllib.topology import Lattice, Topology
 from colllib.topology.star import one_switch
 
 Argument = int | Lattice | Topology
-Params = ParamSpec("Params")
 
 
 @dataclass(frozen=True)
@@ -120,45 +119,46 @@ class ClosedForm:
         return together(("N", "P", "k", "axes"), self.n_alpha, self.n_beta)
 
 
-class CostFunction(Generic[Params]):
+class CostFunction:
     """The cost of an algorithm: by its closed forms where they hold, elsewhere by a function that counts it.
 
-    It is called with what the algorithm is built from, with segments if the function takes them, and with the
-    function's other options, of which a closed form has none. The first form that holds is the cost; `elsewhere` says
-    whether the function knows it where none does. One rank has nothing to send, and no cost.
+    It is called with what the algorithm is built from, with segments if it takes them, and with the function's other
+    options, of which a closed form has none. The first form that holds is the cost. One rank has nothing to send, and
+    no cost.
+
+    Args:
+        forms: that may hold.
+        options: the names of what it takes behind the argument, in order.
+        counts: the function; None where no more is known than the forms.
     """
 
-    def __init__(self, function: Callable[Params, Cost], forms: tuple[ClosedForm, ...], elsewhere: bool) -> None:
-        self.function, self.forms, self.elsewhere = function, forms, elsewhere
-        self._signature = signature(function)
-        self._segmented = "segments" in self._signature.parameters
-        update_wrapper(self, function)
+    def __init__(
+        self, forms: tuple[ClosedForm, ...], options: Iterable[str], counts: Callable[..., Cost] | None = None
+    ) -> None:
+        self.forms, self.options, self.counts = forms, dict.fromkeys(options), counts
+        if counts is not None:
+            update_wrapper(self, counts)
 
-    def __call__(self, *args: Params.args, **options: Params.kwargs) -> Cost:
-        argument: Any = args[0]
+    def __call__(self, argument: Any, *more: Any, **options: Any) -> Cost:
         ranks = getattr(argument, "ranks", argument)
         if ranks <= 1:
             check_ranks(ranks)
             return Cost(0, 0)
-        segments, plain = self._segments(args, options)
+        options |= zip(self.options, more, strict=False)
+        if len(more) > len(self.options) or not options.keys() <= self.options.keys():
+            raise TypeError(f"a cost takes {', '.join(('an argument', *self.options))}, and not {more} and {options}")
+        segments = options.get("segments", 1)
         check_counts(segments=segments)
+        plain = len(options) == ("segments" in options)
         form = self.form(argument, segments) if plain else None
         if form is not None:
             return form.cost(argument, segments)
-        if plain and not self.elsewhere:
+        if self.counts is None:
             known = " or ".join(form.holds.text for form in self.forms).replace("$", "")
             raise ValueError(
                 f"{argument}: {f'the closed form is for {known}' if known else 'no closed form'}: execute it"
             )
-        return self.function(*args, **options)
-
-    def _segments(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[int, bool]:
-        """The number of segments, and whether that is all that is given besides the argument."""
-        more = len(args) + len(options) - 1
-        if not (more and self._segmented):
-            return 1, not more
-        segments = args[1] if len(args) > 1 else options.get("segments")
-        return (1, False) if segments is None else (segments, more == 1)
+        return self.counts(argument, **options)
 
     def form(self, argument: Argument, segments: int = 1) -> ClosedForm | None:
         """The closed form that holds, None if none does."""
@@ -166,23 +166,25 @@ class CostFunction(Generic[Params]):
 
     def covers(self, argument: Argument) -> bool:
         """Whether the cost can be had without executing the schedule."""
-        return self.elsewhere or getattr(argument, "ranks", argument) == 1 or self.form(argument) is not None
+        known = self.counts is not None or getattr(argument, "ranks", argument) == 1
+        return known or self.form(argument) is not None
 
-    def configured(self, **options: Any) -> CostFunction[...]:
+    def configured(self, **options: Any) -> CostFunction:
         """The same with some of the function's options chosen: those that it does not have leave the cost as it is."""
-        known = {name: value for name, value in options.items() if name in self._signature.parameters}
-        return CostFunction(partial(self.function, **known), (), self.elsewhere) if known else self
+        known = {name: value for name, value in options.items() if name in self.options}
+        return CostFunction((), self.options, partial(self, **known)) if known else self
+
+    def __or__(self, other: CostFunction) -> CostFunction:
+        """The formulas of both, the first where several hold."""
+        return CostFunction(self.forms + other.forms, self.options)
 
 
-def closed_form(
-    n_alpha: str, n_beta: str, holds: Condition = ANY, *, elsewhere: bool = True
-) -> Callable[[Callable[Params, Cost]], CostFunction[Params]]:
+def closed_form(n_alpha: str, n_beta: str, holds: Condition = ANY) -> Callable[[Callable[..., Cost]], CostFunction]:
     """Make a function the cost of an algorithm, given by formulas where they hold; several can stand above each other.
 
     Args:
         n_alpha, n_beta: texts of a `Formula`.
-        holds: when they are the cost.
-        elsewhere: whether the body of the function counts the cost where no formula holds.
+        holds: when they are the cost; elsewhere the body of the function counts it.
 
     >>> @closed_form("lg(N)", "lg(N)", POWER_OF_TWO)
     ... def folded_cost(ranks: int) -> Cost:
@@ -192,33 +194,24 @@ def closed_form(
     """
     form = ClosedForm.of(n_alpha, n_beta, holds)
 
-    def decorate(function: Callable[Params, Cost]) -> CostFunction[Params]:
+    def decorate(function: Callable[..., Cost]) -> CostFunction:
         if isinstance(function, CostFunction):
-            return CostFunction(function.function, (form, *function.forms), function.elsewhere and elsewhere)
-        return CostFunction(function, (form,), elsewhere)
+            return CostFunction((form, *function.forms), function.options, function.counts)
+        return CostFunction((form,), list(signature(function).parameters)[1:], function)
 
     return decorate
 
 
-def formulas(n_alpha: str, n_beta: str, holds: Condition = ANY) -> CostFunction[...]:
+def formulas(n_alpha: str, n_beta: str, holds: Condition = ANY) -> CostFunction:
     """The cost of an algorithm of which no more is known than formulas, with segments if they have P.
 
-    Arguments as for `closed_form`.
+    Arguments as for `closed_form`; what holds under different conditions is joined by |.
 
     >>> formulas("N + P - 2", "(N + P - 2) / P")(4, segments=4)
     Cost(n_alpha=6, n_beta=3/2)
     """
-    form = ClosedForm.of(n_alpha, n_beta, holds)
-    return CostFunction(_in_segments if "P" in n_alpha else _in_one, (form,), elsewhere=False)
-
-
-def _in_one(argument: Argument) -> Cost:
-    """What `formulas` takes in one piece: only its signature counts."""
-
-
-def _in_segments(argument: Argument, segments: int = 1) -> Cost:
-    """What `formulas` takes with segments: only its signature counts."""
+    return CostFunction((ClosedForm.of(n_alpha, n_beta, holds),), ("segments",) if "P" in n_alpha else ())
 
 
 #: The cost of an algorithm that must be executed.
-no_closed_form = CostFunction(_in_segments, (), elsewhere=False)
+no_closed_form = CostFunction((), ("segments",))

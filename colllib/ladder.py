@@ -66,7 +66,7 @@ class Entry:
     algorithm: Algorithm
     topology: Topology
     trusting: bool = False
-    _costs: dict[tuple[int, bool], tuple[Cost, str]] = field(default_factory=dict, repr=False)
+    _costs: dict[int, tuple[Cost, str]] = field(default_factory=dict, repr=False)
     _in_base: dict[int, Entry] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -105,23 +105,18 @@ class Entry:
 
     def cost(self, segments: int = 1) -> Cost:
         """The exact cost, by what `how` says; remembered."""
-        return self._cost(segments, self.how == EXECUTED)[0]
+        return self._known(segments)[0]
 
-    def executed_cost(self, segments: int = 1) -> Cost:
-        """The exact cost, executed and proved; remembered."""
-        return self._cost(segments, True)[0]
-
-    def _cost(self, segments: int, executed: bool) -> tuple[Cost, str]:
+    def _known(self, segments: int) -> tuple[Cost, str]:
         """The cost, and how it is known."""
-        if (segments, executed) not in self._costs:
-            if executed:
+        if segments not in self._costs:
+            if self.how == EXECUTED:
                 run = self.execution(segments)
-                self._costs[segments, True] = run.cost, run.how
+                self._costs[segments] = run.cost, run.how
             else:
                 argument = self.algorithm.argument(self.topology)
-                cost = self.algorithm.cost(argument, **self._segment_option(segments))
-                self._costs[segments, False] = cost, CLOSED_FORM
-        return self._costs[segments, executed]
+                self._costs[segments] = self.algorithm.cost(argument, **self._segment_option(segments)), CLOSED_FORM
+        return self._costs[segments]
 
     def _segment_option(self, segments: int) -> dict[str, int]:
         """The number of segments as an algorithm takes it; refused by one that takes none."""
@@ -213,8 +208,7 @@ class Entry:
                 segments = lowest(continued(parts, steps, self.rounds), steps, MOST_SEGMENTS, rounds=self.rounds)[1]
         chosen = cost(segments)
         seconds = effective(chosen, eta).seconds(**price)
-        how = self._cost(segments, self.how == EXECUTED)[1]
-        return Rung(self, segments, chosen, seconds, price["message"], how, eta)
+        return Rung(self, segments, chosen, seconds, price["message"], self._known(segments)[1], eta)
 
 
 def _symmetric(schedule: Schedule) -> TypeGuard[Orbit]:

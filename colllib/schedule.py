@@ -596,14 +596,23 @@ def backwards(build: Callable[Params, Schedule]) -> Callable[Params, Schedule]:
     return build_reversed
 
 
-def there_and_back(schedule: Schedule) -> Schedule:
-    """The schedule, then the same `reversed_in_time`: of a reduce, or a reduce-scatter, that is an all-reduce.
+def there_and_back(build: Callable[Params, Schedule]) -> Callable[Params, Schedule]:
+    """The builder, with the same arguments, of what another one builds and then the same `reversed_in_time`.
+
+    Of a reduce, or a reduce-scatter, that is an all-reduce.
 
     >>> from colllib.algorithms import reducescatter
-    >>> there_and_back(reducescatter.bruck(6))
+    >>> there_and_back(reducescatter.bruck)(6)
     Schedule(6 ranks, 6 blocks, 6 steps)
     """
-    return in_sequence(schedule, reversed_in_time(schedule))
+
+    @wraps(build)
+    def build_both(*args: Params.args, **options: Params.kwargs) -> Schedule:
+        schedule = build(*args, **options)
+        return in_sequence(schedule, reversed_in_time(schedule))
+
+    build_both.__doc__ = f"`{build.__name__}`, then the same backwards."
+    return build_both
 
 
 def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) -> Schedule:

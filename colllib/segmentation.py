@@ -24,6 +24,7 @@ from colllib.limits import TooLarge
 from colllib.schedule import Orbit, Schedule, bundled
 from colllib.symmetry import has_classes
 from colllib.topology import NoRouteError, Topology
+from colllib.topology.base import ragged
 
 FloatArray = NDArray[np.float64]
 #: Of P segments, the seconds that all steps wait together, and those for which their busiest links are busy.
@@ -56,8 +57,8 @@ class Traffic:
         for part in parts:
             count = np.bincount(part.of, minlength=part.column.max(initial=0) + 1)
             columns = part.column[first]
-            place = _ranges((count.cumsum() - count)[columns], count[columns])
-            of = np.repeat(np.arange(len(columns)), count[columns])
+            of, nth = ragged(count[columns])
+            place = (count.cumsum() - count)[columns][of] + nth
             busy.append((of, part.step[place] + steps, part.lasting[place]))
             steps += len(part.waits)
         of, step, lasting = (np.concatenate(arrays) for arrays in zip(*busy, strict=True))
@@ -94,12 +95,6 @@ class Traffic:
         return parts
 
 
-def _ranges(start: IntArray, count: IntArray) -> IntArray:
-    """So many whole numbers from each start on, one after the other."""
-    numbers: IntArray = np.arange(count.sum()) + np.repeat(start - (count.cumsum() - count), count)
-    return numbers
-
-
 def _seldom(of: IntArray, step: IntArray, lasting: FloatArray) -> Callable[[int, int], FloatArray]:
     """For how long the busiest of columns that are busy in a few steps is, in so many steps in a row.
 
@@ -107,7 +102,7 @@ def _seldom(of: IntArray, step: IntArray, lasting: FloatArray) -> Callable[[int,
     least that until the next goes out.
     """
     _, row, count = np.unique(of, return_inverse=True, return_counts=True)
-    nth = _ranges(np.zeros_like(count), count)
+    _, nth = ragged(count)
     so_far = np.zeros((len(count), count.max(initial=0) + 1))
     so_far[row, nth + 1] = lasting
     so_far = so_far.cumsum(axis=1)

@@ -106,7 +106,7 @@ def test_no_execution_is_below_a_floor(primitive, on):
     least = floor(primitive, topology(on))
     for candidate in entries(primitive, on):
         for segments in (1, 2, 7, 40) if candidate.algorithm.segmented else (1,):
-            cost = candidate.executed_cost(segments)
+            cost = candidate.execution(segments).cost
             assert cost.n_alpha >= least.n_alpha
             assert cost.n_beta >= least.n_beta
 

@@ -227,7 +227,7 @@ def test_of_all_numbers_of_segments_the_best_is_found(row, message, alpha, bandw
     price = {"message": message, "alpha": alpha[:levels], "bandwidth": bandwidth[:levels]}
     priced, chosen, times = candidate.priced(**price), run(candidate.algorithm, candidate.topology, **price), []
     while True:
-        cost = candidate.executed_cost(len(times) + 1)
+        cost = candidate.execution(len(times) + 1).cost
         times.append(cost.seconds(**price))
         if cost.seconds(**price | {"message": 0}) > min(times):
             break  # further segments only add latencies
@@ -304,12 +304,12 @@ def test_two_rounds_say_what_every_number_of_segments_takes(row, further, alpha,
 
     def parts(pieces):
         assert pieces < steps + 2 * candidate.rounds
-        cost = candidate.executed_cost(pieces)
+        cost = candidate.execution(pieces).cost
         wait = cost.seconds(**price | {"message": 0})
         return wait, cost.seconds(**price) - wait
 
     pieces = steps + 2 * candidate.rounds + further
-    executed = candidate.executed_cost(pieces).seconds(**price)
+    executed = candidate.execution(pieces).cost.seconds(**price)
     assert sum(continued(parts, steps, candidate.rounds)(pieces)) == pytest.approx(executed, rel=1e-9)
 
 
@@ -402,7 +402,7 @@ def test_no_switch_adds_where_each_has_one_rank():
 
 def test_an_entry_is_in_one_piece_and_executed_unless_told_otherwise():
     chain = entry("broadcast", "chain", "star:4")
-    assert chain.execution().cost == chain.executed_cost() == Cost(3, 3)
+    assert chain.execution().cost == Cost(3, 3)
     ring = entry("all-reduce", "ring", "star:4")
     assert (ring.how, entry("all-reduce", "ring", "star:4", trusting=True).how) == (EXECUTED, CLOSED_FORM)
 

@@ -213,7 +213,7 @@ class Algorithm:
     primitive: str
     name: str
     build: Callable[..., Schedule]
-    cost: CostFunction[...]
+    cost: CostFunction
     reference: str | None
     segmented: bool = False
     takes: str = "ranks"
@@ -355,7 +355,7 @@ class Algorithm:
 
 
 #: An algorithm's row: name, builder, closed form, reference, kind.
-_Row = tuple[str, Callable[..., Schedule], CostFunction[...], str | None, dict[str, Any]]
+_Row = tuple[str, Callable[..., Schedule], CostFunction, str | None, dict[str, Any]]
 
 
 def _rows(table: Mapping[str, tuple[_Row, ...]]) -> tuple[Algorithm, ...]:

@@ -91,7 +91,7 @@ def shortest_way_ring(ranks: int) -> Schedule:
     >>> shortest_way_ring(6).num_steps, shortest_way_ring(7).num_steps
     (6, 6)
     """
-    return there_and_back(shortest_way_reduce_scatter(ranks))
+    return there_and_back(shortest_way_reduce_scatter)(ranks)
 
 
 #: Half the bytes on a physical ring.
@@ -104,28 +104,14 @@ def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
     >>> binomial_tree(5)
     Schedule(5 ranks, 1 blocks, 6 steps)
     """
-    return there_and_back(reduce.binomial_tree(ranks, root=root))
+    return there_and_back(reduce.binomial_tree)(ranks, root=root)
 
 
 binomial_tree_cost = formulas("2 * lg(N)", "2 * lg(N)")
 
 
-def reduce_broadcast(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
-    """A round-optimal reduce to a root, then a round-optimal broadcast from it.
-
-    Args:
-        ranks: number of ranks N, any.
-        segments: segments P into which the vector is cut and pipelined, in each of the two.
-        root: the rank that holds the sum in between.
-
-    Source: Träff (2024).
-
-    >>> reduce_broadcast(8, segments=4)
-    Schedule(8 ranks, 4 blocks, 12 steps)
-    """
-    return there_and_back(reduce.circulant(ranks, segments=segments, root=root))
-
-
+#: A round-optimal reduce to a root, then a round-optimal broadcast from it, for any N. Source: Träff (2024).
+reduce_broadcast = there_and_back(reduce.circulant)
 reduce_broadcast_cost = formulas("2 * (lg(N) + P - 1)", "2 * (lg(N) + P - 1) / P")
 
 
@@ -228,7 +214,7 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     power = _power_below(ranks)
-    schedule = there_and_back(reducescatter.recursive_halving(power, order="far" if order == "near" else "near"))
+    schedule = there_and_back(reducescatter.recursive_halving)(power, order="far" if order == "near" else "near")
     if fused and schedule.num_steps:
         steps, last = list(schedule.steps), schedule.num_steps // 2
         both = Step.joined(steps[last - 1 : last + 1])
@@ -249,17 +235,9 @@ def rabenseifner_cost(ranks: int, fused: bool = False) -> Cost:
     return Cost(cost.n_alpha - 1, cost.n_beta) if fused and power > 1 else cost
 
 
-def bruck(ranks: int) -> Schedule:
-    """Reduce-scatter, then all-gather, both in Bruck's shifts: optimal bytes in 2 ceil(log2 N) steps, for any N.
-
-    Source: Träff (2025), "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms".
-
-    >>> bruck(6).num_steps, rabenseifner(6).num_steps
-    (6, 6)
-    """
-    return there_and_back(reducescatter.bruck(ranks))
-
-
+#: Reduce-scatter, then all-gather, both in Bruck's shifts: optimal bytes in 2 ceil(log2 N) steps, for any N.
+#: Source: Träff (2025), "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms".
+bruck = there_and_back(reducescatter.bruck)
 bruck_cost = formulas("2 * lg(N)", "2 * (N - 1) / N")
 
 

@@ -69,25 +69,6 @@ def _places(topology: Topology, channels: int, messages: int) -> range:
     return range(0, topology.in_box, topology.in_box // count)
 
 
-def _around(topology: Topology, channels: int, turn: str, *rings: Callable[[int], Schedule]) -> Schedule:
-    """One ring's schedule after another, in every channel."""
-    size, ranks = topology.in_box, topology.ranks
-    if topology.lattice is not None and turn == "rotated" and channels in (0, size):
-
-        def number(place: IntArray, move: IntArray) -> IntArray:  # channel by channel
-            block: IntArray = move % size * ranks + move // size * size + place
-            return block
-
-        # one ring and its images: from box to box, and in all boxes from place to place
-        seeds = (_rotated_copies(cast(Orbit, ring(ranks)).seed, size) for ring in rings)
-        orbits: list[Schedule] = [Orbit(seed, Lattice((size, ranks // size)), number=number) for seed in seeds]
-        return reduce(in_sequence, orbits)
-    schedule = reduce(in_sequence, (ring(ranks) for ring in rings))
-    places = _places(topology, channels, ranks)
-    orders = [ring_order(topology, place, turn) for place in places]
-    return _in_channels(scaled(schedule, Fraction(1, len(orders))), orders)
-
-
 def _rotated_copies(seed: Schedule, count: int) -> Schedule:
     """A schedule of one block and its copies on the next ranks, side by side, each with an equal part of the message.
 
@@ -126,39 +107,43 @@ def _in_channels(schedule: Schedule, orders: list[list[int]]) -> Schedule:
     return replace(parallel, step=step)
 
 
-def all_reduce(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
-    """A ring all-reduce in every channel.
-
-    Args:
-        topology: with its ranks in boxes, of which the last may be smaller.
-        channels: how many; 0 for one at each place in the box.
-        turn: as for `ring_order`.
+def _around(*rings: Callable[[int], Schedule]) -> Callable[..., Schedule]:
+    """The builder of one ring's schedule after another, in every channel.
 
     >>> from colllib.topology import boxes
-    >>> all_reduce(boxes((2, 4)))
-    Schedule(8 ranks, 32 blocks, 14 steps)
+    >>> all_reduce(boxes((2, 4))), all_gather(boxes((2, 4)), channels=2)
+    (Schedule(8 ranks, 32 blocks, 14 steps), Schedule(8 ranks, 16 blocks, 7 steps))
     """
-    return _around(topology, channels, turn, reducescatter.ring, allgather.ring)
+
+    def build(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
+        """Rings in channels.
+
+        Args:
+            topology: with its ranks in boxes, of which the last may be smaller.
+            channels: how many; 0 for one at each place in the box.
+            turn: as for `ring_order`.
+        """
+        size, ranks = topology.in_box, topology.ranks
+        if topology.lattice is not None and turn == "rotated" and channels in (0, size):
+
+            def number(place: IntArray, move: IntArray) -> IntArray:  # channel by channel
+                block: IntArray = move % size * ranks + move // size * size + place
+                return block
+
+            # one ring and its images: from box to box, and in all boxes from place to place
+            seeds = (_rotated_copies(cast(Orbit, ring(ranks)).seed, size) for ring in rings)
+            orbits: list[Schedule] = [Orbit(seed, Lattice((size, ranks // size)), number=number) for seed in seeds]
+            return reduce(in_sequence, orbits)
+        schedule = reduce(in_sequence, (ring(ranks) for ring in rings))
+        orders = [ring_order(topology, place, turn) for place in _places(topology, channels, ranks)]
+        return _in_channels(scaled(schedule, Fraction(1, len(orders))), orders)
+
+    return build
 
 
-def all_gather(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
-    """A ring all-gather in every channel.
-
-    >>> from colllib.topology import boxes
-    >>> all_gather(boxes((2, 4)), channels=2)
-    Schedule(8 ranks, 16 blocks, 7 steps)
-    """
-    return _around(topology, channels, turn, allgather.ring)
-
-
-def reduce_scatter(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
-    """A ring reduce-scatter in every channel.
-
-    >>> from colllib.topology import boxes
-    >>> reduce_scatter(boxes((2, 4)))
-    Schedule(8 ranks, 32 blocks, 7 steps)
-    """
-    return _around(topology, channels, turn, reducescatter.ring)
+all_reduce = _around(reducescatter.ring, allgather.ring)
+all_gather = _around(allgather.ring)
+reduce_scatter = _around(reducescatter.ring)
 
 
 def broadcast_along(

@@ -16,7 +16,7 @@ from colllib.algorithms import alltoall
 from colllib.closed_form import formulas
 from colllib.exact import Fractions
 from colllib.limits import MOST_BLOCKS, check_size
-from colllib.schedule import Orbit, Schedule, Step, backwards, in_sequence, scaled
+from colllib.schedule import Orbit, Schedule, Step, backwards, scaled, there_and_back
 from colllib.topology import Lattice
 
 
@@ -54,15 +54,7 @@ def all_gather(ranks: int) -> Schedule:
 reduce_scatter = backwards(all_gather)
 
 
-def all_reduce(ranks: int) -> Schedule:
-    """`reduce_scatter`, then `all_gather`: two steps for any N.
-
-    >>> from colllib.execution import execute
-    >>> from colllib.topology import full_mesh
-    >>> execute(all_reduce(6), full_mesh(6)).cost
-    Cost(n_alpha=2, n_beta=1/3)
-    """
-    return in_sequence(reduce_scatter(ranks), all_gather(ranks))
+all_reduce = there_and_back(reduce_scatter)  # two steps for any N
 
 
 def one_shot(ranks: int) -> Schedule:

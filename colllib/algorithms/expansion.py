@@ -11,19 +11,20 @@ Zhao's dissertation, sections 3.5, A.1.6, A.2 and A.4, whose theorems give the c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import lcm, prod
+from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
 from colllib.algorithms.breadth_first import shards
+from colllib.algorithms.nested import nested
 from colllib.exact import IntArray
 from colllib.graphs.isomorphism import reversal
 from colllib.graphs.links import arcs
 from colllib.limits import MOST_BLOCKS, check_size
 from colllib.primitives import PRIMITIVES
-from colllib.schedule import Schedule, Step, reversed_in_time, split
-from colllib.topology.base import Topology
+from colllib.schedule import Schedule, Step, reversed_in_time, scaled, side_by_side, split
+from colllib.topology.base import Lattice, Topology, ragged
 
 
 def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
@@ -148,40 +149,11 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
     """
     if not schedules:
         raise ValueError("no schedule given: a product needs at least one factor")
-    ordered = [_in_order(schedule) for schedule in schedules]
-    pieces = lcm(*(count for _, count in ordered))
-    factors = [split(factor, pieces // count) for factor, count in ordered]
-    sizes, count = [factor.ranks for factor in factors], len(factors)
-    strides = [prod(sizes[:axis]) for axis in range(count)]
-    orders = [[(start + k) % count for k in range(count)] for start in range(count)]
-    blocks = shards(prod(sizes), count * pieces)
-
-    def places(axes: Sequence[int]) -> IntArray:
-        ranks = np.zeros(1, dtype=np.intp)
-        for axis in axes:
-            ranks = (ranks[:, None] + np.arange(sizes[axis]) * strides[axis]).ravel()
-        return ranks
-
-    def of_copy(copy: int, t: int) -> Step:
-        order = orders[copy]
-        done = 0
-        while t >= factors[order[done]].num_steps:
-            t -= factors[order[done]].num_steps
-            done += 1
-        axis = order[done]
-        inner, stride = factors[axis].step(t), strides[axis]
-        lines = places(order[:done])[:, None] + places(order[done + 1 :])
-        # four axes: lines by what was done, whose shard by what was done, both by what is not done, and messages
-        line, line_of_owner = lines[:, None, :, None], lines[None, :, :, None]
-        owner = inner.block // pieces * stride + line_of_owner
-        block = owner * (count * pieces) + copy * pieces + inner.block % pieces
-        parts = np.broadcast_arrays(inner.src * stride + line, inner.dst * stride + line, block)
-        return Step.of(*(part.ravel() for part in parts))
-
-    def step(t: int) -> Step:
-        return Step.joined([of_copy(copy, t) for copy in range(count)])
-
-    return Schedule(blocks, sum(factor.num_steps for factor in factors), step)
+    factors = [_in_order(schedule)[0] for schedule in schedules]
+    lattice, count = Lattice(tuple(factor.ranks for factor in factors)), len(factors)
+    orders = ([(start + k) % count for k in range(count)] for start in range(count))
+    copies = (nested(lattice, [(axis, factors[axis]) for axis in order]) for order in orders)
+    return _in_order(side_by_side(*(scaled(copy, Fraction(1, count)) for copy in copies)))[0]
 
 
 def reduce_scatter(schedule: Schedule, graph: Topology) -> Schedule:
@@ -262,9 +234,8 @@ class _Lists:
 
     def places_of(self, keys: IntArray) -> tuple[IntArray, IntArray]:
         """For every key in turn all its places: which one of the keys, and the place."""
-        count = self.count[keys]
-        which = np.repeat(np.arange(len(keys)), count)
-        return which, self.place[np.arange(len(which)) + np.repeat(self.first[keys] - np.cumsum(count) + count, count)]
+        which, nth = ragged(self.count[keys])
+        return which, self.place[self.first[keys][which] + nth]
 
 
 def _taking_turns(keys: IntArray, links: IntArray) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -12,35 +13,26 @@ if TYPE_CHECKING:
     from colllib.forest import Forest
 
 
-def all_gather(topology: Topology, segments: int = 1, trees: int = 0) -> Schedule:
-    """Trees from every rank that together use the bottleneck in full; `trees` fixes their number for each rank.
+def _of_every_rank(primitive: str) -> Callable[..., Schedule]:
+    """The builder of a primitive by trees of all ranks; `trees` fixes their number for each rank."""
 
-    >>> from colllib.execution import execute
-    >>> from colllib.topology.expression import find
-    >>> max(execute(all_gather(find("torus:4x4")), find("torus:4x4")).link_total)  # 15/16 M over four links
-    Fraction(15, 64)
-    """
-    return _packed(topology, "all-gather", trees).schedule(segments)
+    def build(topology: Topology, segments: int = 1, trees: int = 0) -> Schedule:
+        return _packed(topology, primitive, trees).schedule(segments)
+
+    return build
 
 
-def reduce_scatter(topology: Topology, segments: int = 1, trees: int = 0) -> Schedule:
-    """The trees that lead to every rank, each rank adding what comes to what it has."""
-    return _packed(topology, "reduce-scatter", trees).schedule(segments)
+def _of_one_rank(primitive: str) -> Callable[..., Schedule]:
+    """The same by trees of a root: as much as can flow between it and the rank that least can."""
+
+    def build(topology: Topology, root: int = 0, segments: int = 1, trees: int = 0) -> Schedule:
+        return _packed(topology, primitive, trees, root).schedule(segments)
+
+    return build
 
 
-def all_reduce(topology: Topology, segments: int = 1, trees: int = 0) -> Schedule:
-    """The same trees to their roots and back from them."""
-    return _packed(topology, "all-reduce", trees).schedule(segments)
-
-
-def broadcast(topology: Topology, root: int = 0, segments: int = 1, trees: int = 0) -> Schedule:
-    """Trees from one rank: as much as can flow to the rank that least can flow to."""
-    return _packed(topology, "broadcast", trees, root).schedule(segments)
-
-
-def reduce(topology: Topology, root: int = 0, segments: int = 1, trees: int = 0) -> Schedule:
-    """Trees that lead to one rank."""
-    return _packed(topology, "reduce", trees, root).schedule(segments)
+all_gather, reduce_scatter, all_reduce = map(_of_every_rank, ("all-gather", "reduce-scatter", "all-reduce"))
+broadcast, reduce = map(_of_one_rank, ("broadcast", "reduce"))
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ in them. Slices follow one step apart, and what meets on a port is charged to it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -45,81 +45,36 @@ _THROUGH = {
 }
 
 
-def all_reduce(topology: Topology, *, segments: int = 1, tiers: str = "ring", order: str = "inner-first") -> Schedule:
-    """Reduce-scatter on all tiers but the last, all-reduce there, then all-gather back.
+def _over_tiers(primitive: str, usual: str, usual_order: str) -> Callable[..., Schedule]:
+    """The builder of a primitive over all tiers, with the algorithm of the tiers and their order if nothing is said."""
 
-    Args:
-        segments: segments P into which every block is cut.
-        tiers: the algorithm of each tier, innermost first, with commas between, or one for all: an
-            all-gather's name for all but the last in the order, an all-reduce's for that.
-        order: "inner-first", which leaves the outer tiers a small part of the vector, or "outer-first".
+    def build(topology: Topology, *, segments: int = 1, tiers: str = usual, order: str = usual_order) -> Schedule:
+        return pipelined(nested(_lattice(topology), phases(primitive, topology, tiers, order)), segments)
 
-    Raises:
-        ValueError: for a wrong number of names, an unknown one, or one that does not serve a tier's size.
-
-    >>> from colllib.topology import boxes
-    >>> all_reduce(boxes((4, 2)), tiers="ring,recursive-doubling")
-    Schedule(8 ranks, 2 blocks, 4 steps)
-    """
-    return _tier_by_tier("all-reduce", topology, segments, tiers, order)
+    build.__doc__ = f"{primitive} on one tier after another: `phases`, in so many segments."
+    return build
 
 
-def reduce_scatter(
-    topology: Topology, *, segments: int = 1, tiers: str = "ring", order: str = "inner-first"
-) -> Schedule:
-    """Reduce-scatter on one tier after another; arguments as for `all_reduce`, with an all-gather's names.
+def _from_root(primitive: str, usual_order: str) -> Callable[..., Schedule]:
+    """The same of one with a root, whose copy is at its place on each tier."""
 
-    >>> from colllib.topology import boxes
-    >>> reduce_scatter(boxes((4, 2))).num_steps
-    4
-    """
-    return _tier_by_tier("reduce-scatter", topology, segments, tiers, order)
+    def build(
+        topology: Topology, *, segments: int = 1, tiers: str = "binomial-tree", order: str = usual_order, root: int = 0
+    ) -> Schedule:
+        return pipelined(nested(_lattice(topology), phases(primitive, topology, tiers, order, root)), segments)
 
-
-def all_gather(topology: Topology, *, segments: int = 1, tiers: str = "ring", order: str = "outer-first") -> Schedule:
-    """All-gather on one tier after another: outer first, while what crosses the network is small.
-
-    >>> from colllib.topology import boxes
-    >>> all_gather(boxes((4, 2))).num_steps
-    4
-    """
-    return _tier_by_tier("all-gather", topology, segments, tiers, order)
+    build.__doc__ = f"{primitive} on one tier after another: `phases`, in so many segments."
+    return build
 
 
-def broadcast(
-    topology: Topology, *, segments: int = 1, tiers: str = "binomial-tree", order: str = "outer-first", root: int = 0
-) -> Schedule:
-    """Broadcast on one tier after another, with the root's copy at its place on each; names are a broadcast's.
-
-    >>> from colllib.topology import boxes
-    >>> broadcast(boxes((4, 2)), root=5).num_steps
-    3
-    """
-    return _tier_by_tier("broadcast", topology, segments, tiers, order, root)
-
-
-def reduce(
-    topology: Topology, *, segments: int = 1, tiers: str = "binomial-tree", order: str = "inner-first", root: int = 0
-) -> Schedule:
-    """Reduce on one tier after another; names are a reduce's.
-
-    >>> from colllib.topology import boxes
-    >>> reduce(boxes((4, 2))).num_steps
-    3
-    """
-    return _tier_by_tier("reduce", topology, segments, tiers, order, root)
-
-
-def all_to_all(
-    topology: Topology, *, segments: int = 1, tiers: str = "pairwise", order: str = "inner-first"
-) -> Schedule:
-    """All-to-all on one tier after another; inner first gathers in a box what goes the same way.
-
-    >>> from colllib.topology import boxes
-    >>> all_to_all(boxes((4, 2))).num_steps
-    4
-    """
-    return _tier_by_tier("all-to-all", topology, segments, tiers, order)
+#: Reduce-scatter on all tiers but the last, all-reduce there, then all-gather back: inner first, which leaves the outer
+#: tiers a small part of the vector.
+all_reduce = _over_tiers("all-reduce", "ring", "inner-first")
+reduce_scatter = _over_tiers("reduce-scatter", "ring", "inner-first")
+all_gather = _over_tiers("all-gather", "ring", "outer-first")  # while what crosses the network is small
+broadcast = _from_root("broadcast", "outer-first")
+reduce = _from_root("reduce", "inner-first")
+all_to_all = _over_tiers("all-to-all", "pairwise", "inner-first")  # gathers in a box what goes the same way
 
 
 def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
@@ -135,38 +90,35 @@ def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
     return all_reduce(topology, segments=segments, tiers=",".join(tiers))
 
 
-def collnet(topology: Topology, *, segments: int = 1) -> Schedule:
-    """All-reduce with rings in the boxes, and one tree of the network's switches adding and replicating between them.
+def _through_network(inner: str) -> Callable[..., Schedule]:
+    """The builder of an all-reduce with an algorithm in the boxes, and one tree of switches over all further tiers.
 
-    Source: Graham et al. (2016); NCCL, `src/transport/coll_net.cc`.
+    Blocks go up that tree and down once.
 
     >>> from colllib.topology import boxes
     >>> collnet(boxes((4, 2), inc="network")).num_steps, collnet(boxes((3, 4, 2), inc="network")).num_steps
     (4, 6)
-    """
-    return _through_network(topology, "ring", segments)
-
-
-def nvls(topology: Topology, *, segments: int = 1) -> Schedule:
-    """All-reduce with switches that add and replicate in the boxes, and one tree of them between the boxes.
-
-    >>> from colllib.topology import boxes
     >>> nvls(boxes((4, 2), inc="both")).num_steps
     6
     """
-    return _through_network(topology, IN_NETWORK, segments)
+
+    def build(topology: Topology, *, segments: int = 1) -> Schedule:
+        lattice = _lattice(topology)
+        for axis in range(1, len(lattice.dims)):
+            if (refusal := tier_refusal(topology, axis, "all-reduce")) is not None:
+                raise ValueError(f"all-reduce {IN_NETWORK} on tier {axis} {refusal}")
+        down, back = (_on(topology, 0, primitive, inner) for primitive in ("reduce-scatter", "all-gather"))
+        between = Phase(1, _up_and_down(lattice.dims[1:]), _tree_above(topology))
+        of_boxes = Lattice((lattice.dims[0], prod(lattice.dims[1:])), lattice.wraps)
+        return pipelined(nested(of_boxes, [down, between, back]), segments)
+
+    return build
 
 
-def _through_network(topology: Topology, inner: str, segments: int) -> Schedule:
-    """An algorithm in the boxes, and one tree of switches over all further tiers, which blocks go up and down once."""
-    lattice = _lattice(topology)
-    for axis in range(1, len(lattice.dims)):
-        if (refusal := tier_refusal(topology, axis, "all-reduce")) is not None:
-            raise ValueError(f"all-reduce {IN_NETWORK} on tier {axis} {refusal}")
-    down, back = (_on(topology, 0, primitive, inner) for primitive in ("reduce-scatter", "all-gather"))
-    between = Phase(1, _up_and_down(lattice.dims[1:]), _tree_above(topology))
-    of_boxes = Lattice((lattice.dims[0], prod(lattice.dims[1:])), lattice.wraps)
-    return pipelined(nested(of_boxes, [down, between, back]), segments)
+#: Rings in the boxes, and switches of the network that add and replicate. Source: Graham et al. (2016); NCCL,
+#: `src/transport/coll_net.cc`.
+collnet = _through_network("ring")
+nvls = _through_network(IN_NETWORK)  # switches that add and replicate in the boxes, too
 
 
 def _up_and_down(sizes: Sequence[int]) -> Schedule:
@@ -191,7 +143,15 @@ def _tree_above(topology: Topology) -> IntArray | None:
 
 
 def phases(primitive: str, topology: Topology, tiers: str, order: str, root: int | None = None) -> list[Phase]:
-    """The phases of a primitive in an order, with the algorithms of the tiers; arguments as for `all_reduce`.
+    """The phases of a primitive: one for each tier, of an all-reduce also back.
+
+    Args:
+        tiers: the algorithm of each tier, innermost first, with commas between, or one for all; of an all-reduce an
+            all-gather's name for all but the last in the order, an all-reduce's for that.
+        order: "inner-first" or "outer-first".
+
+    Raises:
+        ValueError: for a wrong number of names, an unknown one, or one that does not serve a tier's size.
 
     >>> from colllib.topology import boxes
     >>> [(phase.axis, phase.schedule.num_steps) for phase in phases("all-reduce", boxes((4, 2)), "ring", "inner-first")]
@@ -215,12 +175,6 @@ def phases(primitive: str, topology: Topology, tiers: str, order: str, root: int
     down = [_on(topology, axis, "reduce-scatter", names[axis]) for axis in first]
     back = [_on(topology, axis, "all-gather", names[axis]) for axis in reversed(first)]
     return [*down, _on(topology, last, "all-reduce", names[last]), *back]
-
-
-def _tier_by_tier(
-    primitive: str, topology: Topology, segments: int, tiers: str, order: str, root: int | None = None
-) -> Schedule:
-    return pipelined(nested(_lattice(topology), phases(primitive, topology, tiers, order, root)), segments)
 
 
 def _lattice(topology: Topology) -> Lattice:

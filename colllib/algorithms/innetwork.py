@@ -8,14 +8,14 @@ what formulas call the fused limit is what many segments approach.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.closed_form import ONE_SWITCH, ONE_SWITCH_SEGMENTED, closed_form
+from colllib.closed_form import ONE_SWITCH, ONE_SWITCH_SEGMENTED, Condition, CostFunction, closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.limits import MOST_MESSAGES, check_size
@@ -295,53 +295,44 @@ def _windows(
     return (sum((a for a, _ in rim), Fraction(0)), sum((b for _, b in rim), Fraction(0))), standing
 
 
-@closed_form("(P + 1) / 2", "(P + 1) / P", ONE_SWITCH)
-def whole_vector_cost(topology: Topology, segments: int = 1) -> Cost:
-    """Closed form of `one_shot_all_reduce`, `reduce_to_root` and `multicast` on one switch.
-
-    >>> from colllib.topology import star
-    >>> whole_vector_cost(star(8)), whole_vector_cost(star(8), segments=9)
-    (Cost(n_alpha=1, n_beta=2), Cost(n_alpha=5, n_beta=10/9))
-    """
-    return _through_one_switch(topology, _ONE_SHOT, segments)
-
-
-@closed_form("(P + 1) / 2", "(P * N + 1) / (P * N)", ONE_SWITCH)
-def scatter_reduced_cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
-    """Closed form of `scatter_reduced` on one switch.
-
-    >>> from colllib.topology import star
-    >>> scatter_reduced_cost(star(8)), scatter_reduced_cost(star(8), keep_own=True)
-    (Cost(n_alpha=1, n_beta=9/8), Cost(n_alpha=1, n_beta=1))
-    """
-    return _through_one_switch(topology, _two_shots(topology.ranks, keep_own)[:2], segments)
-
-
-@closed_form("(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)", ONE_SWITCH)
-def gather_multicast_cost(topology: Topology, segments: int = 1) -> Cost:
-    """Closed form of `gather_multicast` on one switch.
-
-    >>> from colllib.topology import star
-    >>> gather_multicast_cost(star(8))
-    Cost(n_alpha=1, n_beta=1)
-    """
-    return _through_one_switch(topology, _two_shots(topology.ranks)[2:], segments)
-
-
 def _two_shots(ranks: int, keep_own: bool = False) -> list[Stage]:
     part = Fraction(1, ranks)
     return [("up", 1 - part if keep_own else Fraction(1)), ("down", part), ("up", part), ("down", 1 - part)]
 
 
-@closed_form("(P + 3) / 2", "((P + 3) * N + P - 4) / (P * N)", ONE_SWITCH_SEGMENTED)
-def two_shot_cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
-    """Closed form of `two_shot_all_reduce` on one switch: n_beta tends to 1 + 1/N, or to 1 with the own part kept.
+def _bundles(ranks: int, _: bool) -> list[Stage]:
+    away = Fraction(ranks - 1, ranks)
+    return [("up", away), ("down", away)]
+
+
+def _cost_of(
+    stages: Callable[[int, bool], Sequence[Stage]], n_alpha: str, n_beta: str, holds: Condition = ONE_SWITCH
+) -> CostFunction:
+    """The cost of stages through one switch, whose formulas are those of a switch that takes half of alpha.
 
     >>> from colllib.topology import star
-    >>> two_shot_cost(star(8)), round(float(two_shot_cost(star(8), segments=10**6).n_beta), 4)
-    (Cost(n_alpha=2, n_beta=17/8), 1.125)
+    >>> whole_vector_cost(star(8)), whole_vector_cost(star(8), segments=9)
+    (Cost(n_alpha=1, n_beta=2), Cost(n_alpha=5, n_beta=10/9))
+    >>> scatter_reduced_cost(star(8)), scatter_reduced_cost(star(8), keep_own=True)
+    (Cost(n_alpha=1, n_beta=9/8), Cost(n_alpha=1, n_beta=1))
     """
-    return _through_one_switch(topology, _two_shots(topology.ranks, keep_own), segments)
+
+    @closed_form(n_alpha, n_beta, holds)
+    def cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
+        return _through_one_switch(topology, stages(topology.ranks, keep_own), segments)
+
+    return cost
+
+
+#: Of `one_shot_all_reduce`, `reduce_to_root` and `multicast`.
+whole_vector_cost = _cost_of(lambda ranks, _: _ONE_SHOT, "(P + 1) / 2", "(P + 1) / P")
+scatter_reduced_cost = _cost_of(
+    lambda ranks, keep_own: _two_shots(ranks, keep_own)[:2], "(P + 1) / 2", "(P * N + 1) / (P * N)"
+)
+gather_multicast_cost = _cost_of(lambda ranks, _: _two_shots(ranks)[2:], "(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)")
+#: n_beta tends to 1 + 1/N, or to 1 with the own part kept.
+two_shot_cost = _cost_of(_two_shots, "(P + 3) / 2", "((P + 3) * N + P - 4) / (P * N)", ONE_SWITCH_SEGMENTED)
+scatter_bundles_cost = _cost_of(_bundles, "(P + 1) / 2", "(P + 1) * (N - 1) / (P * N)")
 
 
 def port_load(ranks: int, *, shots: int) -> Fraction:
@@ -357,15 +348,3 @@ def port_load(ranks: int, *, shots: int) -> Fraction:
     if shots not in (1, 2):
         raise ValueError(f"shots = {shots}: whole vectors take 1, slices 2")
     return _busiest(_ONE_SHOT if shots == 1 else _two_shots(ranks))
-
-
-@closed_form("(P + 1) / 2", "(P + 1) * (N - 1) / (P * N)", ONE_SWITCH)
-def scatter_bundles_cost(topology: Topology, segments: int = 1) -> Cost:
-    """Closed form of `scatter_bundles` on one switch.
-
-    >>> from colllib.topology import star
-    >>> scatter_bundles_cost(star(8))
-    Cost(n_alpha=1, n_beta=7/4)
-    """
-    away = Fraction(topology.ranks - 1, topology.ranks)
-    return _through_one_switch(topology, [("up", away), ("down", away)], segments)

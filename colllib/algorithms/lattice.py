@@ -110,14 +110,7 @@ def dim_ring_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = N
 dim_ring_all_gather = backwards(dim_ring_reduce_scatter)  # the last of its axes first
 
 
-def dim_ring(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
-    """All-reduce: `dim_ring_reduce_scatter`, then the same backwards.
-
-    >>> dim_ring(Lattice((2, 2, 2)))
-    Schedule(8 ranks, 8 blocks, 6 steps)
-    """
-    return there_and_back(dim_ring_reduce_scatter(lattice, order=order, direction=direction))
-
+dim_ring = there_and_back(dim_ring_reduce_scatter)
 
 #: Of one half of `dim_ring`, one link per neighbor.
 dim_ring_half_cost = formulas("total(d - 1)", "(N - 1) / N")
@@ -134,13 +127,7 @@ def dim_shortest_way_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | 
     return _by_axes(lattice, allreduce.shortest_way_reduce_scatter, order)
 
 
-def dim_shortest_way(lattice: Lattice) -> Schedule:
-    """All-reduce: `dim_shortest_way_reduce_scatter`, then the same backwards.
-
-    >>> dim_shortest_way(Lattice((8, 8, 8))).num_steps
-    24
-    """
-    return there_and_back(dim_shortest_way_reduce_scatter(lattice))
+dim_shortest_way = there_and_back(dim_shortest_way_reduce_scatter)
 
 
 @closed_form("total(d // 2)", "(N - 1) / (2 * N)", LONG_RINGS)
@@ -172,8 +159,8 @@ def _needs_wrap(lattice: Lattice, what: str) -> None:
         raise ValueError(f"mesh {lattice}: {what} needs rings; dim-ring serves meshes")
 
 
-def rotated(lattice: Lattice, build: Callable[..., Schedule]) -> Schedule:
-    """2k copies of an axis-by-axis schedule in the same steps, each with M/2k: all links at once.
+def rotated(build: Callable[..., Schedule]) -> Callable[[Lattice], Schedule]:
+    """The builder of 2k copies of an axis-by-axis schedule in the same steps, each with M/2k: all links at once.
 
     Copy c starts at axis c mod k and goes round in direction 1 or -1 as c div k is even or odd. Where
     no axis is longer than 2 there is one direction and k copies.
@@ -185,65 +172,35 @@ def rotated(lattice: Lattice, build: Callable[..., Schedule]) -> Schedule:
 
     >>> from colllib.execution import execute
     >>> from colllib.topology import torus
-    >>> execute(rotated(Lattice((4, 4, 4)), dim_ring), torus((4, 4, 4))).cost
+    >>> execute(rotated(dim_ring)(Lattice((4, 4, 4))), torus((4, 4, 4))).cost
     Cost(n_alpha=18, n_beta=21/64)
     """
-    axes = [axis for axis, size in enumerate(lattice.dims) if size > 1] or [0]
-    rest = [axis for axis in range(len(lattice.dims)) if axis not in axes]
-    directions = (1, -1) if max(lattice.dims) > 2 and lattice.wraps else (1,)
-    copies = [
-        build(lattice, order=(*axes[start:], *axes[:start], *rest), direction=direction)
-        for direction in directions
-        for start in range(len(axes))
-    ]
-    return side_by_side(*(scaled(copy, Fraction(1, len(copies))) for copy in copies))
+
+    def build_rotated(lattice: Lattice) -> Schedule:
+        axes = [axis for axis, size in enumerate(lattice.dims) if size > 1] or [0]
+        rest = [axis for axis in range(len(lattice.dims)) if axis not in axes]
+        directions = (1, -1) if max(lattice.dims) > 2 and lattice.wraps else (1,)
+        copies = [
+            build(lattice, order=(*axes[start:], *axes[:start], *rest), direction=direction)
+            for direction in directions
+            for start in range(len(axes))
+        ]
+        return side_by_side(*(scaled(copy, Fraction(1, len(copies))) for copy in copies))
+
+    return build_rotated
 
 
-def rotated_reduce_scatter(lattice: Lattice) -> Schedule:
-    """Reduce-scatter: rotated copies of `dim_ring_reduce_scatter`.
+rotated_reduce_scatter = rotated(dim_ring_reduce_scatter)
+rotated_all_gather = rotated(dim_ring_all_gather)
+rotated_dim_ring = rotated(dim_ring)
 
-    >>> rotated_reduce_scatter(Lattice((3, 3))).num_steps
-    4
-    """
-    return rotated(lattice, dim_ring_reduce_scatter)
-
-
-def rotated_all_gather(lattice: Lattice) -> Schedule:
-    """All-gather: rotated copies of `dim_ring_all_gather`.
-
-    >>> rotated_all_gather(Lattice((3, 3))).num_steps
-    4
-    """
-    return rotated(lattice, dim_ring_all_gather)
-
-
-def rotated_dim_ring(lattice: Lattice) -> Schedule:
-    """All-reduce: 2k rotated copies of `dim_ring`.
-
-    >>> rotated_dim_ring(Lattice((3, 3))).num_steps
-    8
-    """
-    return rotated(lattice, dim_ring)
-
-
-@closed_form("2 * total(d - 1)", "(N - 1) / (k * N)", EQUAL_LONG_RINGS, elsewhere=False)
-@closed_form("2 * total(d - 1)", "2 * (N - 1) / (k * N)", EQUAL_LINES, elsewhere=False)
-def rotated_dim_ring_cost(lattice: Lattice) -> Cost:
-    """Closed form of `rotated_dim_ring`, one link per neighbor, on axes that all have the same size.
-
-    >>> rotated_dim_ring_cost(Lattice((8, 8, 8))), rotated_dim_ring_cost(Lattice((8, 8, 8), wraps=False))
-    (Cost(n_alpha=42, n_beta=511/1536), Cost(n_alpha=42, n_beta=511/768))
-    """
-
-
-@closed_form("total(d - 1)", "(N - 1) / (2 * k * N)", EQUAL_LONG_RINGS, elsewhere=False)
-@closed_form("total(d - 1)", "(N - 1) / (k * N)", EQUAL_LINES, elsewhere=False)
-def rotated_dim_ring_half_cost(lattice: Lattice) -> Cost:
-    """Closed form of `rotated_reduce_scatter` and `rotated_all_gather`, likewise.
-
-    >>> rotated_dim_ring_half_cost(Lattice((4, 4)))
-    Cost(n_alpha=6, n_beta=15/64)
-    """
+#: Of `rotated_dim_ring` and of its halves, one link per neighbor, on axes that all have the same size.
+rotated_dim_ring_cost = formulas("2 * total(d - 1)", "(N - 1) / (k * N)", EQUAL_LONG_RINGS) | formulas(
+    "2 * total(d - 1)", "2 * (N - 1) / (k * N)", EQUAL_LINES
+)
+rotated_dim_ring_half_cost = formulas("total(d - 1)", "(N - 1) / (2 * k * N)", EQUAL_LONG_RINGS) | formulas(
+    "total(d - 1)", "(N - 1) / (k * N)", EQUAL_LINES
+)
 
 
 # -- butterflies ---------------------------------------------------------------------------------
@@ -301,7 +258,7 @@ def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     last = "far" if order == "near" else "near"  # the halving's order is that of the doubling which undoes it
-    return there_and_back(_by_axes(lattice, lambda size: reducescatter.recursive_halving(size, order=last), None))
+    return there_and_back(_by_axes)(lattice, lambda size: reducescatter.recursive_halving(size, order=last), None)
 
 
 def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
@@ -329,7 +286,7 @@ def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: in
             if s < bits[axis]:
                 even = lattice.coordinate(rank, axis) % 2 == 0
                 partners.append(lattice.shifted(rank, axis, np.where(even, shift, -shift)))
-    return there_and_back(butterfly(partners))
+    return there_and_back(butterfly)(partners)
 
 
 def rotated_swing(lattice: Lattice) -> Schedule:
@@ -348,24 +305,18 @@ def rotated_swing(lattice: Lattice) -> Schedule:
     """
     messages = 4 * len(lattice.dims) * lattice.ranks * (lattice.ranks - 1)  # of 2k copies, there and back
     check_size(f"copies of swing on {lattice}", messages, MOST_MESSAGES, "messages")
-    return rotated(lattice, swing)
+    return rotated(swing)(lattice)
 
 
-@closed_form("2 * total(2 * d // 3)", "(lg(N) + ((N + 1) // 3) / N) / 3", LONG_POWER_RING, elsewhere=False)
-@closed_form("2 * total(2 * d // 3)", "(N - most(d) + (N + 1) // 5) / (2 * N)", LONG_POWER_SQUARE, elsewhere=False)
-@closed_form(
-    "2 * total(2 * d // 3)", "7 * ((N - most(d)) / 3 + (N + 1) // 9) / (9 * N)", LONG_POWER_CUBE, elsewhere=False
+#: Of `rotated_swing`, one link per neighbor, on a torus of up to three axes, all of the same size 2^m. A copy and its
+#: mirror image load each link of an axis with as many messages as the partner is links away: (2^(s+1) + (-1)^s)/3 in
+#: its step s. The axes take turns, and each message is half of the last, from M/4k on; back it is the same. In the sum
+#: (N + 1)//(2^k + 1) is (N - (-1)^m)/(2^k + 1).
+rotated_swing_cost = (
+    formulas("2 * total(2 * d // 3)", "(lg(N) + ((N + 1) // 3) / N) / 3", LONG_POWER_RING)
+    | formulas("2 * total(2 * d // 3)", "(N - most(d) + (N + 1) // 5) / (2 * N)", LONG_POWER_SQUARE)
+    | formulas("2 * total(2 * d // 3)", "7 * ((N - most(d)) / 3 + (N + 1) // 9) / (9 * N)", LONG_POWER_CUBE)
 )
-def rotated_swing_cost(lattice: Lattice) -> Cost:
-    """Closed form of `rotated_swing`, one link per neighbor, on a torus of up to three axes, all of the same size 2^m.
-
-    A copy and its mirror image load each link of an axis with as many messages as the partner is links away, (2^(s+1) +
-    (-1)^s)/3 in its step s. The axes take turns, and each message is half of the last, from M/4k on; back it is the
-    same. In the sum (N + 1)//(2^k + 1) is (N - (-1)^m)/(2^k + 1).
-
-    >>> rotated_swing_cost(Lattice((8, 8))), rotated_swing_cost(Lattice((16, 16, 16)))
-    (Cost(n_alpha=20, n_beta=69/128), Cost(n_alpha=60, n_beta=4235/12288))
-    """
 
 
 # -- broadcast and reduce ------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_the_realistic_ladder_prices_each_way_with_its_fabrics_coefficients(prim
         slow = {"message": 16e6, "alpha": 0.5e-6 * more, "bandwidth": 900e9 * less}
         rung = line.entry.priced(**slow)
         row = shown[f"{line.label.partition(', ')[0]}, {line.entry.algorithm.label}"]
-        assert row[1] == units.seconds(rung.entry.executed_cost(rung.segments).seconds(**slow), 4)
+        assert row[1] == units.seconds(rung.entry.execution(rung.segments).cost.seconds(**slow), 4)
 
 
 @pytest.mark.parametrize("primitive", ladder.PRIMITIVES)

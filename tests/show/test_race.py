@@ -46,7 +46,7 @@ def test_the_price_is_that_of_the_best_number_of_segments(algorithm, n, price):
 @settings(deadline=None)
 @given(st.lists(st.floats(1e-7, 1e-4), min_size=2, max_size=2), st.lists(st.floats(1e9, 1e12), min_size=2, max_size=2))
 def test_a_cost_over_several_tiers_is_priced_at_any_speeds(alphas, bandwidths):
-    cost = Entry(find("all-reduce", "ring"), expression.find("boxes:4x8")).executed_cost()
+    cost = Entry(find("all-reduce", "ring"), expression.find("boxes:4x8")).execution().cost
     seconds, segments = Form((cost,)).price(16e6, alphas, bandwidths)
     assert seconds == pytest.approx(cost.seconds(message=16e6, alpha=alphas, bandwidth=bandwidths), rel=1e-12)
     assert segments == 1
