@@ -536,6 +536,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     yield table(headers, rows)
     if topology.in_box and topology.combines:
         yield "\nin-network, NVLS and CollNet take switches that add; inc=none leaves them out"
+    if any(rung.algorithm.name == "channels" for rung in rungs):
+        yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
     if left_out:
         reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
         yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())

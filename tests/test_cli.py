@@ -172,6 +172,13 @@ def test_a_ladder_says_which_rows_take_switches_that_add_and_how_to_leave_them_o
     assert "nvls-tree, nvls: on tier 0 needs switches that add and replicate there" in without
 
 
+def test_a_ladder_of_boxes_says_which_row_is_the_ring_of_nccl():
+    text = printed("ladder", "all-gather", "--on", "boxes:2x2", "--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s")
+    assert any(line.startswith("ring channels  ") for line in text.splitlines())
+    assert "ring channels are NCCL's ring, as many as a box has ranks; ring is one alone\n" in text
+    assert "ring channels" not in printed("ladder", "all-gather", "--ranks", "4")
+
+
 def test_list_names_what_can_be_run():
     result = answer("list")
     assert {"ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "rabenseifner", "dim-ring"} <= set(
