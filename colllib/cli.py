@@ -31,11 +31,15 @@ from colllib.execution import trace as trace_states
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Entry, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
+from colllib.measured.log import PROGRAMS
+from colllib.measured.predict import predict
+from colllib.measured.tuning import VERSION
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, machines, star
+from colllib.topology.cluster import machine_on
 from colllib.topology.expression import MEANINGS, OPERATIONS, TOPOLOGIES, Form
 from colllib.topology.expression import find as find_topology
 from colllib.topology.presets import PRESETS
@@ -489,6 +493,20 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
     return states
 
 
+def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any] | None:
+    """What NCCL should take on a machine with the speeds of its makers, or nothing where that is not predicted."""
+    if on is None or network.alpha or network.bandwidth or primitive not in PROGRAMS:
+        return None
+    machine, size = on.replace(",inc=both", ",collnet=true"), units.message(network.message)
+    try:
+        one = predict(machine_on(machine), primitive, network.message)
+    except ValueError:
+        return None
+    command = f"colllib predict {primitive} --on {shlex.quote(machine)} --message {size.replace(' ', '')}"
+    result = {"version": VERSION, "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
+    return result | {"command": command}
+
+
 @cli.command("ladder")
 @click.argument("primitive", type=PRIMITIVE)
 @click.option("--ranks", type=whole(), help=f"N, on a star (default: {ANCHOR_RANKS})")
@@ -509,12 +527,14 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         rungs, left_out = field_of(primitive, topology, among, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
+    nccl = _by_nccl(primitive, on, network)
     yield {
         "primitive": primitive,
         "topology": topology.name,
         "message_bytes": network.message,
         "rungs": [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs],
         "left_out": left_out,
+        "nccl": nccl,
     }
     counts, fastest = topology.levels == 1, rungs[0].seconds
     rows = [
@@ -541,6 +561,9 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     if left_out:
         reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
         yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())
+    if nccl:
+        speed = f"{units.seconds(nccl['time_s'])}, {units.rate(1e9 * nccl['busbw_GBps'])} busbw"
+        yield f"\n{VERSION} is predicted to take {speed}, by {nccl['picked']}: {nccl['command']}"
 
 
 @cli.command("mpi-run")

@@ -179,6 +179,28 @@ def test_a_ladder_of_boxes_says_which_row_is_the_ring_of_nccl():
     assert "ring channels" not in printed("ladder", "all-gather", "--ranks", "4")
 
 
+@pytest.mark.parametrize(
+    ("on", "machine"),
+    [("dgx-h100:4", "dgx-h100:4"), ("h100:3", "h100:3"), ("dgx-h100:4,inc=both", "dgx-h100:4,collnet=true")],
+)
+def test_a_ladder_of_a_machine_ends_with_what_nccl_is_predicted_to_take(on, machine):
+    words, command = ("ladder", "all-reduce", "--on", on, "--message", "1MiB"), f"--on {machine} --message 1MiB"
+    nccl = answer(*words)["nccl"]
+    assert nccl["command"] == f"colllib predict all-reduce {command}"
+    (row,) = answer(*nccl["command"].split()[1:])["rows"]
+    assert all(nccl[key] == row[key] for key in ("picked", "time_s", "busbw_GBps"))
+    *_, last = printed(*words).splitlines()
+    assert last.startswith("NCCL 2.30.7 is predicted to take ")
+    assert last.endswith(f", by {row['picked']}: {nccl['command']}")
+
+
+@pytest.mark.parametrize("words", [("--on", "boxes:2x2", "--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s"),
+                                   ("--on", "dgx-h100:2", "--bandwidth", "4GB/s,1GB/s"), ("--ranks", "4"),
+                                   ("--on", "gaudi3:1"), ("--on", "dgx-h100:2,inc=none")])  # fmt: skip
+def test_a_ladder_of_no_known_machine_or_of_other_speeds_predicts_nothing(words):
+    assert answer("ladder", "all-gather", *words)["nccl"] is None
+
+
 def test_list_names_what_can_be_run():
     result = answer("list")
     assert {"ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "rabenseifner", "dim-ring"} <= set(
