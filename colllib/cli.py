@@ -563,7 +563,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())
     if nccl:
         speed = f"{units.seconds(nccl['time_s'])}, {units.rate(1e9 * nccl['busbw_GBps'])} busbw"
-        yield f"\n{VERSION} is predicted to take {speed}, by {nccl['picked']}: {nccl['command']}"
+        after = " after a restart" if "without=" in str(on) else ""
+        yield f"\n{VERSION} is predicted to take {speed}{after}, by {nccl['picked']}: {nccl['command']}"
 
 
 @cli.command("mpi-run")

@@ -108,7 +108,7 @@ def test_help_of_a_prediction_names_machines_and_the_options_that_it_takes():
     assert "star:N" not in shown
     assert all(f" {name}:N" in shown for name in machines.PRESETS)
     options = shown.partition("behind commas: ")[2].partition(". Or a file")[0].replace(" or ", ", ").split(", ")
-    assert len(options) == 9
+    assert len(options) == 10
     for option in options:
         machines.find(f"dgx-h100:3,{option}")
 

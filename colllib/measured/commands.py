@@ -1,6 +1,7 @@
 """The command line over measurements: `colllib diagnose` and `colllib predict`."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -219,6 +220,13 @@ def predict_command(
     if machine.oversubscription > 1 or any("oversubscription" in option for option in what_if):
         part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
         yield f"Each box has a leaf of its own{part}: these are no rails."
+    for lost in re.findall(r"without=card \d+", ",".join([on, *what_if])):
+        going_on = shlex.quote(f"{on.replace(f',{lost}', '')},{lost}")
+        going_on += f" --message {units.message(message).replace(' ', '')}" if message else ""
+        yield (
+            f"{lost.replace('=', ' ').capitalize()}: of a job that is restarted; NCCL then gives every box the "
+            f"channels of the box with fewest cards. One that goes on: colllib ladder {primitive} --on {going_on}"
+        )
     if machine.boxes > 1 and machine.card > 2 * machine.slot:
         yield f"Cards of {units.rate(machine.card)} stand behind slots of {units.rate(machine.slot)}: or are they Gb/s?"
     if primitive == "all-to-all" and predictions[0].binding == "latency":

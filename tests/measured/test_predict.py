@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from measured import logs
 
 from colllib import cli
+from colllib.algorithms import find as algorithm
 from colllib.ladder import field_of
 from colllib.measured.causes import CAUSES
 from colllib.measured.commands import OTHER_NETWORKS, PEERS
@@ -219,6 +220,35 @@ def test_another_placement_of_the_same_ranks_is_another_number_of_boxes():
     assert near.saved == 0
     assert (far.ranks, near.ranks) == (16, 16)
     assert far.saved < 0
+
+
+def test_a_job_that_is_restarted_without_one_card_has_seven_in_every_box():
+    seven = predict(find("dgx-h100:64,cards=7"), "all-reduce", 2**30)
+    assert predict(find("dgx-h100:64,without=card 43"), "all-reduce", 2**30) == seven
+    (lost,) = what_if(find("dgx-h100:64"), "all-reduce", 2**30, ["without=card 43"])
+    assert lost.prediction == seven
+    words = ["predict", "all-reduce", "--message", "1GiB", "--on"]
+    note = "One that goes on: colllib ladder all-reduce --on 'dgx-h100:64,without=card 43' --message 1GiB\n"
+    for asked in (["dgx-h100:64,without=card 43"], ["dgx-h100:64", "--what-if", "without=card 43"]):
+        assert note in CliRunner().invoke(cli.cli, [*words, *asked]).output
+    assert "a restart" in CliRunner().invoke(cli.cli, ["ladder", *words[1:], "dgx-h100:2,without=card 3"]).output
+    for on in ("dgx-h100:2,without=card 16", "dgx-h100:2,cards=1,without=card 0"):
+        with pytest.raises(ValueError, match="one of which must stay"):
+            find(on)
+
+
+def test_rings_on_rails_with_several_leaves_lose_nothing_to_a_narrow_spine_and_an_all_to_all_does():
+    """As the refusal of rails says; what it tells to type is answered."""
+    with pytest.raises(ValueError, match="stay on their rail") as refused:
+        machine_on("dgx-h100:64,rails=8")
+    command = str(refused.value).partition("colllib ladder ")[2].replace("2x32x8,rails=8", "2x2x4,rails=4").split()
+    assert CliRunner().invoke(cli.cli, ["ladder", *command]).exit_code == 0
+    price = {"message": 1e9, "alpha": (0.6e-6, *[2.7e-6] * 3), "bandwidth": (450e9, *[50e9] * 3)}
+    ways = [("all-reduce", "channels", 1), ("all-reduce", "tree", 1), ("all-to-all", "pairwise-by-boxes", 1.73)]
+    for primitive, name, times in ways:
+        on = [find_topology(f"boxes:2x2x4,rails=4{narrow}") for narrow in ("", ",oversubscription=1:2")]
+        wide, narrow = (field_of(primitive, one, [algorithm(primitive, name)], **price)[0][0].seconds for one in on)
+        assert narrow / wide == pytest.approx(times, abs=0.01)
 
 
 def test_half_the_cards_carry_half():
@@ -525,6 +555,7 @@ def test_odd_values_are_answered_or_refused_in_one_line(odd, capsys):
         ["predict", "all-reduce", "--on", f"dgx-h100:{odd}"],
         ["predict", "all-reduce", "--on", f"dgx-a100:2,cards={odd}"],
         ["predict", "all-to-all", "--on", f"dgx-a100:2,card={odd}"],
+        ["predict", "all-to-all", "--on", f"dgx-a100:2,without=card {odd}"],
         ["predict", "sendrecv", "--on", "b200:2", "--message", odd],
         ["predict", odd, "--on", "b200:2"],
         ["export", "all-reduce", "ring", "--on", "ring:4", "--segments", odd],
