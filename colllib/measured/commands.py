@@ -217,6 +217,12 @@ def predict_command(
         span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
         unsure = "" if healthy else " Nobody says whether that is healthy."
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
+    if machine.collnet and machine.boxes > 1 and primitive == "all-reduce":
+        cards = units.rate(machine.network * factor(primitive, machine.ranks))
+        yield (
+            f"With SHARP a card carries its part of the message once each way: cards alone would allow {cards}. "
+            "NCCL's model counts on half of that, and no published run with SHARP corrects it."
+        )
     if machine.oversubscription > 1 or any("oversubscription" in option for option in what_if):
         part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
         yield f"Each box has a leaf of its own{part}: these are no rails."

@@ -117,7 +117,8 @@ def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
 
 def _kind(one: Machine, near: bool) -> tuple[object, ...]:
     name, boxes = ((one.generation, one.nvls), min(3, one.boxes)) if near else (one.name, one.boxes)
-    return name, boxes, one.gpus, one.reach(), one.network if one.boxes > 1 else 0.0
+    network, adds = (one.network, one.collnet) if one.boxes > 1 else (0.0, False)
+    return name, boxes, one.gpus, one.reach(), network, adds
 
 
 @cache

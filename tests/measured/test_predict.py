@@ -20,6 +20,7 @@ from colllib.ladder import field_of
 from colllib.measured.causes import CAUSES
 from colllib.measured.commands import OTHER_NETWORKS, PEERS
 from colllib.measured.diagnose import diagnose
+from colllib.measured.expected import expected
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
 from colllib.measured.read import read
@@ -245,10 +246,25 @@ def test_rings_on_rails_with_several_leaves_lose_nothing_to_a_narrow_spine_and_a
     assert CliRunner().invoke(cli.cli, ["ladder", *command]).exit_code == 0
     price = {"message": 1e9, "alpha": (0.6e-6, *[2.7e-6] * 3), "bandwidth": (450e9, *[50e9] * 3)}
     ways = [("all-reduce", "channels", 1), ("all-reduce", "tree", 1), ("all-to-all", "pairwise-by-boxes", 1.73)]
-    for primitive, name, times in ways:
+    for primitive, name, slower in ways:
         on = [find_topology(f"boxes:2x2x4,rails=4{narrow}") for narrow in ("", ",oversubscription=1:2")]
         wide, narrow = (field_of(primitive, one, [algorithm(primitive, name)], **price)[0][0].seconds for one in on)
-        assert narrow / wide == pytest.approx(times, abs=0.01)
+        assert narrow / wide == pytest.approx(slower, abs=0.01)
+
+
+def test_with_switches_that_add_between_boxes_the_links_in_the_box_are_the_limit():
+    """Through SHARP each of 8 cards of 50 GB/s carries M/8 once each way: 400 GB/s of algorithm bandwidth."""
+    machine = find("dgx-h100:8,collnet=true")
+    alone = expected(replace(machine, link=1e15, nvls=False), "all-reduce").high
+    assert alone == pytest.approx(400e9 * 2 * 63 / 64)
+    assert predict(machine, "all-reduce", 2**33).bound == predict(find("dgx-h100:1"), "all-reduce", 2**33).bound < alone
+    words = ["predict", "all-reduce", "--on", "dgx-h100:8,collnet=true", "--message", "8GiB"]
+    text = CliRunner().invoke(cli.cli, words).output
+    assert "cards alone would allow 788 GB/s" in text
+    assert "Others measured" not in text
+    [rung] = field_of("all-reduce", find_topology("dgx-h100:8,inc=both"), [algorithm("all-reduce", "nvls")],
+                      message=2**33, alpha=(0.6e-6, 2.7e-6), bandwidth=(450e9, 50e9))[0]  # fmt: skip
+    assert 0.95 * alone < rung.busbw < alone
 
 
 def test_half_the_cards_carry_half():
