@@ -206,6 +206,23 @@ def test_a_ladder_of_no_known_machine_or_of_other_speeds_predicts_nothing(words)
     assert answer("ladder", "all-gather", *words)["nccl"] is None
 
 
+def test_a_ladder_without_a_card_says_what_trees_take_where_another_box_lacks_it():
+    """Of eight boxes 0 and 7 are the roots."""
+    at = ("--message", "64MiB")
+    times = [
+        next(rung["time_s"] for rung in answer("ladder", "all-reduce", "--on", f"dgx-h100:8,without=card {card}", *at)
+             ["rungs"] if rung["algorithm"] == "nvls-tree")
+        for card in range(3, 64, 8)
+    ]  # fmt: skip
+    (label, span), *_ = answer("ladder", "all-reduce", "--on", "dgx-h100:8,without=card 3", *at)["by_box_s"].items()
+    assert label.startswith("NVLS + tree, P = ")
+    assert span == pytest.approx((min(times), max(times)), rel=0.02)
+    text = printed("ladder", "all-reduce", "--on", "dgx-h100:8,without=card 3", *at)
+    assert "by which box lacks the card: a tree's root, such as box 0, sends half\n" in text
+    for on in ("dgx-h100:8", "dgx-a100:2,cards=4,without=card 5", "dgx-h100:1,without=card 3"):
+        assert "by which box" not in printed("ladder", "all-reduce", "--on", on, *at)
+
+
 def test_list_names_what_can_be_run():
     result = answer("list")
     assert {"ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "rabenseifner", "dim-ring"} <= set(
