@@ -21,11 +21,11 @@ from colllib.measured.diagnose import AS_IT_SHOULD, Diagnosis, diagnose
 from colllib.measured.expected import PAIRS
 from colllib.measured.infer import Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
-from colllib.measured.predict import Prediction, compared, each_algorithm, predict
+from colllib.measured.predict import Prediction, compared, each_algorithm, measured_over, predict
 from colllib.measured.read import read_file
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE
-from colllib.measured.sweeps import of_others
+from colllib.measured.sweeps import nearest, of_others
 from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
 from colllib.topology import machines
@@ -185,6 +185,14 @@ def predict_command(
     result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
     result["rows"] = [_row(p) for p in predictions]
     result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others]
+    ratios_of, ratios = measured_over(machine, primitive, message or sizes[-1])
+    beside = [one for one in nearest(machine, primitive) if one.machine.boxes != machine.boxes]
+    result["measured_over_predicted"] = {"of": ratios_of, "runs": ratios}
+    result["nearest"] = [
+        {"gpu": one.machine.name, "boxes": one.machine.boxes, "busbw_GBps": one.busbw / 1e9, "state": one.state}
+        | {"source": one.source}
+        for one in beside
+    ]
     if choices:
         result["algorithms"] = [_row(p, "algorithm") for p in choices]
     for key, group in changes.items():
@@ -217,6 +225,25 @@ def predict_command(
         span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
         unsure = "" if healthy else " Nobody says whether that is healthy."
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
+    if (
+        machine.boxes > 1
+        and machine.gpus > 8
+        and not any(one.state == "healthy" for one in nearest(machine, primitive))
+    ):
+        yield f"A guess: no published run of several boxes of {machine.gpus} GPUs is called healthy."
+    if beside:
+        places: dict[str, list[str]] = {}
+        for one in beside:
+            places.setdefault(f"{one.machine.boxes} x {one.machine.name}", []).append(units.rate(one.busbw))
+        listed = (f"{place} {', '.join(rates)}" for place, rates in list(places.items())[:3])
+        yield f"Nearest published, in boxes, at their largest message: {'; '.join(listed)}. --json says where."
+    if ratios:
+        least, most = (units.rate(ratio * predictions[-1].busbw) for ratio in (ratios[0], ratios[-1]))
+        yield (
+            f"Published runs of {ratios_of} reached {ratios[0]:.2f} to {ratios[-1]:.2f} times what is predicted "
+            f"without them, half of {len(ratios)} at least {median(ratios):.2f}; of "
+            f"{units.rate(predictions[-1].busbw)} that is {least} to {most}."
+        )
     if machine.collnet and machine.boxes > 1 and primitive == "all-reduce":
         cards = units.rate(machine.network * factor(primitive, machine.ranks))
         yield (

@@ -24,7 +24,7 @@ from colllib.measured.expected import expected
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
 from colllib.measured.read import read
-from colllib.measured.sweeps import figures, of_others, sweeps
+from colllib.measured.sweeps import figures, nearest, of_others, sweeps
 from colllib.measured.tuning import times
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.measured.write import write
@@ -355,6 +355,36 @@ def test_a_prediction_names_what_others_measured_on_such_machines_and_where():
     text = CliRunner().invoke(cli.cli, words).output
     assert f"Others measured {rates[0]:.0f} GB/s to {rates[-1]:.0f} GB/s on such machines, half of {len(rates)}" in text
     assert of_others(find("dgx-h100:2,cards=3"), "all-reduce") == []
+
+
+def test_a_prediction_says_how_far_published_runs_were_off_and_where_the_nearest_ones_are():
+    words = ["predict", "all-reduce", "--on", "dgx-h100:64", "--message", "1GiB"]
+    result = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)
+    assert [(one["gpu"], one["boxes"]) for one in result["nearest"][:3]] == [("H100", 32), ("H200", 248), ("H100", 12)]
+    assert [round(one["busbw_GBps"]) for one in result["nearest"][:3]] == [340, 350, 387]
+    assert result["nearest"][0]["source"] == "https://github.com/NVIDIA/nccl/issues/1218"
+    ratios, machine = result["measured_over_predicted"]["runs"], find("dgx-h100:12")
+    predicted = predict(machine, "all-reduce", 2**33, {("coreweave", "H100")}).busbw
+    assert ratios == sorted(ratios)
+    assert 386.56e9 / predicted in [pytest.approx(ratio) for ratio in ratios]
+    assert max(one.machine.boxes for one in nearest(find("dgx-h100:64"), "reduce-scatter")) == 64
+    busbw = result["rows"][0]["busbw_GBps"]
+    text = CliRunner().invoke(cli.cli, words).output
+    assert "32 x H100 340 GB/s; 248 x H200 350 GB/s; 12 x H100 387 GB/s. --json says where.\n" in text
+    assert f"that is {ratios[0] * busbw:.0f} GB/s to {ratios[-1] * busbw:.0f} GB/s.\n" in text
+    small = json.loads(CliRunner().invoke(cli.cli, [*words[:-1], "1MiB", "--json"]).output)["measured_over_predicted"]
+    assert small["of"] == "several boxes of any GPU, at about that size"
+    assert small["runs"][0] < 0.5 < 1 < small["runs"][-1]
+
+
+def test_several_racks_are_a_guess_beside_all_that_was_measured_of_them():
+    words = ["predict", "all-reduce", "--on", "nvl72:3", "--message", "8GiB"]
+    text = CliRunner().invoke(cli.cli, words).output
+    assert "A guess: no published run of several boxes of 72 GPUs is called healthy.\n" in text
+    assert "2 x GB200 NVL72 793 GB/s; 20 x GB200 NVL72 381 GB/s" in text
+    assert "several such boxes reached 0.43 to 0.90 times" in text
+    for on in ("nvl72:1", "dgx-h100:3"):
+        assert "A guess" not in CliRunner().invoke(cli.cli, [*words[:3], on, *words[4:]]).output
 
 
 def test_published_figures_have_a_place_that_can_be_looked_up_and_a_known_collective():
