@@ -212,7 +212,7 @@ def predict_command(
         changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]
         yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
     if any(change.saved == 0 for change in helps):
-        yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model, such as that of NVLS"
+        yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model: tree, NVLS, or a protocol"
     if rung:
         speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
         yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {speed}."

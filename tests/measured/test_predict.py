@@ -25,7 +25,7 @@ from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import figures, nearest, of_others, sweeps
-from colllib.measured.tuning import times
+from colllib.measured.tuning import estimates, times
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.measured.write import write
 from colllib.topology.cluster import machine_on, read_cluster, topology_of
@@ -75,6 +75,21 @@ def test_what_is_said_to_bind_is_what_helps(on, binding, helps):
     prediction, first = predict(find(on), "all-reduce", 2**34), sensitivity(find(on), "all-reduce", 2**34)[0]
     assert prediction.binding == binding
     assert (first.what == helps) if helps else first.saved < 0.05  # by a ring
+
+
+def test_a_ceiling_of_trees_is_said_to_bind_where_no_wire_helps():
+    """On 64 boxes of H100s 8 channels of at most 29 or 36 GB/s: below what NVLink and cards carry."""
+    size, machine = 2**25, find("dgx-h100:64")
+    ceilings = {"tree/LL": "LL", "tree/LL128": "LL128", "tree/Simple": "tree"}
+    plain = {p.picked: p for p in each_algorithm(machine, "all-reduce", size)}
+    for better in (replace(machine, link=2 * machine.link), replace(machine, cards=16)):
+        for p in each_algorithm(better, "all-reduce", size):
+            if p.picked in ceilings:
+                assert p.wire == pytest.approx(plain[p.picked].wire, rel=1e-6)
+    assert {e.protocol: e.binding for e in estimates(machine, "all-reduce") if e.algorithm == "tree"} == {
+        name.partition("/")[2]: binding for name, binding in ceilings.items()
+    }
+    assert predict(machine, "all-reduce", size).binding == "LL128"
 
 
 def test_cards_behind_a_spine_that_is_too_narrow_do_not_widen_it():
