@@ -253,6 +253,8 @@ def predict_command(
     if machine.oversubscription > 1 or any("oversubscription" in option for option in what_if):
         part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
         yield f"Each box has a leaf of its own{part}: these are no rails."
+    if choices and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1:
+        yield "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
     for lost in re.findall(r"without=card \d+", ",".join([on, *what_if])):
         going_on = shlex.quote(f"{on.replace(f',{lost}', '')},{lost}")
         going_on += f" --message {units.message(message).replace(' ', '')}" if message else ""

@@ -490,6 +490,14 @@ def test_a_ring_that_is_asked_for_is_predicted_at_the_rate_of_the_cards():
     assert "ring/Simple" in CliRunner().invoke(cli.cli, words).output
 
 
+def test_the_algorithms_of_a_gather_say_why_pat_is_missing():
+    for on, missing in (("dgx-h100:64", True), ("dgx-h100:64,gpus=1", False)):
+        words = ["predict", "all-gather", "--on", on, "--message", "1GiB", "--algorithms"]
+        text = CliRunner().invoke(cli.cli, words).output
+        assert ("PAT is missing: NCCL takes it of itself with one GPU a box alone" in text) is missing
+        assert ("PAT/Simple" in text) is not missing
+
+
 def test_a_speed_that_changes_nothing_is_explained_and_a_size_keeps_its_unit():
     words = ["predict", "all-reduce", "--on", "dgx-h100:2", "--sensitivity", "--message"]
     text = CliRunner().invoke(cli.cli, [*words, "1GB"]).output
