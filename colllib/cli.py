@@ -35,7 +35,7 @@ from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.log import PROGRAMS
 from colllib.measured.predict import predict
-from colllib.measured.tuning import VERSION
+from colllib.measured.tuning import model_of
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
@@ -523,13 +523,14 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
     """What NCCL should take on a machine with the speeds of its makers, or nothing where that is not predicted."""
     if on is None or network.alpha or network.bandwidth or primitive not in PROGRAMS:
         return None
-    machine, size = on.replace(",inc=both", ",collnet=true"), units.message(network.message)
+    named, size = on.replace(",inc=both", ",collnet=true"), units.message(network.message)
     try:
-        one = predict(machine_on(machine), primitive, network.message)
+        machine = machine_on(named)
+        one = predict(machine, primitive, network.message)
     except ValueError:
         return None
-    command = f"colllib predict {primitive} --on {shlex.quote(machine)} --message {size.replace(' ', '')}"
-    result = {"version": VERSION, "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
+    command = f"colllib predict {primitive} --on {shlex.quote(named)} --message {size.replace(' ', '')}"
+    result = {"model": model_of(machine), "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
     return result | {"command": command}
 
 
@@ -597,7 +598,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     if nccl:
         speed = f"{units.seconds(nccl['time_s'])}, {units.rate(1e9 * nccl['busbw_GBps'])} busbw"
         after = " after a restart" if "without=" in str(on) else ""
-        yield f"\n{VERSION} is predicted to take {speed}{after}, by {nccl['picked']}: {nccl['command']}"
+        yield f"\nNCCL should take {speed}{after}, by {nccl['picked']} ({nccl['model']}): {nccl['command']}"
 
 
 @cli.command("mpi-run")

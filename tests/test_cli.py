@@ -195,8 +195,8 @@ def test_a_ladder_of_a_machine_ends_with_what_nccl_is_predicted_to_take(on, mach
     (row,) = answer(*nccl["command"].split()[1:])["rows"]
     assert all(nccl[key] == row[key] for key in ("picked", "time_s", "busbw_GBps"))
     *_, last = printed(*words).splitlines()
-    assert last.startswith("NCCL 2.30.7 is predicted to take ")
-    assert last.endswith(f", by {row['picked']}: {nccl['command']}")
+    assert last.startswith("NCCL should take ")
+    assert last.endswith(f", by {row['picked']} (NCCL 2.30.7): {nccl['command']}")
 
 
 @pytest.mark.parametrize("words", [("--on", "boxes:2x2", "--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s"),

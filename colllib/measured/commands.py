@@ -26,7 +26,7 @@ from colllib.measured.read import read_file
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE
 from colllib.measured.sweeps import nearest, of_others
-from colllib.measured.tuning import VERSION
+from colllib.measured.tuning import model_of
 from colllib.measured.write import write
 from colllib.topology import machines
 from colllib.topology.cluster import machine_on, topology_of
@@ -182,7 +182,8 @@ def predict_command(
     rung = _best(machine, primitive, sizes[0]) if best else None
     healthy = of_others(machine, primitive)
     others = healthy or of_others(machine, primitive, "undecided")
-    result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
+    model = model_of(machine)
+    result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model}
     result["rows"] = [_row(p) for p in predictions]
     result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others]
     ratios_of, ratios = measured_over(machine, primitive, message or sizes[-1])
@@ -202,7 +203,7 @@ def predict_command(
         chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
         result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
     yield result
-    yield f"{primitive} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n"
+    yield f"{primitive} on {on}: {machine.ranks} {machine.name}, model scaled to published runs: {model}\n"
     yield _sweep_table("picked", predictions)
     yield "\nefficiency: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
     if choices:

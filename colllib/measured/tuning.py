@@ -79,6 +79,16 @@ class Estimate:
         return self.waiting(message) + max(self.wire(message), message / self.ceiling)
 
 
+def model_of(machine: Machine) -> str:
+    """Whose model it is, and what of it is another library's.
+
+    >>> from colllib.topology.machines import find
+    >>> model_of(find("mi300x:1"))
+    "NCCL 2.30.7, latencies of NCCL, not RCCL's"
+    """
+    return f"{VERSION}, latencies of NCCL, not RCCL's" if machine.vendor == "amd" else VERSION
+
+
 def estimates(machine: Machine, collective: str) -> list[Estimate]:
     """Every algorithm and protocol that NCCL would compare.
 

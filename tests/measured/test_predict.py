@@ -498,6 +498,12 @@ def test_the_algorithms_of_a_gather_say_why_pat_is_missing():
         assert ("PAT/Simple" in text) is not missing
 
 
+def test_on_gpus_of_amd_latencies_are_said_to_be_those_of_nccl():
+    for words in (["predict", "all-reduce", "--on", "mi300x:2"], ["ladder", "all-gather", "--on", "mi300x:2"]):
+        text = CliRunner().invoke(cli.cli, [*words, "--message", "1MiB"]).output
+        assert "NCCL 2.30.7, latencies of NCCL, not RCCL's" in text
+
+
 def test_a_speed_that_changes_nothing_is_explained_and_a_size_keeps_its_unit():
     words = ["predict", "all-reduce", "--on", "dgx-h100:2", "--sensitivity", "--message"]
     text = CliRunner().invoke(cli.cli, [*words, "1GB"]).output
