@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from tabulate import tabulate
 
 from colllib import algorithms, msccl, simgrid, units
@@ -31,13 +33,19 @@ from colllib.execution import trace as trace_states
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Entry, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
+from colllib.measured.log import PROGRAMS
+from colllib.measured.predict import predict
+from colllib.measured.tuning import model_of
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule, Step
+from colllib.segmentation import Pricing
 from colllib.topology import Topology, machines, star
+from colllib.topology.cluster import machine_on
 from colllib.topology.expression import MEANINGS, OPERATIONS, TOPOLOGIES, Form
 from colllib.topology.expression import find as find_topology
+from colllib.topology.failures import without
 from colllib.topology.presets import PRESETS
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
@@ -489,6 +497,43 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
     return states
 
 
+def _by_box(on: str, rungs: Sequence[Rung], price: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """What NCCL's trees take at least and at most, by which box has lost the one card that `on` leaves out.
+
+    Box 0 is a root. Of 2 to 12 boxes, box 1 or the one in the middle was always the slowest.
+    """
+    trees = [rung for rung in rungs if rung.algorithm.name in ("tree", "nvls-tree")]
+    lost = re.findall(r"(?<=,without=card )\d+", on)
+    if len(lost) != 1 or not trees:
+        return {}
+    intact = find_topology(on.replace(f",without=card {lost[0]}", ""))
+    links, boxes = np.count_nonzero(intact.tier == 1) // 2, intact.ranks // intact.in_box
+    cards = (links % intact.ranks or intact.ranks) // boxes  # where ranks share some, they have links to these too
+    others = sorted({0, 1 % boxes, boxes // 2})
+    broken = [without(intact, f"card {box * cards + int(lost[0]) % cards}") for box in others]
+    times = {}
+    for rung in trees:
+        each = [Pricing(one, **price).lock_step(rung.entry.schedule(rung.segments)) for one in broken]
+        seconds = [rung.seconds, *map(sum, each)]
+        times[rung.label] = min(seconds), max(seconds)
+    return times
+
+
+def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any] | None:
+    """What NCCL should take on a machine with the speeds of its makers, or nothing where that is not predicted."""
+    if on is None or network.alpha or network.bandwidth or primitive not in PROGRAMS:
+        return None
+    named, size = on.replace(",inc=both", ",collnet=true"), units.message(network.message)
+    try:
+        machine = machine_on(named)
+        one = predict(machine, primitive, network.message)
+    except ValueError:
+        return None
+    command = f"colllib predict {primitive} --on {shlex.quote(named)} --message {size.replace(' ', '')}"
+    result = {"model": model_of(machine), "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
+    return result | {"command": command}
+
+
 @cli.command("ladder")
 @click.argument("primitive", type=PRIMITIVE)
 @click.option("--ranks", type=whole(), help=f"N, on a star (default: {ANCHOR_RANKS})")
@@ -509,12 +554,15 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         rungs, left_out = field_of(primitive, topology, among, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
+    nccl, by_box = _by_nccl(primitive, on, network), _by_box(str(on), rungs, price)
     yield {
         "primitive": primitive,
         "topology": topology.name,
         "message_bytes": network.message,
         "rungs": [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs],
         "left_out": left_out,
+        "nccl": nccl,
+        "by_box_s": by_box,
     }
     counts, fastest = topology.levels == 1, rungs[0].seconds
     rows = [
@@ -535,10 +583,22 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
     yield table(headers, rows)
     if topology.in_box and topology.combines:
-        yield "\nin-network, NVLS and CollNet take switches that add; inc=none leaves them out"
+        yield (
+            "\nin-network, NVLS and CollNet take switches that add, and lose nothing here: NVLS in a box was measured "
+            "at up to 70% of that; inc=none leaves them out"
+        )
+    spans = [(label, *map(units.seconds, span)) for label, span in by_box.items()]
+    if differing := [f"{label} takes {least} to {most}" for label, least, most in spans if least != most]:
+        yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
+    if any(rung.algorithm.name == "channels" for rung in rungs):
+        yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
     if left_out:
         reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
         yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())
+    if nccl:
+        speed = f"{units.seconds(nccl['time_s'])}, {units.rate(1e9 * nccl['busbw_GBps'])} busbw"
+        after = " after a restart" if "without=" in str(on) else ""
+        yield f"\nNCCL should take {speed}{after}, by {nccl['picked']} ({nccl['model']}): {nccl['command']}"
 
 
 @cli.command("mpi-run")

@@ -471,7 +471,7 @@ def field_of(
     >>> apart = boxes((2, 4), rails=4, apart=True)
     >>> rungs, left_out = field_of("all-gather", apart, message=1e9, alpha=(1e-6, 5e-6), bandwidth=(450e9, 50e9))
     >>> [rung.label for rung in rungs][1:], left_out["ring"][:33]
-    (['channels, alternate', 'recursive doubling'], 'no route from rank 3 to rank 4: t')
+    (['ring channels, alternate', 'recursive doubling'], 'no route from rank 3 to rank 4: t')
     """
     rungs, left_out = [], {}
     for algorithm in every(primitive) if among is None else among:

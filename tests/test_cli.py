@@ -12,8 +12,10 @@ import click
 import pytest
 
 from colllib.algorithms import allreduce
+from colllib.busbw import ideal_gain
 from colllib.cli import cli, main
 from colllib.execution import execute
+from colllib.measured.sweeps import figures
 from colllib.topology import machines
 from colllib.topology.presets import PRESETS
 
@@ -108,7 +110,7 @@ def test_help_of_a_prediction_names_machines_and_the_options_that_it_takes():
     assert "star:N" not in shown
     assert all(f" {name}:N" in shown for name in machines.PRESETS)
     options = shown.partition("behind commas: ")[2].partition(". Or a file")[0].replace(" or ", ", ").split(", ")
-    assert len(options) == 9
+    assert len(options) == 10
     for option in options:
         machines.find(f"dgx-h100:3,{option}")
 
@@ -165,11 +167,60 @@ def test_the_options_of_a_predictions_best_schedule_run_it_again():
 
 def test_a_ladder_says_which_rows_take_switches_that_add_and_how_to_leave_them_out():
     full, without = (printed("ladder", "all-reduce", "--on", f"dgx-h100:2{more}") for more in ("", ",inc=none"))
-    assert "in-network, NVLS and CollNet take switches that add; inc=none leaves them out\n" in full
+    nvls = [one for one in figures() if (one.boxes, one.collective, one.cause) == (1, "all-reduce", "nvls")]
+    most = max(one.busbw / one.machine.link / ideal_gain(one.gpus) for one in nvls)
+    assert f"take switches that add, and lose nothing here: NVLS in a box was measured at up to {most:.0%} of" in full
+    assert "inc=none leaves them out\n" in full
     for text, rows in ((full, 2), (without, 0)):
         table = text.split("\n\n")[1]
         assert sum("in-network" in row or "NVLS" in row for row in table.splitlines()) == rows
     assert "nvls-tree, nvls: on tier 0 needs switches that add and replicate there" in without
+
+
+def test_a_ladder_of_boxes_says_which_row_is_the_ring_of_nccl():
+    text = printed("ladder", "all-gather", "--on", "boxes:2x2", "--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s")
+    assert any(line.startswith("ring channels  ") for line in text.splitlines())
+    assert "ring channels are NCCL's ring, as many as a box has ranks; ring is one alone\n" in text
+    assert "ring channels" not in printed("ladder", "all-gather", "--ranks", "4")
+
+
+@pytest.mark.parametrize(
+    ("on", "machine"),
+    [("dgx-h100:4", "dgx-h100:4"), ("h100:3", "h100:3"), ("dgx-h100:4,inc=both", "dgx-h100:4,collnet=true")],
+)
+def test_a_ladder_of_a_machine_ends_with_what_nccl_is_predicted_to_take(on, machine):
+    words, command = ("ladder", "all-reduce", "--on", on, "--message", "1MiB"), f"--on {machine} --message 1MiB"
+    nccl = answer(*words)["nccl"]
+    assert nccl["command"] == f"colllib predict all-reduce {command}"
+    (row,) = answer(*nccl["command"].split()[1:])["rows"]
+    assert all(nccl[key] == row[key] for key in ("picked", "time_s", "busbw_GBps"))
+    *_, last = printed(*words).splitlines()
+    assert last.startswith("NCCL should take ")
+    assert last.endswith(f", by {row['picked']} (NCCL 2.30.7): {nccl['command']}")
+
+
+@pytest.mark.parametrize("words", [("--on", "boxes:2x2", "--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s"),
+                                   ("--on", "dgx-h100:2", "--bandwidth", "4GB/s,1GB/s"), ("--ranks", "4"),
+                                   ("--on", "gaudi3:1"), ("--on", "dgx-h100:2,inc=none")])  # fmt: skip
+def test_a_ladder_of_no_known_machine_or_of_other_speeds_predicts_nothing(words):
+    assert answer("ladder", "all-gather", *words)["nccl"] is None
+
+
+def test_a_ladder_without_a_card_says_what_trees_take_where_another_box_lacks_it():
+    """Of eight boxes 0 and 7 are the roots."""
+    at = ("--message", "64MiB")
+    times = [
+        next(rung["time_s"] for rung in answer("ladder", "all-reduce", "--on", f"dgx-h100:8,without=card {card}", *at)
+             ["rungs"] if rung["algorithm"] == "nvls-tree")
+        for card in range(3, 64, 8)
+    ]  # fmt: skip
+    (label, span), *_ = answer("ladder", "all-reduce", "--on", "dgx-h100:8,without=card 3", *at)["by_box_s"].items()
+    assert label.startswith("NVLS + tree, P = ")
+    assert span == pytest.approx((min(times), max(times)), rel=0.02)
+    text = printed("ladder", "all-reduce", "--on", "dgx-h100:8,without=card 3", *at)
+    assert "by which box lacks the card: a tree's root, such as box 0, sends half\n" in text
+    for on in ("dgx-h100:8", "dgx-a100:2,cards=4,without=card 5", "dgx-h100:1,without=card 3"):
+        assert "by which box" not in printed("ladder", "all-reduce", "--on", on, *at)
 
 
 def test_list_names_what_can_be_run():

@@ -143,7 +143,7 @@ def test_channels_run_in_the_turn_that_is_faster_when_executed_and_the_row_says_
         with suppress(NoRouteError):
             times.append(run(plain.configured({"turn": turn}), on, segments=pieces, **price).seconds)
     assert row.seconds <= min(times) * (1 + 1e-12)
-    assert row.label.split(", P")[0] == ("channels, alternate" if turns else "channels")
+    assert row.label.split(", P")[0] == ("ring channels, alternate" if turns else "ring channels")
     assert row.not_run is None
 
 
@@ -163,7 +163,7 @@ def test_a_turn_that_would_be_faster_and_takes_long_to_run_is_in_the_row(monkeyp
     price = {"message": 1e7, "alpha": (1e-6, 4e-6, 4e-6)[: on.levels], "bandwidth": (450e9, 50e9, 50e9)[: on.levels]}
     monkeypatch.setattr(ladders, "LONGEST", 0.0)
     [row] = [row for row in ladder("all-gather", on, **price) if row.algorithm.name == "channels"]
-    assert row.label == "channels"
+    assert row.label == "ring channels"
     assert str(row.not_run).startswith(noted)
     if row.not_run:
         alternate = run(row.not_run.entry.algorithm, on, **price)

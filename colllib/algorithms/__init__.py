@@ -53,6 +53,7 @@ _NAMES = {
     "rotated-relay": "relay in slices",
     "breadth-first-rooted": "rooted breadth-first",
     "in-network-two-shot": "in-network two-shot",
+    "channels": "ring channels",
     "nvls-tree": "NVLS + tree",
     "collnet": "CollNet",
     "nvls": "NVLS + CollNet",

@@ -59,6 +59,8 @@ def describe_command(on: str, radix: int | None) -> Answer:
             for alike in built
         ]
         yield tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n"
+    if any(alike.chassis > alike.number for alike in built):
+        yield f"One of more than {radix} ports stands for several, and nothing is counted between these.\n"
     columns = {"tier": "tier", "cables": "cables", "BW of one": "bandwidth"}
     columns |= {"bisection in BW": "bisection"} if built else {}
     yield table(tuple(columns), [[tier[name] for name in columns.values()] for tier in result["tiers"]])

@@ -1,6 +1,7 @@
 """The command line over measurements: `colllib diagnose` and `colllib predict`."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,12 +21,12 @@ from colllib.measured.diagnose import AS_IT_SHOULD, Diagnosis, diagnose
 from colllib.measured.expected import PAIRS
 from colllib.measured.infer import Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
-from colllib.measured.predict import Prediction, compared, each_algorithm, predict
+from colllib.measured.predict import Prediction, compared, each_algorithm, measured_over, predict
 from colllib.measured.read import read_file
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE
-from colllib.measured.sweeps import of_others
-from colllib.measured.tuning import VERSION
+from colllib.measured.sweeps import nearest, of_others
+from colllib.measured.tuning import model_of
 from colllib.measured.write import write
 from colllib.topology import machines
 from colllib.topology.cluster import machine_on, topology_of
@@ -181,9 +182,18 @@ def predict_command(
     rung = _best(machine, primitive, sizes[0]) if best else None
     healthy = of_others(machine, primitive)
     others = healthy or of_others(machine, primitive, "undecided")
-    result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
+    model = model_of(machine)
+    result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model}
     result["rows"] = [_row(p) for p in predictions]
     result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others]
+    ratios_of, ratios = measured_over(machine, primitive, message or sizes[-1])
+    beside = [one for one in nearest(machine, primitive) if one.machine.boxes != machine.boxes]
+    result["measured_over_predicted"] = {"of": ratios_of, "runs": ratios}
+    result["nearest"] = [
+        {"gpu": one.machine.name, "boxes": one.machine.boxes, "busbw_GBps": one.busbw / 1e9, "state": one.state}
+        | {"source": one.source}
+        for one in beside
+    ]
     if choices:
         result["algorithms"] = [_row(p, "algorithm") for p in choices]
     for key, group in changes.items():
@@ -193,7 +203,7 @@ def predict_command(
         chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
         result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
     yield result
-    yield f"{primitive} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n"
+    yield f"{primitive} on {on}: {machine.ranks} {machine.name}, model scaled to published runs: {model}\n"
     yield _sweep_table("picked", predictions)
     yield "\nefficiency: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
     if choices:
@@ -203,7 +213,7 @@ def predict_command(
         changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]
         yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
     if any(change.saved == 0 for change in helps):
-        yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model, such as that of NVLS"
+        yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model: tree, NVLS, or a protocol"
     if rung:
         speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
         yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {speed}."
@@ -216,9 +226,43 @@ def predict_command(
         span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
         unsure = "" if healthy else " Nobody says whether that is healthy."
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
+    if (
+        machine.boxes > 1
+        and machine.gpus > 8
+        and not any(one.state == "healthy" for one in nearest(machine, primitive))
+    ):
+        yield f"A guess: no published run of several boxes of {machine.gpus} GPUs is called healthy."
+    if beside:
+        places: dict[str, list[str]] = {}
+        for one in beside:
+            places.setdefault(f"{one.machine.boxes} x {one.machine.name}", []).append(units.rate(one.busbw))
+        listed = (f"{place} {', '.join(rates)}" for place, rates in list(places.items())[:3])
+        yield f"Nearest published, in boxes, at their largest message: {'; '.join(listed)}. --json says where."
+    if ratios:
+        least, most = (units.rate(ratio * predictions[-1].busbw) for ratio in (ratios[0], ratios[-1]))
+        yield (
+            f"Published runs of {ratios_of} reached {ratios[0]:.2f} to {ratios[-1]:.2f} times what is predicted "
+            f"without them, half of {len(ratios)} at least {median(ratios):.2f}; of "
+            f"{units.rate(predictions[-1].busbw)} that is {least} to {most}."
+        )
+    if machine.collnet and machine.boxes > 1 and primitive == "all-reduce":
+        cards = units.rate(machine.network * factor(primitive, machine.ranks))
+        yield (
+            f"With SHARP a card carries its part of the message once each way: cards alone would allow {cards}. "
+            "NCCL's model counts on half of that, and no published run with SHARP corrects it."
+        )
     if machine.oversubscription > 1 or any("oversubscription" in option for option in what_if):
         part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
         yield f"Each box has a leaf of its own{part}: these are no rails."
+    if choices and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1:
+        yield "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
+    for lost in re.findall(r"without=card \d+", ",".join([on, *what_if])):
+        going_on = shlex.quote(f"{on.replace(f',{lost}', '')},{lost}")
+        going_on += f" --message {units.message(message).replace(' ', '')}" if message else ""
+        yield (
+            f"{lost.replace('=', ' ').capitalize()}: of a job that is restarted; NCCL then gives every box the "
+            f"channels of the box with fewest cards. One that goes on: colllib ladder {primitive} --on {going_on}"
+        )
     if machine.boxes > 1 and machine.card > 2 * machine.slot:
         yield f"Cards of {units.rate(machine.card)} stand behind slots of {units.rate(machine.slot)}: or are they Gb/s?"
     if primitive == "all-to-all" and predictions[0].binding == "latency":

@@ -106,6 +106,8 @@ def _outside(machine: Machine, collective: str) -> tuple[float, float, float, st
         return gpu, gpu, PAIR_SHARE, f", shared by {gpus} GPUs"
     if collective in ("broadcast", "reduce"):  # all of the message enters or leaves a box
         return network, network, CARD_SHARE, ""
+    if collective == "all-reduce" and machine.collnet:  # a card carries its part of the message once each way
+        return network, network * 2 * (n - 1) / n, CARD_SHARE, ", where the network adds"
     return network, network * (n - 1) / n * boxes / (boxes - 1), CARD_SHARE, ""
 
 

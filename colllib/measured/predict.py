@@ -4,12 +4,13 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
+from math import log
 from statistics import median
 from typing import NamedTuple
 
 from colllib.measured.expected import by_wires
 from colllib.measured.log import factor
-from colllib.measured.sweeps import Sweep, sweeps
+from colllib.measured.sweeps import Sweep, nearest, sweeps
 from colllib.measured.tuning import Estimate, estimates, pick
 from colllib.topology.machines import Machine
 
@@ -163,3 +164,30 @@ def compared() -> list[Compared]:
         for s in healthy()
         if s.machine
     ]
+
+
+def measured_over(machine: Machine, collective: str, message: float) -> tuple[str, list[float]]:
+    """How many times the predicted busbw published runs reached, each predicted without its group, ascending; of what.
+
+    At large messages of one, two, or three and more such boxes, or of several; else of all sweeps at about that size.
+
+    >>> from colllib.topology.machines import find
+    >>> what, ratios = measured_over(find("dgx-h100:64"), "all-reduce", 2**30)
+    >>> what, len(ratios) > 5, ratios[0] > 0.7
+    ('3 or more such boxes', True, True)
+    """
+    what = {1: "one such box", 2: "two such boxes"}.get(machine.boxes, "3 or more such boxes")
+    alike = nearest(machine, collective)
+    as_many = [one for one in alike if min(one.machine.boxes, 3) == min(machine.boxes, 3)]
+    if message >= LARGE and alike:
+        if len(as_many) < 2 < machine.boxes:
+            as_many, what = alike, "several such boxes"
+        ratios = [one.busbw / predict(one.machine, collective, 2**33, (one.group,)).busbw for one in as_many]
+        return what, sorted(ratios)
+    rows = [
+        min(one.rows, key=lambda row: abs(log(row[0] / message)))
+        for one in compared()
+        if one.sweep.run.collective == collective and (one.sweep.run.boxes == 1) == (machine.boxes == 1)
+    ]
+    times = sorted(prediction.seconds / time for size, time, prediction in rows if 0.5 <= size / message <= 2)
+    return f"{'one box' if machine.boxes == 1 else 'several boxes'} of any GPU, at about that size", times

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
+from math import log
+from typing import NamedTuple
 
 from colllib.measured.log import Row, Run, factor
 from colllib.topology.machines import Machine, by_gpu, cards
@@ -117,21 +119,33 @@ def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
 
 def _kind(one: Machine, near: bool) -> tuple[object, ...]:
     name, boxes = ((one.generation, one.nvls), min(3, one.boxes)) if near else (one.name, one.boxes)
-    return name, boxes, one.gpus, one.reach(), one.network if one.boxes > 1 else 0.0
+    network, adds = (one.network, one.collnet) if one.boxes > 1 else (0.0, False)
+    return name, boxes, one.gpus, one.reach(), network, adds
+
+
+class Point(NamedTuple):
+    """What somebody measured of the largest message."""
+
+    busbw: float  # bytes per second
+    source: str  # its address
+    machine: Machine  # whose
+    state: str  # what was said, as `colllib diagnose` would
+    group: tuple[str, str]  # as that of a `Sweep`
 
 
 @cache
-def _ends(near: bool) -> dict[object, list[tuple[float, str]]]:
-    """Rates and sources, by kind of machine, collective and state; a figure that tells a sweep's end again is none."""
-    ends: defaultdict[object, list[tuple[float, str]]] = defaultdict(list)
+def _ends(near: bool) -> dict[object, list[Point]]:
+    """By kind of machine, collective and state; a figure that tells a sweep's end again is none."""
+    ends: defaultdict[object, list[Point]] = defaultdict(list)
     measured = [(s.group, s.run.boxes, s.run.collective, s.run.rows[-1].busbw or 0.0) for s in sweeps()]
-    for sweep, (*_, what, rate) in zip(sweeps(), measured, strict=True):
-        if sweep.machine:
-            ends[_kind(sweep.machine, near), what, sweep.state].append((rate, sweep.source))
+    for s, (*_, what, rate) in zip(sweeps(), measured, strict=True):
+        if s.machine:
+            ends[_kind(s.machine, near), what, s.state].append(Point(rate, s.source, s.machine, s.state, s.group))
     for f in figures():
         again = any([f.group, f.boxes, f.collective] == of and abs(rate / f.busbw - 1) < 0.01 for *of, rate in measured)
         if f.machine and not again:
-            ends[_kind(f.machine, near), f.collective, f.state].append((f.busbw, f"https://github.com/{f.place}"))
+            point = Point(f.busbw, f"https://github.com/{f.place}", f.machine, f.state, f.group)
+            ends[_kind(f.machine, near), f.collective, f.state].append(point)
     return ends
 
 
@@ -149,4 +163,23 @@ def of_others(machine: Machine, collective: str, state: str = "healthy", near: b
     >>> [round(rate / 1e9) for rate, _ in of_others(find("dgx-h100:64"), "all-reduce", near=True)]
     [280, 320, 321, 340, 350, 350, 366, 387, 391]
     """
-    return sorted(_ends(near).get((_kind(machine, near), collective, state), []))
+    ends = _ends(near).get((_kind(machine, near), collective, state), [])
+    return sorted((one.busbw, one.source) for one in ends)
+
+
+def nearest(machine: Machine, collective: str) -> list[Point]:
+    """What others measured on such boxes, one or several, also of other GPUs with links as fast: the nearest number of
+    boxes first.
+
+    Healthy runs, or where there are none those of which nobody says what they are.
+
+    >>> from colllib.topology.machines import find
+    >>> [(one.machine.name, one.machine.boxes) for one in nearest(find("dgx-h100:64"), "all-reduce")][:3]
+    [('H100', 32), ('H200', 248), ('H100', 12)]
+    """
+    kinds = [_kind(replace(machine, boxes=boxes), True) for boxes in ((2, 3) if machine.boxes > 1 else (1,))]
+    known, unsure = (
+        [one for kind in kinds for one in _ends(True).get((kind, collective, state), [])]
+        for state in ("healthy", "undecided")
+    )
+    return sorted(known or unsure, key=lambda one: abs(log(one.machine.boxes / machine.boxes)))

@@ -57,7 +57,7 @@ class Estimate:
     protocol: str  # LL, LL128 or Simple
     latency: float  # seconds at size 0
     algbw: float  # bytes per second at large sizes
-    binding: str  # network card, spine, NVLink, Infinity Fabric, PCIe, or the ceiling of NVLS or of a protocol
+    binding: str  # network card, spine, NVLink, Infinity Fabric, PCIe, or the ceiling of NVLS, a tree or a protocol
     correction: Sequence[float] = ()  # factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last
     plateau: tuple[float, float] = (inf, 1.0)  # from how many bytes on the latency is how many times as long
     ceiling: float = inf  # bytes per second above which NCCL does not count the rate when it compares
@@ -77,6 +77,16 @@ class Estimate:
     def seconds(self, message: float) -> float:
         """The time by which NCCL compares."""
         return self.waiting(message) + max(self.wire(message), message / self.ceiling)
+
+
+def model_of(machine: Machine) -> str:
+    """Whose model it is, and what of it is another library's.
+
+    >>> from colllib.topology.machines import find
+    >>> model_of(find("mi300x:1"))
+    "NCCL 2.30.7, latencies of NCCL, not RCCL's"
+    """
+    return f"{VERSION}, latencies of NCCL, not RCCL's" if machine.vendor == "amd" else VERSION
 
 
 def estimates(machine: Machine, collective: str) -> list[Estimate]:
@@ -217,12 +227,12 @@ def _tree(machine: Machine, p: int) -> Estimate:
         link, between = inf if machine.gpus == 1 else _link(machine), wire / channels
         faster = [s for s in of["speeds_between"] if s > between and channels * s <= link]
         wire = channels * _raised([*faster, between], between)
-    bus = min(wire * TREE, channels * of["tree"][place])
+    bus, binding = min((wire * TREE, binding), (channels * of["tree"][place], "tree"))
     if p == 0:
-        bus = min(bus / TREE_LL, _most_ll(machine))
+        bus, binding = min((bus / TREE_LL, binding), (_most_ll(machine), PROTOCOLS[p]))
     if p == 1:
         share = TREE_LL128_IN_A_BOX if machine.boxes == 1 else TREE_LL128
-        bus = min(bus * share, channels * of["tree_ll128"][place])
+        bus, binding = min((bus * share, binding), (channels * of["tree_ll128"][place], PROTOCOLS[p]))
     if machine.gpus == 1:
         bus *= TREE_OF_SINGLE_GPUS
     inside, outside = _step(machine, "tree", p)

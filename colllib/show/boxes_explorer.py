@@ -40,7 +40,7 @@ CARD = 1  # the tier of boxes that is the cards
 
 _GATHERS: dict[str, tuple[str, str, tuple[int, ...]]] = {
     "flat ring": ("ring", "none", (1,)),
-    "channels": ("channels", "none", (1,)),
+    "ring channels": ("channels", "none", (1,)),
     "hierarchical": ("hierarchical", "none", SEGMENTS),
 }
 #: What races for each primitive: the algorithm, which switches have to add for it, and in how many segments. The first
@@ -48,7 +48,7 @@ _GATHERS: dict[str, tuple[str, str, tuple[int, ...]]] = {
 RUNNERS: dict[str, dict[str, tuple[str, str, tuple[int, ...]]]] = {
     "all-reduce": {
         "flat ring": ("ring", "none", (1,)),
-        "channels": ("channels", "none", (1,)),
+        "ring channels": ("channels", "none", (1,)),
         "tree": ("tree", "none", SEGMENTS),
         "hierarchical": ("hierarchical", "none", SEGMENTS),
         "NVLS + tree": ("nvls-tree", "box", SEGMENTS),
@@ -59,7 +59,7 @@ RUNNERS: dict[str, dict[str, tuple[str, str, tuple[int, ...]]]] = {
     "reduce-scatter": _GATHERS,
     "broadcast": {
         "flat tree": ("binomial-tree", "none", (1,)),
-        "channels": ("channels", "none", SEGMENTS),
+        "ring channels": ("channels", "none", SEGMENTS),
         "hierarchical": ("hierarchical", "none", (1,)),
     },
     "all-to-all": {
@@ -138,7 +138,7 @@ def tiers(n: int, r: int, g: int, c: int) -> tuple[Tier, ...]:
 def row(p: str, name: str, n: int, r: int, g: int, c: int, place: str) -> Row:
     """A schedule on n boxes of g ranks and c cards in r racks, with what the busiest card sends in one piece.
 
-    >>> [row("all-reduce", "channels", 2, 1, 4, c, "contiguous").more["card"] for c in (4, 1)]
+    >>> [row("all-reduce", "ring channels", 2, 1, 4, c, "contiguous").more["card"] for c in (4, 1)]
     ['7/16 M', '7/4 M']
     """
     executed, crossed = counted(p, name, n, r, g, place)
@@ -171,7 +171,7 @@ def rows(p: str, n: int, r: int, g: int, c: int, place: str, adds: str) -> list[
     """All that races where switches add as said; only the first depends on where the ranks stand.
 
     >>> [row.name for row in rows("all-reduce", 2, 1, 4, 4, "contiguous", "box")]
-    ['flat ring', 'channels', 'tree', 'hierarchical', 'NVLS + tree']
+    ['flat ring', 'ring channels', 'tree', 'hierarchical', 'NVLS + tree']
     """
     names = [name for name, (_, inc, _) in RUNNERS[p].items() if inc in ADDING[adds][1]]
     return [row(p, name, n, r, g, c, place if name.startswith("flat") else IN_ORDER) for name in names]

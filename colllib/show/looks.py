@@ -79,7 +79,8 @@ LOOKS = {
 
 @cache
 def _labels() -> dict[str, Look]:
-    return {algorithm.label: LOOKS[algorithm.name] for algorithm in CATALOGUE if algorithm.name in LOOKS}
+    drawn = [a for a in CATALOGUE if a.name in LOOKS]
+    return {name: LOOKS[a.name] for a in drawn for name in (a.name, a.label)}
 
 
 def known(label: str) -> Look | None:

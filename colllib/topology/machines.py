@@ -116,9 +116,16 @@ _INSTANCES = {
 
 #: What `with_options` takes.
 OPTIONS = (
-    "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, pcie=16GB/s, oversubscription=2, collnet=true "
-    "or processor=amd"
+    "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, pcie=16GB/s, oversubscription=2, collnet=true, "
+    "processor=amd or without=card 3"
 )
+
+_ON_RAILS = (
+    "NCCL's rings and trees stay on their rail, and few of their steps lead from one leaf of it to the next: leave "
+    "rails and oversubscription out. For an all-to-all, on leaves of 32 boxes: colllib ladder all-to-all --on "
+    "boxes:2x32x8,rails=8,oversubscription=1:2 --alpha 0.6us,2.7us,2.7us,2.7us --bandwidth 450GB/s,50GB/s,50GB/s,50GB/s"
+)
+_LOST = "one card of one box may be missing, as in without=card 3; for all else that fails: colllib ladder"
 
 
 def by_gpu(name: str) -> Machine | None:
@@ -208,7 +215,8 @@ def changed(machine: Machine, options: str) -> Machine:
 
 def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     """The same machine but for some options; with another number of GPUs no more cards, unless their number is given,
-    but for single modules: each has its own.
+    but for single modules: each has its own. Where one box lacks a card, all lack one: NCCL gives every box as many
+    channels as the box with the fewest has (its src/init.cc, from the graphs that ranks gather).
 
     The slots of GPUs without links of their own are their links.
 
@@ -221,14 +229,21 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     changes, alone = {key: _parsed(key, value) for key, value in options.items()}, machine.gpus == 1
     if "pcie" in changes and not machine.linked:
         changes.setdefault("link", changes["pcie"])
+    lost = changes.pop("without", None)
     machine = replace(machine, **changes, cards_known=machine.cards_known or "card" in options)
     if machine.link < machine.pcie:
         raise ValueError(
             f"links of {rate(machine.link)} beside a PCIe slot of {rate(machine.pcie)}: tell the slot as in pcie=6GB/s"
         )
     if "gpus" in options and "cards" not in options:
-        return replace(machine, cards=machine.gpus if alone else min(machine.cards, machine.gpus))
-    return machine
+        machine = replace(machine, cards=machine.gpus if alone else min(machine.cards, machine.gpus))
+    if lost is None:
+        return machine
+    if machine.cards == 1 or lost >= machine.boxes * machine.cards:
+        raise ValueError(
+            f"without card {lost}: there are {machine.boxes} x {machine.cards} cards, one of which must stay"
+        )
+    return replace(machine, cards=machine.cards - 1)
 
 
 def _parsed(key: str, value: str) -> Any:
@@ -244,12 +259,10 @@ def _parsed(key: str, value: str) -> Any:
         return True
     if key == "processor" and value in ("amd", "intel", "arm"):
         return value
-    hint = (
-        "on rails NCCL's traffic does not cross the spine: leave it and oversubscription out; "
-        if key == "rails"
-        else ""
-    )
-    raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: {hint}take {OPTIONS}")
+    if key == "without" and re.fullmatch(r"card \d{1,9}", value, re.ASCII):
+        return int(value.removeprefix("card "))
+    hint = {"rails": _ON_RAILS, "without": _LOST}.get(key, f"take {OPTIONS}")
+    raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: {hint}")
 
 
 def positive(what: str, text: str) -> int:

@@ -40,6 +40,12 @@ def test_chassis_are_counted_where_their_ports_are_told():
             for radix in ([], ["--radix", "4"], ["--radix", "2"])] == [0, 20, 40]  # fmt: skip
 
 
+def test_a_switch_that_stands_for_several_is_said_to():
+    for on, said_to in (("dgx-h100:64,rails=8", True), ("boxes:2x2x8,rails=8", False)):
+        text = CliRunner().invoke(cli.cli, ["describe", on, "--radix", "64"]).output
+        assert ("One of more than 64 ports stands for several" in text) is said_to
+
+
 def test_what_is_too_large_to_find_is_left_out_and_says_so():
     facts = described("ring:5000")
     assert (facts["nodes"], facts["degree"], facts["diameter"], facts["f"]) == (5000, 2, None, None)

@@ -15,15 +15,17 @@ from click.testing import CliRunner
 from measured import logs
 
 from colllib import cli
+from colllib.algorithms import find as algorithm
 from colllib.ladder import field_of
 from colllib.measured.causes import CAUSES
 from colllib.measured.commands import OTHER_NETWORKS, PEERS
 from colllib.measured.diagnose import diagnose
+from colllib.measured.expected import expected
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
 from colllib.measured.read import read
-from colllib.measured.sweeps import figures, of_others, sweeps
-from colllib.measured.tuning import times
+from colllib.measured.sweeps import figures, nearest, of_others, sweeps
+from colllib.measured.tuning import estimates, times
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.measured.write import write
 from colllib.topology.cluster import machine_on, read_cluster, topology_of
@@ -73,6 +75,21 @@ def test_what_is_said_to_bind_is_what_helps(on, binding, helps):
     prediction, first = predict(find(on), "all-reduce", 2**34), sensitivity(find(on), "all-reduce", 2**34)[0]
     assert prediction.binding == binding
     assert (first.what == helps) if helps else first.saved < 0.05  # by a ring
+
+
+def test_a_ceiling_of_trees_is_said_to_bind_where_no_wire_helps():
+    """On 64 boxes of H100s 8 channels of at most 29 or 36 GB/s: below what NVLink and cards carry."""
+    size, machine = 2**25, find("dgx-h100:64")
+    ceilings = {"tree/LL": "LL", "tree/LL128": "LL128", "tree/Simple": "tree"}
+    plain = {p.picked: p for p in each_algorithm(machine, "all-reduce", size)}
+    for better in (replace(machine, link=2 * machine.link), replace(machine, cards=16)):
+        for p in each_algorithm(better, "all-reduce", size):
+            if p.picked in ceilings:
+                assert p.wire == pytest.approx(plain[p.picked].wire, rel=1e-6)
+    assert {e.protocol: e.binding for e in estimates(machine, "all-reduce") if e.algorithm == "tree"} == {
+        name.partition("/")[2]: binding for name, binding in ceilings.items()
+    }
+    assert predict(machine, "all-reduce", size).binding == "LL128"
 
 
 def test_cards_behind_a_spine_that_is_too_narrow_do_not_widen_it():
@@ -221,6 +238,50 @@ def test_another_placement_of_the_same_ranks_is_another_number_of_boxes():
     assert far.saved < 0
 
 
+def test_a_job_that_is_restarted_without_one_card_has_seven_in_every_box():
+    seven = predict(find("dgx-h100:64,cards=7"), "all-reduce", 2**30)
+    assert predict(find("dgx-h100:64,without=card 43"), "all-reduce", 2**30) == seven
+    (lost,) = what_if(find("dgx-h100:64"), "all-reduce", 2**30, ["without=card 43"])
+    assert lost.prediction == seven
+    words = ["predict", "all-reduce", "--message", "1GiB", "--on"]
+    note = "One that goes on: colllib ladder all-reduce --on 'dgx-h100:64,without=card 43' --message 1GiB\n"
+    for asked in (["dgx-h100:64,without=card 43"], ["dgx-h100:64", "--what-if", "without=card 43"]):
+        assert note in CliRunner().invoke(cli.cli, [*words, *asked]).output
+    assert "a restart" in CliRunner().invoke(cli.cli, ["ladder", *words[1:], "dgx-h100:2,without=card 3"]).output
+    for on in ("dgx-h100:2,without=card 16", "dgx-h100:2,cards=1,without=card 0"):
+        with pytest.raises(ValueError, match="one of which must stay"):
+            find(on)
+
+
+def test_rings_on_rails_with_several_leaves_lose_nothing_to_a_narrow_spine_and_an_all_to_all_does():
+    """As the refusal of rails says; what it tells to type is answered."""
+    with pytest.raises(ValueError, match="stay on their rail") as refused:
+        machine_on("dgx-h100:64,rails=8")
+    command = str(refused.value).partition("colllib ladder ")[2].replace("2x32x8,rails=8", "2x2x4,rails=4").split()
+    assert CliRunner().invoke(cli.cli, ["ladder", *command]).exit_code == 0
+    price = {"message": 1e9, "alpha": (0.6e-6, *[2.7e-6] * 3), "bandwidth": (450e9, *[50e9] * 3)}
+    ways = [("all-reduce", "channels", 1), ("all-reduce", "tree", 1), ("all-to-all", "pairwise-by-boxes", 1.73)]
+    for primitive, name, slower in ways:
+        on = [find_topology(f"boxes:2x2x4,rails=4{narrow}") for narrow in ("", ",oversubscription=1:2")]
+        wide, narrow = (field_of(primitive, one, [algorithm(primitive, name)], **price)[0][0].seconds for one in on)
+        assert narrow / wide == pytest.approx(slower, abs=0.01)
+
+
+def test_with_switches_that_add_between_boxes_the_links_in_the_box_are_the_limit():
+    """Through SHARP each of 8 cards of 50 GB/s carries M/8 once each way: 400 GB/s of algorithm bandwidth."""
+    machine = find("dgx-h100:8,collnet=true")
+    alone = expected(replace(machine, link=1e15, nvls=False), "all-reduce").high
+    assert alone == pytest.approx(400e9 * 2 * 63 / 64)
+    assert predict(machine, "all-reduce", 2**33).bound == predict(find("dgx-h100:1"), "all-reduce", 2**33).bound < alone
+    words = ["predict", "all-reduce", "--on", "dgx-h100:8,collnet=true", "--message", "8GiB"]
+    text = CliRunner().invoke(cli.cli, words).output
+    assert "cards alone would allow 788 GB/s" in text
+    assert "Others measured" not in text
+    [rung] = field_of("all-reduce", find_topology("dgx-h100:8,inc=both"), [algorithm("all-reduce", "nvls")],
+                      message=2**33, alpha=(0.6e-6, 2.7e-6), bandwidth=(450e9, 50e9))[0]  # fmt: skip
+    assert 0.95 * alone < rung.busbw < alone
+
+
 def test_half_the_cards_carry_half():
     whole = predict(find("dgx-a100:8"), "all-gather", 2**34)
     half = predict(find("dgx-a100:8,cards=4"), "all-gather", 2**34)
@@ -311,6 +372,36 @@ def test_a_prediction_names_what_others_measured_on_such_machines_and_where():
     assert of_others(find("dgx-h100:2,cards=3"), "all-reduce") == []
 
 
+def test_a_prediction_says_how_far_published_runs_were_off_and_where_the_nearest_ones_are():
+    words = ["predict", "all-reduce", "--on", "dgx-h100:64", "--message", "1GiB"]
+    result = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)
+    assert [(one["gpu"], one["boxes"]) for one in result["nearest"][:3]] == [("H100", 32), ("H200", 248), ("H100", 12)]
+    assert [round(one["busbw_GBps"]) for one in result["nearest"][:3]] == [340, 350, 387]
+    assert result["nearest"][0]["source"] == "https://github.com/NVIDIA/nccl/issues/1218"
+    ratios, machine = result["measured_over_predicted"]["runs"], find("dgx-h100:12")
+    predicted = predict(machine, "all-reduce", 2**33, {("coreweave", "H100")}).busbw
+    assert ratios == sorted(ratios)
+    assert 386.56e9 / predicted in [pytest.approx(ratio) for ratio in ratios]
+    assert max(one.machine.boxes for one in nearest(find("dgx-h100:64"), "reduce-scatter")) == 64
+    busbw = result["rows"][0]["busbw_GBps"]
+    text = CliRunner().invoke(cli.cli, words).output
+    assert "32 x H100 340 GB/s; 248 x H200 350 GB/s; 12 x H100 387 GB/s. --json says where.\n" in text
+    assert f"that is {ratios[0] * busbw:.0f} GB/s to {ratios[-1] * busbw:.0f} GB/s.\n" in text
+    small = json.loads(CliRunner().invoke(cli.cli, [*words[:-1], "1MiB", "--json"]).output)["measured_over_predicted"]
+    assert small["of"] == "several boxes of any GPU, at about that size"
+    assert small["runs"][0] < 0.5 < 1 < small["runs"][-1]
+
+
+def test_several_racks_are_a_guess_beside_all_that_was_measured_of_them():
+    words = ["predict", "all-reduce", "--on", "nvl72:3", "--message", "8GiB"]
+    text = CliRunner().invoke(cli.cli, words).output
+    assert "A guess: no published run of several boxes of 72 GPUs is called healthy.\n" in text
+    assert "2 x GB200 NVL72 793 GB/s; 20 x GB200 NVL72 381 GB/s" in text
+    assert "several such boxes reached 0.43 to 0.90 times" in text
+    for on in ("nvl72:1", "dgx-h100:3"):
+        assert "A guess" not in CliRunner().invoke(cli.cli, [*words[:3], on, *words[4:]]).output
+
+
 def test_published_figures_have_a_place_that_can_be_looked_up_and_a_known_collective():
     for one in figures():
         assert re.fullmatch(r"[\w.-]+/[\w.-]+(/(issues|pull)/\d+)?", one.place)
@@ -397,6 +488,20 @@ def test_a_ring_that_is_asked_for_is_predicted_at_the_rate_of_the_cards():
     ring = next(row for row in rows if row["algorithm"] == "ring/Simple")
     assert 0.85 * 8 * 25 < ring["busbw_GBps"] <= 8 * 25
     assert "ring/Simple" in CliRunner().invoke(cli.cli, words).output
+
+
+def test_the_algorithms_of_a_gather_say_why_pat_is_missing():
+    for on, missing in (("dgx-h100:64", True), ("dgx-h100:64,gpus=1", False)):
+        words = ["predict", "all-gather", "--on", on, "--message", "1GiB", "--algorithms"]
+        text = CliRunner().invoke(cli.cli, words).output
+        assert ("PAT is missing: NCCL takes it of itself with one GPU a box alone" in text) is missing
+        assert ("PAT/Simple" in text) is not missing
+
+
+def test_on_gpus_of_amd_latencies_are_said_to_be_those_of_nccl():
+    for words in (["predict", "all-reduce", "--on", "mi300x:2"], ["ladder", "all-gather", "--on", "mi300x:2"]):
+        text = CliRunner().invoke(cli.cli, [*words, "--message", "1MiB"]).output
+        assert "NCCL 2.30.7, latencies of NCCL, not RCCL's" in text
 
 
 def test_a_speed_that_changes_nothing_is_explained_and_a_size_keeps_its_unit():
@@ -525,6 +630,7 @@ def test_odd_values_are_answered_or_refused_in_one_line(odd, capsys):
         ["predict", "all-reduce", "--on", f"dgx-h100:{odd}"],
         ["predict", "all-reduce", "--on", f"dgx-a100:2,cards={odd}"],
         ["predict", "all-to-all", "--on", f"dgx-a100:2,card={odd}"],
+        ["predict", "all-to-all", "--on", f"dgx-a100:2,without=card {odd}"],
         ["predict", "sendrecv", "--on", "b200:2", "--message", odd],
         ["predict", odd, "--on", "b200:2"],
         ["export", "all-reduce", "ring", "--on", "ring:4", "--segments", odd],

@@ -146,7 +146,7 @@ def test_only_the_flat_schedule_goes_by_the_numbers_of_ranks(explorer, name):
         ("all-reduce", "flat ring", "random"),
         ("all-reduce", "tree", "contiguous"),
         ("all-reduce", "NVLS + CollNet", "contiguous"),
-        ("broadcast", "channels", "contiguous"),
+        ("broadcast", "ring channels", "contiguous"),
         ("all-to-all", "flat pairwise", "strided"),
     ],
 )
@@ -166,7 +166,7 @@ def test_one_execution_counts_for_every_number_of_cards(primitive, name, place, 
 
 
 @pytest.mark.parametrize("cards", [1, 4])
-@pytest.mark.parametrize(("primitive", "name"), [("all-reduce", "hierarchical"), ("all-gather", "channels")])
+@pytest.mark.parametrize(("primitive", "name"), [("all-reduce", "hierarchical"), ("all-gather", "ring channels")])
 def test_racks_are_a_third_tier_with_a_latency_and_uplinks_of_their_own(explorer, primitive, name, cards):
     algorithm, _, cuts = MODULE.RUNNERS[primitive][name]
     topology = boxes((4, 2, 4), cards=cards, oversubscription=2)

@@ -39,6 +39,7 @@ def test_an_algorithm_looks_the_same_in_another_place_and_order():
     assert first[1] == second[1] == known("ring")
     assert first[2] == second[0]
     assert len({(look.hue, look.dash) for look in first}) == 4
+    assert known("channels") == known("ring channels, alternate")
 
 
 @pytest.mark.parametrize("primitive", ["broadcast", "all-reduce", "all-gather"])
