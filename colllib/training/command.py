@@ -73,7 +73,7 @@ def read_plan(text: str) -> Plan:
 @click.option(
     "--bucket",
     type=quantity("message size"),
-    help="least bytes of gradients that leave at once up to zero=1; a layer is not cut, however large (default: 25MB)",
+    help="least bytes of gradients that leave at once up to zero=1; a weight is not cut, however large (default: 25MB)",
 )
 @click.option("--collectives", default="fastest", help="the fastest known, or as nccl is predicted to take")
 @answered
@@ -219,9 +219,10 @@ def _timeline(training: Training, step: Step) -> Answer:
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
     if training.plan.zero < 2 and training.plan.replicas > 1:
         sums = Counter(step.ops[i].kind for i in step.on("network 0"))
-        largest = max(map(training.whole, training.layers(0))) * FP32
+        largest = max(n for layer in training.layers(0) for _, (n, *_) in training.weights(layer)) * FP32
         count = sums["reduce-scatter"] + sums["all-reduce"]
-        yield f"\nStage 0 sends its gradients in {count} buckets of whole layers of up to {units.size(largest)} each."
+        weights = f"buckets of whole weights of up to {units.size(largest)}"
+        yield f"\nStage 0 sends its layers' gradients in {count} {weights}."
     alone, wide = topology(on).speeds[1][-1], tiers(on).bandwidth[1]  # type: ignore[index]
     if wide < alone:
         part = (

@@ -22,8 +22,8 @@ from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes, full_mesh
 from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
-from colllib.training.data_parallel import Layer, sharded
-from colllib.training.prices import by_nccl, group, price
+from colllib.training.data_parallel import NETWORK, Layer, bucketed, sharded
+from colllib.training.prices import by_nccl, group, price, takes
 from colllib.training.step import Training, simulate
 
 LLAMA = MODELS["Llama 3.1 405B"]
@@ -70,7 +70,7 @@ def test_every_stage_computes_for_its_layers_and_tokens_whatever_the_schedule(sc
     chunks = 2 if schedule == "interleaved" else 1
     model = replace(LLAMA, layers=16)
     step = simulate(Training(model, Plan(dp=4, tp=8, pp=4), MACHINE, 1024, 8, schedule=schedule, chunks=chunks))
-    each = 2 * (model.attention + 2 * model.hidden + 3 * model.hidden * model.ffn) * 1024 / 8 / 400e12
+    each = 2 * (sum(model.projections) + 2 * model.hidden + 3 * model.hidden * model.ffn) * 1024 / 8 / 400e12
     for stage in range(4):
         passes = [i for i in step.on(f"compute {stage}") if step.ops[i].kind in "FBW"]
         assert isclose(sum(step.end[i] - step.start[i] for i in passes), 8 * 3 * each * 4)
@@ -170,8 +170,9 @@ def test_a_copy_in_each_box_is_what_hybrid_sharding_layer_by_layer_is(zero):
 @pytest.mark.parametrize("zero", [1, 2, 3])
 def test_copies_are_summed_once_for_each_layer_after_its_last_scatter_and_alone_use_the_card(zero):
     plan = Plan(dp=128, zero=zero, replicate=16)
-    bucket = 1 if zero == 1 else None  # with more each layer's gradients leave alone
-    step = simulate(Training(replace(LLAMA, layers=4), plan, MACHINE, 1024, microbatches=3, bucket=bucket))
+    model = replace(LLAMA, layers=4)
+    bucket = 4 * model.beside_experts(False) if zero == 1 else None  # with more each layer's gradients leave alone
+    step = simulate(Training(model, plan, MACHINE, 1024, microbatches=3, bucket=bucket))
     box, cards = step.on("network 0"), step.on("copies 0")
     scattered = [step.end[i] for i in box if step.ops[i].kind == "reduce-scatter"]
     assert [step.ops[i].kind for i in cards] == ["all-reduce"] * 4
@@ -285,8 +286,8 @@ def test_a_dense_layer_computes_sums_and_gathers_its_own_matrices():
     """DeepSeek-V3's third layer, the last dense one, and its fourth: all ranks share the first, 16 each expert."""
     model, plan = replace(MODELS["DeepSeek-V3"], layers=4), Plan(dp=128, ep=8, zero=3)
     step = simulate(Training(model, plan, MACHINE, 1024))
-    dense = model.attention + 2 * 7168 + 3 * 7168 * 18432
-    beside = model.attention + 2 * 7168 + 256 * 7168 + 256 + 3 * 7168 * 2048
+    dense = sum(model.projections) + 2 * 7168 + 3 * 7168 * 18432
+    beside = sum(model.projections) + 2 * 7168 + 256 * 7168 + 256 + 3 * 7168 * 2048
     expert = 3 * 7168 * 2048
     times = {kind: [op.seconds for op in step.ops if op.kind == kind] for kind in ("F", "all-gather", "reduce-scatter")}
     assert isclose(sum(times["F"]), 2 * (3 * dense + beside + 8 * expert) * 1024 / 400e12)
@@ -518,12 +519,45 @@ def test_a_gpu_is_the_same_by_its_own_name_and_in_a_file_as_in_its_maker_s_box(c
         assert "of 80 GB" in shown or "which has 80 GB" in shown
 
 
-@pytest.mark.parametrize(("bucket", "count"), [("25MB", 32), ("872MB", 32), ("873MB", 16), ("1GB", 16), ("3GB", 8)])
-def test_the_command_says_that_a_bucket_holds_whole_layers(bucket, count, capsys):
-    """A layer of Llama 3.1 8B has 218,112,000 parameters, 872.4 MB of gradients in FP32."""
+@pytest.mark.parametrize("bucket", [5e6, 25e6, 100e6, 400e6, 1e12])
+@pytest.mark.parametrize("nccl", [False, True])
+def test_buckets_close_at_weights_as_in_a_step_of_weights_one_by_one(bucket, nccl):
+    """Norm, q, k, v, o, norm, gate, up and down of each layer, the last one's gradient first, in FP32."""
+    hidden, narrow, ffn, tokens = 4096, 1024, 14336, 650
+    of_layer = [1, hidden, narrow, narrow, hidden, 1, ffn, ffn, ffn]
+    weights = [Layer(2 * n * tokens / 400e12, 4 * n * tokens / 400e12, 4.0 * n) for n in (hidden * m for m in of_layer)]
+    expected = bucketed(weights * 6, bucket, lambda size: takes("all-reduce", MACHINE, 128, 1, size, nccl=nccl))
+    model, plan = replace(MODELS["Llama 3.1 8B"], layers=6), Plan(dp=128, zero=0)
+    step = simulate(Training(model, plan, MACHINE, tokens, bucket=bucket, nccl=nccl))
+    assert isclose(step.seconds, expected.seconds)
+    assert counted(step, ["all-reduce"], "network 0") == expected.on(NETWORK).size
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "interleaved", "zb-h1"])
+def test_a_bucket_leaves_inside_the_last_pass_through_a_layer_with_tensor_parallelism_and_experts(schedule):
+    """As many as a plain count gives for each stage, and no more compute; a rank's experts are 3 weights together."""
+    model, chunks = replace(MODELS["Mixtral 8x7B"], layers=8), 2 if schedule == "interleaved" else 1
+    task = Training(model, Plan(dp=4, tp=8, pp=4, ep=2), MACHINE, 1024, 8, schedule=schedule, chunks=chunks)
+    step, whole = simulate(task), simulate(replace(task, bucket=1e12))
+    narrow, expert = 4096 * 1024, 4096 * 14336
+    of_layer = [4096, 4096**2, narrow, narrow, 4096**2, 4096, 4096 * 8, *[8 * expert / 2] * 3]
+    for stage in range(4):
+        count, filled = 0, 25e6
+        for n in [*of_layer[::-1]] * 2:
+            count, filled = (count + 1, 0) if filled >= 25e6 else (count, filled)
+            filled += 4 * n / 8
+        assert counted(step, ["reduce-scatter"], f"network {stage}") == count
+        spent = [sum(op.seconds for op in s.ops if op.kind in "FBW" and op.stream == f"compute {stage}")
+                 for s in (step, whole)]  # fmt: skip
+        assert isclose(*spent)
+
+
+@pytest.mark.parametrize(("bucket", "count"), [("5MB", 225), ("25MB", 193), ("100MB", 129), ("400MB", 65)])
+def test_the_command_says_in_how_many_buckets_gradients_leave(bucket, count, capsys):
+    """Llama 3.1 8B: 4096 x 14336 numbers in FP32 are 235 MB."""
     with pytest.raises(SystemExit):
         main(["step", "--model", "Llama 3.1 8B", "--plan", "dp=128", "--microbatches", "1", "--bucket", bucket])
-    assert f"in {count} buckets of whole layers of up to 872 MB each." in capsys.readouterr().out
+    assert f"in {count} buckets of whole weights of up to 235 MB." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
