@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import product
-from math import fsum
 from operator import itemgetter
 from typing import Any
 
@@ -23,9 +22,8 @@ from colllib.topology.cluster import machine_on
 from colllib.topology.presets import MACHINES, PRESETS
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
-from colllib.training.pipelines import compute
 from colllib.training.prices import tiers
-from colllib.training.step import Training, simulate
+from colllib.training.step import SPENT, Training, simulate, spent
 from colllib.training.timeline import Step
 
 AXES = ("tp", "pp", "dp", "ep", "cp", "zero", "replicate")
@@ -181,15 +179,12 @@ def _named(plan: Plan) -> str:
 
 def _timeline(training: Training, step: Step) -> Answer:
     """One plan: what each stage does."""
-    stages = []
-    for stream in map(compute, range(training.plan.pp)):
-        took = [(step.ops[i].kind in "FBW", step.end[i] - step.start[i]) for i in step.on(stream)]
-        computing = fsum(seconds for computes, seconds in took if computes)
-        collectives = fsum(seconds for computes, seconds in took if not computes)
-        stages.append({"computing_s": computing, "collectives_in_layers_s": collectives, "idle_s": step.idle(stream)})
+    stages = [spent(step, stage) for stage in range(training.plan.pp)]
     model, on, memory = training.model, training.machine, _gpu(training.machine, "memory")
     batch = training.tokens * training.microbatches * training.plan.dp
-    rate = batch / step.seconds / training.plan.gpus
+    rate, peak = batch / step.seconds / training.plan.gpus, _gpu(on, "teraflops")
+    active = sum(map(training.active, range(model.layers)))
+    share = 6 * active * rate / (1e12 * peak) if peak else None
     yield {
         "machine": on,
         "model": model.name,
@@ -199,10 +194,13 @@ def _timeline(training: Training, step: Step) -> Answer:
         "batch": batch,
         "time_s": step.seconds,
         "tokens_per_s_per_gpu": rate,
+        "mfu": share,
         "state_bytes": training.state,
         "gathered_bytes": training.gathered,
         "memory_bytes": memory,
-        "stages": stages,
+        "stages": [
+            {f"{name.lower().replace('-', '_')}_s": seconds for name, seconds in took.items()} for took in stages
+        ],
     }
     speed = f"{batch:,} tokens in {units.seconds(step.seconds, 4)}, {rate:,.0f} tokens/s a GPU"
     yield f"{model.name}, {model.layers} layers, on {on} at {training.rate / 1e12:g} TFLOP/s: a step of {speed}"
@@ -215,8 +213,17 @@ def _timeline(training: Training, step: Step) -> Answer:
     if training.gathered:
         states += f", and {units.size(training.gathered)} for two gathered layers,"
     yield f"{states} take at most {units.size(needed)} a GPU{room}\n"
-    rows = [(stage, *map(units.seconds, times.values())) for stage, times in enumerate(stages)]
-    yield table(("stage", "computing", "collectives in layers", "idle"), rows)
+    names = [name for name in SPENT if any(took[name] for took in stages)]
+    parts = [
+        [f"{units.seconds(took[name])}, {units.percent(took[name] / step.seconds)}" for name in names]
+        for took in stages
+    ]
+    yield table(("stage", *names), [(stage, *row) for stage, row in enumerate(parts)])
+    parts_exposed = "collectives in layers (TP, CP, EP), gathers of parameters, sums of gradients, and the bubble"
+    yield f"\nAll but computing is exposed: {parts_exposed}, a wait for other stages or their messages."
+    if share is not None:
+        formula = f"6 x {active / 1e9:,.1f} billion parameters that a token meets in the layers x {rate:,.0f} tokens/s"
+        yield f"MFU: {100 * share:.1f}% = {formula} / {peak} TFLOP/s."
     if training.plan.zero < 2 and training.plan.replicas > 1:
         sums = Counter(step.ops[i].kind for i in step.on("network 0"))
         largest = max(n for layer in training.layers(0) for _, (n, *_) in training.weights(layer)) * FP32

@@ -122,11 +122,14 @@ class Training:
         layers = map(self.whole, range(self.model.layers)) if self.plan.zero == 3 and self.plan.shards > 1 else ()
         return BF16 * sum(sorted(layers)[-2:])
 
+    def active(self, layer: int) -> int:
+        """Parameters of a layer that one token meets."""
+        model, experts = self.model, self.model.has_experts(layer)
+        return model.beside_experts(experts) + experts * model.top_k * model.expert
+
     def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
-        model, experts = self.model, self.model.has_experts(layer)
-        active = model.beside_experts(experts) + experts * model.top_k * model.expert
-        return 2 * active * self.tokens / self.plan.cp / self.plan.tp / self.rate
+        return 2 * self.active(layer) * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
     def weights(self, layer: int) -> list[tuple[float, Group]]:
         """Weights of a layer that a rank has, the last one first, and how much of a pass is done after each.
@@ -181,7 +184,7 @@ def simulate(training: Training) -> Step:
     >>> plan = Plan(dp=16, tp=8, zero=0)
     >>> step = simulate(Training(MODELS["Llama 3.1 8B"], plan, "dgx-h100:16"))
     >>> round(step.busy("compute 0") / step.seconds, 2)
-    0.75
+    0.76
     """
     ops: list[Op] = []
     spans: Spans = {}
@@ -189,6 +192,30 @@ def simulate(training: Training) -> Step:
         _stage(training, stage, ops, spans)
     send_on(ops, spans, training.plan.pp, training.send)
     return run(ops)
+
+
+SPENT = ("computing", "TP", "CP", "EP", "all-gather", "gradients", "bubble")
+
+
+def spent(step: Step, stage: int) -> dict[str, float]:
+    """Where the time of a stage goes, in seconds that add up to the step: it computes, or something is exposed.
+
+    Exposed are collectives inside its layers, by their axis; gathers of parameters, and sums of gradients; and the
+    bubble, in which it waits for other stages or for their messages.
+
+    >>> from colllib.parallelism import MODELS, Plan
+    >>> step = simulate(Training(MODELS["Llama 3.1 8B"], Plan(dp=16, tp=8, zero=3), "dgx-h100:16"))
+    >>> {name: f"{seconds / step.seconds:.0%}" for name, seconds in spent(step, 0).items() if seconds}
+    {'computing': '70%', 'TP': '22%', 'all-gather': '7%', 'gradients': '1%'}
+    """
+    took, stream = dict.fromkeys(SPENT, 0.0), compute(stage)
+    for i in step.on(stream):
+        name = step.ops[i].name.partition(" ")[0].replace("SP", "TP")
+        took["computing" if name in PASSES else name] += float(step.end[i] - step.start[i])
+    for op, seconds in step.awaited(stream):
+        sharded = op.stream.startswith(("network", "copies"))
+        took[("all-gather" if op.kind == "all-gather" else "gradients") if sharded else "bubble"] += seconds
+    return took
 
 
 def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:

@@ -1,6 +1,7 @@
 """A whole step, its prices, parameter servers and energy, against counts made in another way."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -22,9 +23,10 @@ from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes, full_mesh
 from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
+from colllib.training.command import read_plan
 from colllib.training.data_parallel import NETWORK, Layer, bucketed, sharded
 from colllib.training.prices import by_nccl, group, price, takes
-from colllib.training.step import Training, simulate
+from colllib.training.step import Training, simulate, spent
 
 LLAMA = MODELS["Llama 3.1 405B"]
 MACHINE = "dgx-h100:16"
@@ -486,13 +488,51 @@ def answer(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("plan", ["tp=8,pp=2,dp=8", "tp=4,pp=2,dp=16,zero=3,replicate=8", "dp=128,zero=2"])
-def test_the_command_says_where_the_time_of_every_stage_goes(capsys, plan):
+@pytest.mark.parametrize(
+    ("plan", "exposed"),
+    [
+        ("tp=8,pp=2,dp=8", {"tp", "all_gather", "gradients", "bubble"}),
+        ("tp=4,pp=2,dp=16,zero=3,replicate=8", {"tp", "all_gather", "gradients", "bubble"}),
+        ("dp=128,zero=2", {"all_gather", "gradients"}),
+        ("dp=128,zero=0", {"gradients"}),
+        ("tp=8,cp=2,dp=8,zero=0", {"tp", "cp", "gradients"}),
+        ("pp=16,tp=8", {"tp", "bubble"}),
+    ],
+)
+def test_the_command_says_where_the_time_of_every_stage_goes(capsys, plan, exposed):
+    """The shares add up to the step, and MFU is what is computed of what 989 TFLOP/s would compute in it."""
     result = answer(capsys, "--plan", plan)
-    assert len(result["stages"]) == 1 + ("pp=2" in plan)
+    assert len(result["stages"]) == read_plan(plan).pp
     for stage in result["stages"]:
         assert isclose(sum(stage.values()), result["time_s"])
         assert min(stage.values()) >= 0
+    assert {name[:-2] for stage in result["stages"] for name in stage if stage[name]} == {"computing"} | exposed
+    computing = sum(stage["computing_s"] for stage in result["stages"]) / len(result["stages"])
+    assert isclose(result["mfu"], computing * 400 / 989 / result["time_s"])
+
+
+def test_what_experts_wait_for_is_a_share_of_its_own(capsys):
+    [stage] = answer(capsys, "--plan", "dp=128,ep=8", "--model", "Mixtral 8x7B")["stages"]
+    assert stage["ep_s"] > 0 == stage["tp_s"] == stage["cp_s"] == stage["bubble_s"]
+
+
+def test_without_replicas_and_tensor_parallelism_a_stage_waits_as_long_as_the_bubble_of_its_schedule():
+    """1F1B with 8 stages of 4 layers and 16 microbatches: 7 of 23 parts of the step, but for the messages' seconds."""
+    model = replace(MODELS["Llama 3.1 8B"], layers=32)
+    step = simulate(Training(model, Plan(pp=8), "dgx-h100:1", microbatches=16))
+    for stage in range(8):
+        took = spent(step, stage)
+        assert isclose(took["bubble"], step.idle(f"compute {stage}"))
+        assert isclose(took["bubble"] / step.seconds, 7 / 23, rel_tol=0.05)
+
+
+def test_the_output_says_what_is_exposed_and_the_share_of_the_peak_with_its_formula(capsys):
+    with pytest.raises(SystemExit):
+        main(["step", "--on", "dgx-h100:8", "--plan", "tp=8,dp=8,zero=3"])
+    shown = capsys.readouterr().out
+    assert re.search(r"stage +computing +TP +all-gather +gradients\n", shown)
+    assert "MFU: " in shown
+    assert re.search(r"% = 6 x 68\.5 billion parameters that a token meets in the layers x \d+ tokens/s / 989 T", shown)
 
 
 def test_the_command_says_at_what_rate_a_rank_computes(capsys):
