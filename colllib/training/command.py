@@ -19,6 +19,7 @@ from colllib.limits import check_size
 from colllib.metrics import crossings
 from colllib.parallelism import BF16, FP32, MODELS, Model, Plan
 from colllib.topology.cluster import machine_on
+from colllib.topology.machines import Machine
 from colllib.topology.presets import MACHINES, PRESETS
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
@@ -73,7 +74,9 @@ def read_plan(text: str) -> Plan:
     type=quantity("message size"),
     help="least bytes of gradients that leave at once up to zero=1; a weight is not cut, however large (default: 25MB)",
 )
-@click.option("--collectives", default="fastest", help="the fastest known, or as nccl is predicted to take")
+@click.option(
+    "--collectives", help="nccl, as it is predicted, the default where colllib predict knows the machine, or fastest"
+)
 @answered
 def step_command(
     on: str,
@@ -83,15 +86,17 @@ def step_command(
     microbatches: int | None,
     batch: int | None,
     teraflops: int | None,
-    collectives: str,
+    collectives: str | None,
     **others: Any,
 ) -> Answer:
     """A training step as a timeline.
 
-    How long it takes, and what each stage does meanwhile. Its collectives take the fastest schedules known in which no
-    switch adds, or what NCCL is predicted to take, which can turn the order of two plans.
+    How long it takes, and what each stage does meanwhile. Its collectives take what NCCL is predicted to take, or the
+    fastest schedules known in which no switch adds, which can turn the order of two plans.
     """
     sizes = model_of(model)
+    if collectives is None:
+        collectives = "nccl" if _machine(on) else "fastest"
     if collectives not in COLLECTIVES:
         raise ValueError(f"collectives {units.shortened(collectives)!r}: must be {' or '.join(COLLECTIVES)}")
     if batch is not None and microbatches is not None:
@@ -124,9 +129,31 @@ def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
 def _gpu(on: str, figure: str) -> Any:
     """What a preset knows of its GPU, or of the one that is named or told by a file, or nothing."""
     name = on.partition(":")[0]
-    with suppress(ValueError):  # where no machine is told
-        name = {kind.name: preset for preset, kind in MACHINES.items()}.get(machine_on(on.partition(",")[0]).name, name)
+    if machine := _machine(on.partition(",")[0]):
+        name = {kind.name: preset for preset, kind in MACHINES.items()}.get(machine.name, name)
     return getattr(PRESETS.get(name), figure, None)
+
+
+def _machine(on: str) -> Machine | None:
+    """The one that NCCL's model knows, or nothing."""
+    with suppress(ValueError):
+        return machine_on(on)
+    return None
+
+
+def _priced(nccl: bool, on: str) -> str:
+    """What the collectives take, in words."""
+    machine = _machine(on)
+    if nccl and machine and machine.vendor == "amd":
+        return "Collectives take what NCCL is predicted to take on such links; RCCL's own choices are not modeled."
+    if nccl:
+        return (
+            "Collectives take what NCCL is predicted to take; with --collectives fastest, the fastest schedules known."
+        )
+    other = (
+        "with --collectives nccl, what NCCL is predicted to take" if machine else "NCCL's model knows no such machine"
+    )
+    return f"Collectives take the fastest schedules known in which no switch adds; {other}."
 
 
 def _plans(model: Model, ranks: int, box: int) -> Iterator[Plan]:
@@ -163,12 +190,20 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         named, rate, state = _named(training.plan), batch / seconds / machine.ranks, training.state
         plans.append({"plan": named, "time_s": seconds, "tokens_per_s_per_gpu": rate, "state_bytes": state})
         rows.append((named, training.microbatches, units.seconds(seconds, 4), f"{rate:,.0f}", units.size(state)))
-    yield {"machine": on, "model": model.name, "batch": batch, "too_large": too_large, "plans": plans}
+    yield {
+        "machine": on,
+        "model": model.name,
+        "batch": batch,
+        "collectives": COLLECTIVES[others["nccl"]],
+        "too_large": too_large,
+        "plans": plans,
+    }
     yield f"{model.name} on {on}, {batch:,} tokens a step; activations, which take memory too, are not counted\n"
     yield table(("plan", "microbatches", "time", "tokens/s a GPU", "state a GPU"), rows)
     if too_large:
         least = "state and gathered layers are larger"
         yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
+    yield f"\n{_priced(others['nccl'], on)}"
 
 
 def _named(plan: Plan) -> str:
@@ -192,6 +227,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         "ranks": training.plan.gpus,
         "operations": len(step.ops),
         "batch": batch,
+        "collectives": COLLECTIVES[training.nccl],
         "time_s": step.seconds,
         "tokens_per_s_per_gpu": rate,
         "mfu": share,
@@ -238,8 +274,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         yield f"\nAll ranks send at once, and {part}: all are priced so, since they wait for these."
     if (note := _gpu(on, "note")) and not training.nccl:
         yield f"\nOf this machine, {note}."
-    if not training.nccl:
-        yield "\nCollectives take the fastest schedules known; with --collectives nccl, what NCCL is predicted to take."
+    yield f"\n{_priced(training.nccl, on)}"
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents

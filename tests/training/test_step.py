@@ -541,6 +541,34 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
     assert "on dgx-h100:16 at 250 TFLOP/s: " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "taken", "line"),
+    [
+        ("", "nccl", "take what NCCL is predicted to take; with --collectives fastest, the fastest schedules known."),
+        (
+            "--collectives fastest",
+            "fastest",
+            "the fastest schedules known in which no switch adds; with --collectives n",
+        ),
+        ("--on mi300x:16", "nccl", "what NCCL is predicted to take on such links; RCCL's own choices are not modeled."),
+        ("--on trn2:8", "fastest", "the fastest schedules known in which no switch adds; NCCL's model knows no such m"),
+        ("--on dgx-h100:16,rails=8", "fastest", "in which no switch adds; NCCL's model knows no such machine."),
+        ("--batch 1048576 --plan all", "nccl", "Collectives take what NCCL is predicted to take; with"),
+    ],
+)
+def test_collectives_are_priced_as_nccl_where_its_model_knows_the_machine_and_the_output_says_how(
+    words, taken, line, capsys
+):
+    args = words.split() if "--plan" in words else ["--plan", "tp=8,pp=2,dp=8", *words.split()]
+    with pytest.raises(SystemExit):
+        main(["step", *args])
+    assert line in capsys.readouterr().out
+    result = answer(capsys, *args)
+    assert result["collectives"] == taken
+    if "plans" not in result:
+        assert result["time_s"] == answer(capsys, *args, "--collectives", taken)["time_s"]
+
+
 @pytest.mark.parametrize(("machine", "rate"), [("dgx-h100", 400), ("dgx-a100", 126), ("b200", 910)])
 def test_a_rank_computes_at_the_share_of_its_peak_that_an_h100_does(machine, rate, capsys):
     """400 of 989 TFLOP/s, of the peaks in dense BF16 of 312 and 2,250."""
@@ -678,7 +706,7 @@ def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(card
     """A rank without a card takes its neighbor's, which is what executed schedules on that machine do as well."""
     faulty = ",".join(["dgx-h100:4", *(f"without=card {card}" for card in cards)])
     times = [
-        answer(capsys, "--on", on, "--plan", "dp=32,zero=3", "--tokens", "512")["time_s"]
+        answer(capsys, "--on", on, "--plan", "dp=32,zero=3", "--tokens", "512", "--collectives", "fastest")["time_s"]
         for on in ("dgx-h100:4", faulty, f"dgx-h100:4,card={50 / ranks}GB/s")
     ]
     assert times[0] < times[1] == times[2]
@@ -697,7 +725,7 @@ def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(card
 def test_a_rank_has_its_part_of_what_leaves_its_box(narrow, capsys):
     """With NCCL's collectives, too: they see a card of that bandwidth."""
     part = {"cards=4": 25, "oversubscription=2": 25, "cards=4,oversubscription=2": 12.5}[narrow]
-    for words in (["--collectives", "nccl"], []):
+    for words in (["--collectives", "nccl"], ["--collectives", "fastest"]):
         times = [
             answer(capsys, "--on", f"dgx-h100:4,{changed}", "--plan", "tp=8,dp=4", "--tokens", "512", *words)["time_s"]
             for changed in (narrow, f"card={part}GB/s")
@@ -727,8 +755,8 @@ def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):
 
 def test_without_a_split_of_the_layers_no_collective_is_in_them(capsys):
     [stage] = answer(capsys, "--on", "dgx-h100:1", "--plan", "dp=8")["stages"]
-    assert stage["collectives_in_layers_s"] == 0
-    assert stage["idle_s"] > 0  # the gradients' all-reduces, as far as they are exposed
+    assert stage["tp_s"] == stage["cp_s"] == stage["ep_s"] == 0
+    assert stage["gradients_s"] > 0  # the all-reduces, as far as they are exposed
 
 
 def test_what_a_stage_does_fills_the_step_also_where_collectives_in_its_layers_share_a_card(capsys):
