@@ -101,8 +101,11 @@ def step_command(
         raise ValueError(f"collectives {units.shortened(collectives)!r}: must be {' or '.join(COLLECTIVES)}")
     if batch is not None and microbatches is not None:
         raise ValueError(f"batch {batch} and microbatches {microbatches}: each says the other, so give one of them")
-    peak, (rate, of) = _gpu(on, "teraflops"), SUSTAINED
-    teraflops = (round(peak * rate / of) if peak else rate) if teraflops is None else teraflops
+    peak, (rate, of), assumed = _gpu(on, "teraflops"), SUSTAINED, ""
+    if teraflops is None:
+        teraflops = round(peak * rate / of) if peak else rate
+        share = f", {rate / of:.0%} of the peak as H100s sustain in training" if peak else ", as of an H100"
+        assumed = f"\n{teraflops} TFLOP/s a GPU are assumed{share}; what yours sustain goes into --teraflops."
     if peak and teraflops > peak:
         raise ValueError(f"teraflops {teraflops}: more than {on} computes in BF16, {peak} by its data sheet")
     others |= {"tokens": tokens, "rate": 1e12 * teraflops, "nccl": collectives == "nccl"}
@@ -110,12 +113,16 @@ def step_command(
         if batch is None:
             raise ValueError("plan 'all': plans are compared with one --batch in tokens, such as --batch 1048576")
         yield from _compared(sizes, on, batch, others)
+        if assumed:
+            yield assumed
         return
     chosen = read_plan(plan)
     if microbatches is None:
         microbatches = 16 if batch is None else _microbatches(batch, chosen, tokens)
     training = Training(sizes, chosen, on, microbatches=microbatches, **others)
     yield from _timeline(training, simulate(training))
+    if assumed:
+        yield assumed
 
 
 def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
@@ -228,6 +235,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         "operations": len(step.ops),
         "batch": batch,
         "collectives": COLLECTIVES[training.nccl],
+        "teraflops": training.rate / 1e12,
         "time_s": step.seconds,
         "tokens_per_s_per_gpu": rate,
         "mfu": share,

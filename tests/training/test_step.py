@@ -577,6 +577,30 @@ def test_a_rank_computes_at_the_share_of_its_peak_that_an_h100_does(machine, rat
     assert f"on {machine}:1 at {rate} TFLOP/s: " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--on mi300x:16", "\n529 TFLOP/s a GPU are assumed, 40% of the peak as H100s sustain in training; what yours"),
+        (
+            "--on boxes.toml",
+            "\n400 TFLOP/s a GPU are assumed, as of an H100; what yours sustain goes into --teraflops.",
+        ),
+        (
+            "--plan all --batch 1048576",
+            "\n400 TFLOP/s a GPU are assumed, 40% of the peak as H100s sustain in training;",
+        ),
+        ("--teraflops 300", None),
+    ],
+)
+def test_a_rate_that_nobody_gave_is_said_to_be_assumed(words, line, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boxes.toml").write_text('boxes = 16\ngpus = 8\nlink = "450GB/s"\ncards = 8\ncard = "400Gb/s"\n')
+    with pytest.raises(SystemExit):
+        main(["step", *words.split()])
+    shown = capsys.readouterr().out
+    assert (line in shown) if line else ("assumed" not in shown)
+
+
 def test_a_gpu_is_the_same_by_its_own_name_and_in_a_file_as_in_its_maker_s_box(capsys, tmp_path):
     (tmp_path / "own.toml").write_text('boxes = 2\ngpus = 8\ngpu = "a100"\n', encoding="utf-8")
     for machine in ("dgx-a100:2", "a100:2", "a100:2,without=card 3", f"{tmp_path}/own.toml"):
