@@ -380,7 +380,8 @@ def check_fits(model: Model, plan: Plan) -> None:
     if plan.pp > model.layers:
         raise ValueError(f"pp = {plan.pp}: {model.name} has {model.layers} layers")
     if plan.ep > 1 and (not model.experts or model.experts % plan.ep):
-        raise ValueError(f"ep = {plan.ep}: must divide the {model.experts} experts of {model.name}")
+        fit = next((f", as {n} does" for n in range(plan.ep, 1, -1) if model.experts and model.experts % n == 0), "")
+        raise ValueError(f"ep = {plan.ep}: must divide the {model.experts} experts of {model.name}{fit}")
     if model.heads % plan.tp:
         raise ValueError(f"tp = {plan.tp}: must divide the {model.heads} heads of {model.name}")
     if plan.sequence_parallel and model.experts:

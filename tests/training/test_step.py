@@ -441,6 +441,10 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan tp=128", "tp = 128: must divide the 64 heads of Llama 3.1 70B"),
         ("--plan tp=8,tp=8,pp=2", "plan 'tp=8,tp=8,pp=2': tp is given twice"),
         ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),
+        (
+            "--model DeepSeek-V3 --on nvl72:1 --plan dp=72,ep=72",
+            "must divide the 256 experts of DeepSeek-V3, as 64 does",
+        ),
         ("--plan dp=128,zero=3,replicate=3", "replicate = 3: must divide dp x cp = 128 into copies"),
         ("--plan dp=128,zero=3,replicate=0", "replicate 0: must be at least 1"),
         ("--plan dp=128,zero=0,replicate=16", "zero = 0 and a copy on 8 of the ranks shard nothing"),
