@@ -16,6 +16,7 @@ from colllib.cli_io import Answer, answered, progress, quantity, table, whole
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
+from colllib.measured.predict import predict
 from colllib.metrics import crossings
 from colllib.parallelism import BF16, FP32, MODELS, Model, Plan
 from colllib.topology.cluster import machine_on
@@ -287,51 +288,72 @@ def _timeline(training: Training, step: Step) -> Answer:
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
 MOST_RANKS = 256
+WIDTHS = {"BF16": BF16, "FP8": 1}  # bytes of a number
 
 
 @click.command("experts")
-@click.option("--on", default="boxes:4x8", help="where tokens and experts are")
+@click.option("--on", default="dgx-h100:4", help="where tokens and experts are")
 @click.option("--experts", type=whole(), default="64", help="divided evenly among the ranks")
+@click.option("--redundant", type=whole(), default="0", help="copies of the busiest experts, with which all are placed")
 @click.option("--top-k", type=whole(), default="8", help="experts that a token chooses")
 @click.option("--tokens", type=whole(), default="64", help="of a rank")
 @click.option("--capacity", default=None, help="of an expert, in means of the load over all ranks; without it no limit")
-@click.option("--gate", default="zipf", help="uniform or zipf")
+@click.option("--gate", default="uniform", help="uniform, or zipf: the k-th most popular expert 1/k times as often")
 @answered
-def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:
+def experts_command(
+    on: str, experts: int, redundant: int, top_k: int, tokens: int, capacity: str | None, gate: str
+) -> Answer:
     """Tokens choose experts: what the busiest links carry.
 
     How uneven the choice is, and how many tokens are dropped. M is what a rank's tokens are for all experts that they
-    choose, tokens times top-k vectors. There is no time: it is at least what a link carries over its bandwidth.
+    choose, tokens times top-k vectors. On a machine with speeds the schedule that is counted is priced, too.
     """
     fabric = topology(on)
     if gate not in GATES:
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
     check_size("tokens for every expert", fabric.ranks, MOST_RANKS, "ranks")
-    placement = routing.contiguous(experts, fabric.ranks)
-    chosen = routing.route(routing.zipf_scores(fabric.ranks, tokens, experts, GATES[gate]), top_k)
+    placement = () if redundant else routing.contiguous(experts, fabric.ranks)
+    chosen = routing.zipf_routing(fabric.ranks, tokens, experts, top_k, GATES[gate])
+    if redundant:
+        placement = routing.by_load(chosen.load, fabric.ranks, redundant)
     if capacity is not None:
         if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", capacity):
             raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
         chosen = routing.with_capacity(chosen, Fraction(capacity))
     destinations = routing.destinations(chosen, placement)
     busiest: dict[str, dict[str, float]] = {}
-    for copies in routing.COPIES if fabric.in_box else routing.COPIES[:2]:
-        loads = crossings(execute(routing.dispatch(fabric, destinations, copies), fabric))
-        busiest[copies] = {tier: float(load.most) for tier, load in loads.items()}
+    deepseek, vectors, times = MODELS["DeepSeek-V3"], tokens * top_k, dict[str, dict[str, float]]()
+    sizes = {name: vectors * deepseek.hidden * width for name, width in WIDTHS.items()}
+    several = fabric.in_box and fabric.in_box < fabric.ranks
+    for copies in routing.COPIES if several else routing.COPIES[:2]:
+        run = execute(routing.dispatch(fabric, destinations, copies), fabric)
+        busiest[copies] = {tier: float(load.most) for tier, load in crossings(run).items()}
+        if fabric.speeds:
+            alpha, bandwidth = fabric.speeds
+            priced = {name: run.cost.seconds(message=m, alpha=alpha, bandwidth=bandwidth) for name, m in sizes.items()}
+            times[copies] = priced
+    machine = _machine(on)
+    alike = {name: predict(machine, "all-to-all", m).seconds for name, m in sizes.items()} if machine else {}
     yield {
         "topology": fabric.name,
         "gate": gate,
         "imbalance": chosen.imbalance,
         "dropped": chosen.dropped,
-        "vectors_of_M": tokens * top_k,
+        "vectors_of_M": vectors,
         "busiest_M": busiest,
+        "time_s": times,
+        "nccl_all_to_all_s": alike,
     }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
-    rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
-    yield table(("sent once", *busiest["per rank"]), rows)
-    deepseek, vectors = MODELS["DeepSeek-V3"], tokens * top_k
-    size = (
-        f"{units.size(vectors * deepseek.hidden * BF16)} in BF16 at the width of {deepseek.name}, {deepseek.hidden:,}"
-    )
-    yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {size}."
+    rows = [
+        (copies, *(f"{most:.3f} M" for most in tiers.values()), *map(units.seconds, times.get(copies, {}).values()))
+        for copies, tiers in busiest.items()
+    ]
+    yield table(("sent once", *busiest["per rank"], *(times and WIDTHS)), rows)
+    size = " and ".join(f"{units.size(size)} in {name}" for name, size in sizes.items())
+    width = f"{size} at the width of {deepseek.name}, {deepseek.hidden:,}"
+    yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {width}."
+    if alike:
+        predicted = " and ".join(f"{units.seconds(seconds)} in {name}" for name, seconds in alike.items())
+        yield f"NCCL is predicted to take {predicted} where all ranks get equally many; the combine is as long in BF16."
