@@ -6,7 +6,7 @@ compares the buffers bit by bit. Under mpirun, for all-reduce::
 
     mpirun -n 8 colllib mpi-run all-reduce ring
 
-This needs an MPI, and mpi4py, which ``make mpi`` installs; `turns` needs neither.
+This needs an MPI, and mpi4py, which ``make mpi`` installs.
 
 How a buffer holds blocks, everywhere here: a rank's input is the blocks that it holds or
 contributes to, its output the blocks that it must hold afterwards, one after another, by source
