@@ -118,27 +118,36 @@ class Model:
         return len(range(max(layers.start, self.dense_layers), layers.stop)) if self.experts else 0
 
     @property
-    def attention(self) -> int:
-        """Parameters of one layer's attention."""
+    def projections(self) -> tuple[int, ...]:
+        """Parameters of each weight of one layer's attention, in the order of use."""
         if self.latent is None:
-            return 2 * self.hidden * self.head_width * (self.heads + self.kv_heads)
+            wide, narrow = (self.hidden * self.head_width * heads for heads in (self.heads, self.kv_heads))
+            return wide, narrow, narrow, wide
         a = self.latent
-        queries = self.hidden * a.query_rank + a.query_rank + a.query_rank * self.heads * (a.plain + a.rotary)
-        keys = self.hidden * (a.kv_rank + a.rotary) + a.kv_rank + a.kv_rank * self.heads * (a.plain + a.value)
-        return queries + keys + self.heads * a.value * self.hidden
+        queries = self.hidden * a.query_rank, a.query_rank, a.query_rank * self.heads * (a.plain + a.rotary)
+        keys = self.hidden * (a.kv_rank + a.rotary), a.kv_rank, a.kv_rank * self.heads * (a.plain + a.value)
+        return *queries, *keys, self.heads * a.value * self.hidden
 
     @property
     def expert(self) -> int:
         """Parameters of one expert."""
         return 3 * self.hidden * self.expert_ffn
 
+    def weights(self, with_experts: bool) -> list[int]:
+        """Parameters of each weight of one layer but for its routed experts, in the order of use.
+
+        >>> MODELS["Llama 3.1 8B"].weights(False)
+        [4096, 16777216, 4194304, 4194304, 16777216, 4096, 58720256, 58720256, 58720256]
+        """
+        last = [self.hidden * self.ffn] * 3
+        if with_experts:
+            router = self.hidden * self.experts + (self.experts if self.router_bias else 0)
+            last = [router, *[self.expert // 3] * 3 * self.shared_experts]
+        return [self.hidden, *self.projections, self.hidden, *last]
+
     def beside_experts(self, with_experts: bool) -> int:
         """Parameters of one layer but for its routed experts."""
-        always = self.attention + 2 * self.hidden
-        if not with_experts:
-            return always + 3 * self.hidden * self.ffn
-        router = self.hidden * self.experts + (self.experts if self.router_bias else 0)
-        return always + router + self.shared_experts * self.expert
+        return sum(self.weights(with_experts))
 
     @property
     def kv_width(self) -> int:
@@ -371,7 +380,8 @@ def check_fits(model: Model, plan: Plan) -> None:
     if plan.pp > model.layers:
         raise ValueError(f"pp = {plan.pp}: {model.name} has {model.layers} layers")
     if plan.ep > 1 and (not model.experts or model.experts % plan.ep):
-        raise ValueError(f"ep = {plan.ep}: must divide the {model.experts} experts of {model.name}")
+        fit = next((f", as {n} does" for n in range(plan.ep, 1, -1) if model.experts and model.experts % n == 0), "")
+        raise ValueError(f"ep = {plan.ep}: must divide the {model.experts} experts of {model.name}{fit}")
     if model.heads % plan.tp:
         raise ValueError(f"tp = {plan.tp}: must divide the {model.heads} heads of {model.name}")
     if plan.sequence_parallel and model.experts:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import product
-from math import fsum
 from operator import itemgetter
 from typing import Any
 
@@ -17,15 +16,16 @@ from colllib.cli_io import Answer, answered, progress, quantity, table, whole
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
+from colllib.measured.predict import predict
 from colllib.metrics import crossings
 from colllib.parallelism import BF16, FP32, MODELS, Model, Plan
 from colllib.topology.cluster import machine_on
+from colllib.topology.machines import Machine
 from colllib.topology.presets import MACHINES, PRESETS
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
-from colllib.training.pipelines import compute
 from colllib.training.prices import tiers
-from colllib.training.step import Training, simulate
+from colllib.training.step import SPENT, Training, simulate, spent
 from colllib.training.timeline import Step
 
 AXES = ("tp", "pp", "dp", "ep", "cp", "zero", "replicate")
@@ -73,9 +73,11 @@ def read_plan(text: str) -> Plan:
 @click.option(
     "--bucket",
     type=quantity("message size"),
-    help="least bytes of gradients that leave at once up to zero=1; a layer is not cut, however large (default: 25MB)",
+    help="least bytes of gradients that leave at once up to zero=1; a weight is not cut, however large (default: 25MB)",
 )
-@click.option("--collectives", default="fastest", help="the fastest known, or as nccl is predicted to take")
+@click.option(
+    "--collectives", help="nccl, as it is predicted, the default where colllib predict knows the machine, or fastest"
+)
 @answered
 def step_command(
     on: str,
@@ -85,21 +87,26 @@ def step_command(
     microbatches: int | None,
     batch: int | None,
     teraflops: int | None,
-    collectives: str,
+    collectives: str | None,
     **others: Any,
 ) -> Answer:
     """A training step as a timeline.
 
-    How long it takes, and what each stage does meanwhile. Its collectives take the fastest schedules known in which no
-    switch adds, or what NCCL is predicted to take, which can turn the order of two plans.
+    How long it takes, and what each stage does meanwhile. Its collectives take what NCCL is predicted to take, or the
+    fastest schedules known in which no switch adds, which can turn the order of two plans.
     """
     sizes = model_of(model)
+    if collectives is None:
+        collectives = "nccl" if _machine(on) else "fastest"
     if collectives not in COLLECTIVES:
         raise ValueError(f"collectives {units.shortened(collectives)!r}: must be {' or '.join(COLLECTIVES)}")
     if batch is not None and microbatches is not None:
         raise ValueError(f"batch {batch} and microbatches {microbatches}: each says the other, so give one of them")
-    peak, (rate, of) = _gpu(on, "teraflops"), SUSTAINED
-    teraflops = (round(peak * rate / of) if peak else rate) if teraflops is None else teraflops
+    peak, (rate, of), assumed = _gpu(on, "teraflops"), SUSTAINED, ""
+    if teraflops is None:
+        teraflops = round(peak * rate / of) if peak else rate
+        share = f", {rate / of:.0%} of the peak as H100s sustain in training" if peak else ", as of an H100"
+        assumed = f"\n{teraflops} TFLOP/s a GPU are assumed{share}; what yours sustain goes into --teraflops."
     if peak and teraflops > peak:
         raise ValueError(f"teraflops {teraflops}: more than {on} computes in BF16, {peak} by its data sheet")
     others |= {"tokens": tokens, "rate": 1e12 * teraflops, "nccl": collectives == "nccl"}
@@ -107,12 +114,16 @@ def step_command(
         if batch is None:
             raise ValueError("plan 'all': plans are compared with one --batch in tokens, such as --batch 1048576")
         yield from _compared(sizes, on, batch, others)
+        if assumed:
+            yield assumed
         return
     chosen = read_plan(plan)
     if microbatches is None:
         microbatches = 16 if batch is None else _microbatches(batch, chosen, tokens)
     training = Training(sizes, chosen, on, microbatches=microbatches, **others)
     yield from _timeline(training, simulate(training))
+    if assumed:
+        yield assumed
 
 
 def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
@@ -126,9 +137,31 @@ def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
 def _gpu(on: str, figure: str) -> Any:
     """What a preset knows of its GPU, or of the one that is named or told by a file, or nothing."""
     name = on.partition(":")[0]
-    with suppress(ValueError):  # where no machine is told
-        name = {kind.name: preset for preset, kind in MACHINES.items()}.get(machine_on(on.partition(",")[0]).name, name)
+    if machine := _machine(on.partition(",")[0]):
+        name = {kind.name: preset for preset, kind in MACHINES.items()}.get(machine.name, name)
     return getattr(PRESETS.get(name), figure, None)
+
+
+def _machine(on: str) -> Machine | None:
+    """The one that NCCL's model knows, or nothing."""
+    with suppress(ValueError):
+        return machine_on(on)
+    return None
+
+
+def _priced(nccl: bool, on: str) -> str:
+    """What the collectives take, in words."""
+    machine = _machine(on)
+    if nccl and machine and machine.vendor == "amd":
+        return "Collectives take what NCCL is predicted to take on such links; RCCL's own choices are not modeled."
+    if nccl:
+        return (
+            "Collectives take what NCCL is predicted to take; with --collectives fastest, the fastest schedules known."
+        )
+    other = (
+        "with --collectives nccl, what NCCL is predicted to take" if machine else "NCCL's model knows no such machine"
+    )
+    return f"Collectives take the fastest schedules known in which no switch adds; {other}."
 
 
 def _plans(model: Model, ranks: int, box: int) -> Iterator[Plan]:
@@ -165,12 +198,20 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         named, rate, state = _named(training.plan), batch / seconds / machine.ranks, training.state
         plans.append({"plan": named, "time_s": seconds, "tokens_per_s_per_gpu": rate, "state_bytes": state})
         rows.append((named, training.microbatches, units.seconds(seconds, 4), f"{rate:,.0f}", units.size(state)))
-    yield {"machine": on, "model": model.name, "batch": batch, "too_large": too_large, "plans": plans}
+    yield {
+        "machine": on,
+        "model": model.name,
+        "batch": batch,
+        "collectives": COLLECTIVES[others["nccl"]],
+        "too_large": too_large,
+        "plans": plans,
+    }
     yield f"{model.name} on {on}, {batch:,} tokens a step; activations, which take memory too, are not counted\n"
     yield table(("plan", "microbatches", "time", "tokens/s a GPU", "state a GPU"), rows)
     if too_large:
         least = "state and gathered layers are larger"
         yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
+    yield f"\n{_priced(others['nccl'], on)}"
 
 
 def _named(plan: Plan) -> str:
@@ -181,15 +222,12 @@ def _named(plan: Plan) -> str:
 
 def _timeline(training: Training, step: Step) -> Answer:
     """One plan: what each stage does."""
-    stages = []
-    for stream in map(compute, range(training.plan.pp)):
-        took = [(step.ops[i].kind in "FBW", step.end[i] - step.start[i]) for i in step.on(stream)]
-        computing = fsum(seconds for computes, seconds in took if computes)
-        collectives = fsum(seconds for computes, seconds in took if not computes)
-        stages.append({"computing_s": computing, "collectives_in_layers_s": collectives, "idle_s": step.idle(stream)})
+    stages = [spent(step, stage) for stage in range(training.plan.pp)]
     model, on, memory = training.model, training.machine, _gpu(training.machine, "memory")
     batch = training.tokens * training.microbatches * training.plan.dp
-    rate = batch / step.seconds / training.plan.gpus
+    rate, peak = batch / step.seconds / training.plan.gpus, _gpu(on, "teraflops")
+    active = sum(map(training.active, range(model.layers)))
+    share = 6 * active * rate / (1e12 * peak) if peak else None
     yield {
         "machine": on,
         "model": model.name,
@@ -197,12 +235,17 @@ def _timeline(training: Training, step: Step) -> Answer:
         "ranks": training.plan.gpus,
         "operations": len(step.ops),
         "batch": batch,
+        "collectives": COLLECTIVES[training.nccl],
+        "teraflops": training.rate / 1e12,
         "time_s": step.seconds,
         "tokens_per_s_per_gpu": rate,
+        "mfu": share,
         "state_bytes": training.state,
         "gathered_bytes": training.gathered,
         "memory_bytes": memory,
-        "stages": stages,
+        "stages": [
+            {f"{name.lower().replace('-', '_')}_s": seconds for name, seconds in took.items()} for took in stages
+        ],
     }
     speed = f"{batch:,} tokens in {units.seconds(step.seconds, 4)}, {rate:,.0f} tokens/s a GPU"
     yield f"{model.name}, {model.layers} layers, on {on} at {training.rate / 1e12:g} TFLOP/s: a step of {speed}"
@@ -215,13 +258,23 @@ def _timeline(training: Training, step: Step) -> Answer:
     if training.gathered:
         states += f", and {units.size(training.gathered)} for two gathered layers,"
     yield f"{states} take at most {units.size(needed)} a GPU{room}\n"
-    rows = [(stage, *map(units.seconds, times.values())) for stage, times in enumerate(stages)]
-    yield table(("stage", "computing", "collectives in layers", "idle"), rows)
+    names = [name for name in SPENT if any(took[name] for took in stages)]
+    parts = [
+        [f"{units.seconds(took[name])}, {units.percent(took[name] / step.seconds)}" for name in names]
+        for took in stages
+    ]
+    yield table(("stage", *names), [(stage, *row) for stage, row in enumerate(parts)])
+    parts_exposed = "collectives in layers (TP, CP, EP), gathers of parameters, sums of gradients, and the bubble"
+    yield f"\nAll but computing is exposed: {parts_exposed}, a wait for other stages or their messages."
+    if share is not None:
+        formula = f"6 x {active / 1e9:,.1f} billion parameters that a token meets in the layers x {rate:,.0f} tokens/s"
+        yield f"MFU: {100 * share:.1f}% = {formula} / {peak} TFLOP/s."
     if training.plan.zero < 2 and training.plan.replicas > 1:
         sums = Counter(step.ops[i].kind for i in step.on("network 0"))
-        largest = max(map(training.whole, training.layers(0))) * FP32
+        largest = max(n for layer in training.layers(0) for _, (n, *_) in training.weights(layer)) * FP32
         count = sums["reduce-scatter"] + sums["all-reduce"]
-        yield f"\nStage 0 sends its gradients in {count} buckets of whole layers of up to {units.size(largest)} each."
+        weights = f"buckets of whole weights of up to {units.size(largest)}"
+        yield f"\nStage 0 sends its layers' gradients in {count} {weights}."
     alone, wide = topology(on).speeds[1][-1], tiers(on).bandwidth[1]  # type: ignore[index]
     if wide < alone:
         part = (
@@ -230,57 +283,77 @@ def _timeline(training: Training, step: Step) -> Answer:
         yield f"\nAll ranks send at once, and {part}: all are priced so, since they wait for these."
     if (note := _gpu(on, "note")) and not training.nccl:
         yield f"\nOf this machine, {note}."
-    if not training.nccl:
-        yield "\nCollectives take the fastest schedules known; with --collectives nccl, what NCCL is predicted to take."
+    yield f"\n{_priced(training.nccl, on)}"
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
 MOST_RANKS = 256
+WIDTHS = {"BF16": BF16, "FP8": 1}  # bytes of a number
 
 
 @click.command("experts")
-@click.option("--on", default="boxes:4x8", help="where tokens and experts are")
+@click.option("--on", default="dgx-h100:4", help="where tokens and experts are")
 @click.option("--experts", type=whole(), default="64", help="divided evenly among the ranks")
+@click.option("--redundant", type=whole(), default="0", help="copies of the busiest experts, with which all are placed")
 @click.option("--top-k", type=whole(), default="8", help="experts that a token chooses")
 @click.option("--tokens", type=whole(), default="64", help="of a rank")
 @click.option("--capacity", default=None, help="of an expert, in means of the load over all ranks; without it no limit")
-@click.option("--gate", default="zipf", help="uniform or zipf")
+@click.option("--gate", default="uniform", help="uniform, or zipf: the k-th most popular expert 1/k times as often")
 @answered
-def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:
+def experts_command(
+    on: str, experts: int, redundant: int, top_k: int, tokens: int, capacity: str | None, gate: str
+) -> Answer:
     """Tokens choose experts: what the busiest links carry.
 
     How uneven the choice is, and how many tokens are dropped. M is what a rank's tokens are for all experts that they
-    choose, tokens times top-k vectors. There is no time: it is at least what a link carries over its bandwidth.
+    choose, tokens times top-k vectors. On a machine with speeds the schedule that is counted is priced, too.
     """
     fabric = topology(on)
     if gate not in GATES:
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
     check_size("tokens for every expert", fabric.ranks, MOST_RANKS, "ranks")
-    placement = routing.contiguous(experts, fabric.ranks)
-    chosen = routing.route(routing.zipf_scores(fabric.ranks, tokens, experts, GATES[gate]), top_k)
+    placement = () if redundant else routing.contiguous(experts, fabric.ranks)
+    chosen = routing.zipf_routing(fabric.ranks, tokens, experts, top_k, GATES[gate])
+    if redundant:
+        placement = routing.by_load(chosen.load, fabric.ranks, redundant)
     if capacity is not None:
         if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", capacity):
             raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
         chosen = routing.with_capacity(chosen, Fraction(capacity))
     destinations = routing.destinations(chosen, placement)
     busiest: dict[str, dict[str, float]] = {}
-    for copies in routing.COPIES if fabric.in_box else routing.COPIES[:2]:
-        loads = crossings(execute(routing.dispatch(fabric, destinations, copies), fabric))
-        busiest[copies] = {tier: float(load.most) for tier, load in loads.items()}
+    deepseek, vectors, times = MODELS["DeepSeek-V3"], tokens * top_k, dict[str, dict[str, float]]()
+    sizes = {name: vectors * deepseek.hidden * width for name, width in WIDTHS.items()}
+    several = fabric.in_box and fabric.in_box < fabric.ranks
+    for copies in routing.COPIES if several else routing.COPIES[:2]:
+        run = execute(routing.dispatch(fabric, destinations, copies), fabric)
+        busiest[copies] = {tier: float(load.most) for tier, load in crossings(run).items()}
+        if fabric.speeds:
+            alpha, bandwidth = fabric.speeds
+            priced = {name: run.cost.seconds(message=m, alpha=alpha, bandwidth=bandwidth) for name, m in sizes.items()}
+            times[copies] = priced
+    machine = _machine(on)
+    alike = {name: predict(machine, "all-to-all", m).seconds for name, m in sizes.items()} if machine else {}
     yield {
         "topology": fabric.name,
         "gate": gate,
         "imbalance": chosen.imbalance,
         "dropped": chosen.dropped,
-        "vectors_of_M": tokens * top_k,
+        "vectors_of_M": vectors,
         "busiest_M": busiest,
+        "time_s": times,
+        "nccl_all_to_all_s": alike,
     }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
-    rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
-    yield table(("sent once", *busiest["per rank"]), rows)
-    deepseek, vectors = MODELS["DeepSeek-V3"], tokens * top_k
-    size = (
-        f"{units.size(vectors * deepseek.hidden * BF16)} in BF16 at the width of {deepseek.name}, {deepseek.hidden:,}"
-    )
-    yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {size}."
+    rows = [
+        (copies, *(f"{most:.3f} M" for most in tiers.values()), *map(units.seconds, times.get(copies, {}).values()))
+        for copies, tiers in busiest.items()
+    ]
+    yield table(("sent once", *busiest["per rank"], *(times and WIDTHS)), rows)
+    size = " and ".join(f"{units.size(size)} in {name}" for name, size in sizes.items())
+    width = f"{size} at the width of {deepseek.name}, {deepseek.hidden:,}"
+    yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {width}."
+    if alike:
+        predicted = " and ".join(f"{units.seconds(seconds)} in {name}" for name, seconds in alike.items())
+        yield f"NCCL is predicted to take {predicted} where all ranks get equally many; the combine is as long in BF16."

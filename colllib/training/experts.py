@@ -5,8 +5,10 @@ which ranks each expert lives. `dispatch` makes of both a schedule that `execute
 its reverse in time is the combine: the experts' outputs, weighted, are added on their way home.
 """
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -25,6 +27,7 @@ Placement = tuple[tuple[int, ...], ...]
 
 DROPPED = -1
 MOST_SCORES = 2**20
+MOST_DRAWN = 2**27  # scores one rank after the other, some seconds
 
 # -- gates ---------------------------------------------------------------------------------------
 
@@ -42,11 +45,30 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
     check_size(
         f"scores on {ranks} ranks for {experts} experts", tokens, MOST_SCORES // (ranks * experts), "tokens a rank"
     )
+    return np.stack(list(_zipf(ranks, tokens, experts, exponent, seed)))
+
+
+def _zipf(ranks: int, tokens: int, experts: int, exponent: float, seed: int) -> Iterator[Floats]:
+    """These scores, rank by rank."""
     if not isfinite(exponent):
         raise ValueError(f"exponent {exponent}: must be finite")
     random = np.random.default_rng(seed)
     popularity = random.permutation(-exponent * np.log(np.arange(1, experts + 1)))
-    return popularity + random.gumbel(size=(ranks, tokens, experts))  # the best of these are a draw without replacement
+    for _ in range(ranks):
+        yield popularity + random.gumbel(size=(tokens, experts))  # the best are a draw without replacement
+
+
+def zipf_routing(ranks: int, tokens: int, experts: int, top_k: int, exponent: float = 0.0, *, seed: int = 0) -> Routing:
+    """What `route` makes of `zipf_scores`, of which it never keeps more than a rank's: so there may be more tokens.
+
+    >>> bool((zipf_routing(2, 3, 8, 2).chosen == route(zipf_scores(2, 3, 8), 2).chosen).all())
+    True
+    """
+    check_counts(ranks=ranks, tokens=tokens, experts=experts)
+    most = MOST_DRAWN // (ranks * experts)
+    check_size(f"choices on {ranks} ranks among {experts} experts", tokens, most, "tokens a rank")
+    of_ranks = (route(scores[None], top_k).chosen for scores in _zipf(ranks, tokens, experts, exponent, seed))
+    return Routing(np.concatenate(list(of_ranks)), experts)
 
 
 def topical_tokens(ranks: int, tokens: int, *, seed: int = 0) -> Floats:
@@ -243,7 +265,11 @@ def _per_rank(experts: int, ranks: int) -> int:
     check_counts(experts=experts, ranks=ranks)
     check_size("a placement", experts, MOST_SCORES, "experts")
     if experts % ranks:
-        more = f"each must hold equally many, so take {ranks} or a multiple, or as many ranks as divide {experts}"
+        most = next(fewer for fewer in range(ranks, 0, -1) if experts % fewer == 0)
+        more = (
+            f"each must hold equally many, so take {ranks} or a multiple, as with {-experts % ranks} redundant ones, "
+        )
+        more += f"or as many ranks as divide {experts}, as {most} do (gpus={most} keeps so many of a single box)"
         raise ValueError(f"{experts} experts on {ranks} ranks: {more}")
     return experts // ranks
 
@@ -298,6 +324,13 @@ def dispatch(topology: Topology, target_ranks: IntArray, copies: str = "per rank
         raise ValueError(f"a token goes to rank {most}, or {least}: ranks are 0 to {ranks - 1}, -1 is none")
     sent: Counter[tuple[int, tuple[int, ...]]] = Counter()  # from a rank to some ranks of one box
     sharing = target_ranks.reshape(ranks, -1, 1) if copies == "per expert" else target_ranks  # a copy
+    if in_box == 1:  # each receiver of a token alone, in the order in which the rows below name them
+        rows = np.sort(sharing, axis=-1)
+        pairs = (np.arange(ranks)[:, None, None] * ranks + rows)[np.diff(rows, axis=-1, prepend=DROPPED) != 0]
+        keys, begins, counts = np.unique(pairs, return_index=True, return_counts=True)
+        for k in np.argsort(begins).tolist():
+            sent[int(keys[k]) // ranks, (int(keys[k]) % ranks,)] = int(counts[k])
+        sharing = sharing[:0]
     for rank, row in enumerate(sharing.tolist()):
         for chosen in row:
             for _, receivers in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):

@@ -21,23 +21,25 @@ FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`). For where a m
 `_fsdp_state.py` at commit 01c9f4f, `_root_pre_forward` and `_root_post_backward_final_callback`.
 """
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import chain
+from itertools import accumulate, chain
 from math import isfinite
 
 from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
 from colllib.primitives import check_counts
-from colllib.training.data_parallel import Gathers, Leaving, buckets, place_passes
+from colllib.training.data_parallel import Gathers, buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
 from colllib.training.prices import by_nccl, on_tier, takes, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
+PASSES = tuple("FBW")  # kinds of operations that compute
+Closing = Mapping[int, Mapping[float, list[Op]]]  # by the place of a pass, and the share of it that is done
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Training:
         tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
         rate: operations per second that a rank sustains.
         schedule, chunks: as for `colllib.training.pipelines.order`.
-        bucket: bytes of gradients, in whole layers, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
+        bucket: bytes of gradients, of whole weights, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
             ZeRO each layer's leave alone.
         nccl: whether the collectives are those of NCCL, as it is predicted (`colllib.measured.predict`), instead of the
             fastest schedules known.
@@ -120,11 +122,28 @@ class Training:
         layers = map(self.whole, range(self.model.layers)) if self.plan.zero == 3 and self.plan.shards > 1 else ()
         return BF16 * sum(sorted(layers)[-2:])
 
+    def active(self, layer: int) -> int:
+        """Parameters of a layer that one token meets."""
+        model, experts = self.model, self.model.has_experts(layer)
+        return model.beside_experts(experts) + experts * model.top_k * model.expert
+
     def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
-        model, experts = self.model, self.model.has_experts(layer)
-        active = model.beside_experts(experts) + experts * model.top_k * model.expert
-        return 2 * active * self.tokens / self.plan.cp / self.plan.tp / self.rate
+        return 2 * self.active(layer) * self.tokens / self.plan.cp / self.plan.tp / self.rate
+
+    def weights(self, layer: int) -> list[tuple[float, Group]]:
+        """Weights of a layer that a rank has, the last one first, and how much of a pass is done after each.
+
+        Of the routed experts each of three is that of all that a rank has, as where one kernel multiplies them.
+        """
+        model, plan, routed = self.model, self.plan, self.model.has_experts(layer)
+        alike = held_alike(model, plan, [layer])
+        sizes = [(n, (n / plan.tp, *alike[0][1:])) for n in model.weights(routed)]
+        if routed:
+            held = model.experts * model.expert / 3 / plan.tp / plan.ep
+            sizes += [(model.top_k * model.expert // 3, (held, *alike[-1][1:]))] * 3
+        done = list(accumulate(active for active, _ in sizes[::-1]))
+        return [(part / done[-1], group) for part, (_, group) in zip(done, sizes[::-1], strict=True)]
 
     def collective(self, stage: int, stream: str, primitive: str, groups: Sequence[Group], name: str = "") -> Op:
         """A collective of each of some groups of a stage's ranks."""
@@ -165,7 +184,7 @@ def simulate(training: Training) -> Step:
     >>> plan = Plan(dp=16, tp=8, zero=0)
     >>> step = simulate(Training(MODELS["Llama 3.1 8B"], plan, "dgx-h100:16"))
     >>> round(step.busy("compute 0") / step.seconds, 2)
-    0.75
+    0.76
     """
     ops: list[Op] = []
     spans: Spans = {}
@@ -173,6 +192,30 @@ def simulate(training: Training) -> Step:
         _stage(training, stage, ops, spans)
     send_on(ops, spans, training.plan.pp, training.send)
     return run(ops)
+
+
+SPENT = ("computing", "TP", "CP", "EP", "all-gather", "gradients", "bubble")
+
+
+def spent(step: Step, stage: int) -> dict[str, float]:
+    """Where the time of a stage goes, in seconds that add up to the step: it computes, or something is exposed.
+
+    Exposed are collectives inside its layers, by their axis; gathers of parameters, and sums of gradients; and the
+    bubble, in which it waits for other stages or for their messages.
+
+    >>> from colllib.parallelism import MODELS, Plan
+    >>> step = simulate(Training(MODELS["Llama 3.1 8B"], Plan(dp=16, tp=8, zero=3), "dgx-h100:16"))
+    >>> {name: f"{seconds / step.seconds:.0%}" for name, seconds in spent(step, 0).items() if seconds}
+    {'computing': '70%', 'TP': '22%', 'all-gather': '7%', 'gradients': '1%'}
+    """
+    took, stream = dict.fromkeys(SPENT, 0.0), compute(stage)
+    for i in step.on(stream):
+        name = step.ops[i].name.partition(" ")[0].replace("SP", "TP")
+        took["computing" if name in PASSES else name] += float(step.end[i] - step.start[i])
+    for op, seconds in step.awaited(stream):
+        sharded = op.stream.startswith(("network", "copies"))
+        took[("all-gather" if op.kind == "all-gather" else "gradients") if sharded else "bubble"] += seconds
+    return took
 
 
 def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
@@ -187,10 +230,31 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
         kinds = [work.kind for work, _ in passes]
         anew = {place for place in range(1, len(kinds)) if kinds[place] == "F" != kinds[place - 1]}
     of_layer = cache(partial(_layer, training, stage, split))  # microbatches are alike
-    layer_ops = [of_layer(work.kind, layer) for work, layer in passes]
-    placed = place_passes(ops, layer_ops, gathers, leaving, anew=anew)
-    for (work, _), (first, last) in zip(passes, placed, strict=True):
+    pieces: list[tuple[Work, list[Op]]] = []
+    left: dict[int, list[Op]] = {}
+    for place, (work, layer) in enumerate(passes):  # in pieces where buckets close within
+        closing = leaving.get(place, {})
+        cut = _cut(of_layer(work.kind, layer), closing)
+        left.update(enumerate(closing.values(), len(pieces)))
+        pieces += [(work, piece) for piece in cut]
+    placed = place_passes(ops, [piece for _, piece in pieces], gathers, left, anew=anew)
+    for (work, _), (first, last) in zip(pieces, placed, strict=True):
         spans[work] = spans.get(work, (first,))[0], last
+
+
+def _cut(ops: list[Op], shares: Iterable[float]) -> list[list[Op]]:
+    """A pass in pieces, cut where some shares of its compute are done, in rising order; at 1 it ends anyway."""
+    whole = sum(op.seconds for op in ops if op.kind in PASSES)
+    cuts = [share * whole for share in shares if share < 1]
+    pieces, now = [list[Op]()], 0.0
+    for op in ops if cuts else ():
+        begin, now = now, now + op.seconds * (op.kind in PASSES)
+        for cut in [cut for cut in cuts if begin <= cut < now]:
+            pieces[-1].append(replace(op, seconds=cut - begin))
+            pieces.append([])
+            begin = cut
+        pieces[-1].append(replace(op, seconds=now - begin) if op.kind in PASSES else op)
+    return pieces if cuts else [ops]
 
 
 def _layer(training: Training, stage: int, split: bool, kind: str, layer: int) -> list[Op]:
@@ -209,8 +273,8 @@ def _layer(training: Training, stage: int, split: bool, kind: str, layer: int) -
     return ops or [computing]
 
 
-def _network(training: Training, stage: int, passes: list[tuple[Work, int]], final: str) -> tuple[Gathers, Leaving]:
-    """By places of passes, parameters gathered before and gradients that leave after.
+def _network(training: Training, stage: int, passes: list[tuple[Work, int]], final: str) -> tuple[Gathers, Closing]:
+    """By places of passes, parameters gathered before and gradients that leave after, or after a share of the pass.
 
     These leave in buckets when they are final, with ZeRO-1 scattered, and the parameters gathered at the end; with
     more of ZeRO after each microbatch (PyTorch's pipeline stages keep whole gradients until the last one instead, as
@@ -221,28 +285,35 @@ def _network(training: Training, stage: int, passes: list[tuple[Work, int]], fin
     if plan.replicas == 1:
         return {}, {}
 
-    def op(primitive: str, width: int, layers: Sequence[int]) -> Op:
-        groups = [(n * width, ranks, apart) for n, ranks, apart in held_alike(model, plan, layers)]
-        return training.collective(stage, "network", primitive, groups)
+    def op(primitive: str, width: int, groups: Iterable[Group]) -> Op:
+        messages = [(n * width, ranks, apart) for n, ranks, apart in groups]
+        return training.collective(stage, "network", primitive, messages)
 
     ends = [place for place, (work, _) in enumerate(passes) if work.kind == final]
     finals = [place for place in ends if passes[place][0].microbatch == last]
-    together = [[place] for place in ends]
+    leaves = [(place, 1.0, held_alike(model, plan, [passes[place][1]])) for place in ends]
+    together = [[leave] for leave in leaves]
     if plan.zero < 2:
-        gradients = [training.whole(passes[place][1]) * FP32 for place in finals]
-        together = [[finals[k] for k in closed] for closed in buckets(gradients, training.bucket or BUCKET)]
-    leaving: dict[int, list[Op]] = {}
-    for places in together:
-        layers, end = [passes[place][1] for place in places], places[-1]
-        leaving[end] = [op("reduce-scatter" if plan.zero else "all-reduce", FP32, layers)]
+        leaves = [(place, done, [group]) for place in finals for done, group in training.weights(passes[place][1])]
+        gradients = [group[0] * FP32 for *_, [group] in leaves]
+        together = [[leaves[k] for k in closed] for closed in buckets(gradients, training.bucket or BUCKET)]
+    leaving: defaultdict[int, dict[float, list[Op]]] = defaultdict(dict)
+    for bucket in together:
+        end, done, _ = bucket[-1]
+        sums: defaultdict[tuple[int, int], float] = defaultdict(float)
+        for n, ranks, apart in chain.from_iterable(groups for *_, groups in bucket):
+            sums[ranks, apart] += n
+        groups = [(n, *group) for group, n in sums.items()]
+        leaving[end][done] = [op("reduce-scatter" if plan.zero else "all-reduce", FP32, groups)]
         if plan.replicate > 1 and passes[end][0].microbatch == last:
-            part = sum(n / ranks for n, ranks, _ in held_alike(model, plan, layers)) * FP32
+            part = sum(n / ranks for n, ranks, _ in groups) * FP32
             copies = [(part, plan.replicate, plan.tp * plan.shards)]
-            leaving[end].append(training.collective(stage, "copies", "all-reduce", copies))
+            leaving[end][done].append(training.collective(stage, "copies", "all-reduce", copies))
     if plan.zero == 1:
-        leaving[finals[-1]].append(op("all-gather", BF16, [passes[place][1] for place in finals]))
+        layers = [passes[place][1] for place in finals]
+        leaving[finals[-1]][1.0].append(op("all-gather", BF16, held_alike(model, plan, layers)))
     gathers = {
-        place: op("all-gather", BF16, [layer])
+        place: op("all-gather", BF16, held_alike(model, plan, [layer]))
         for place, (work, layer) in enumerate(passes)
         if plan.zero > 1 and (work[:2] == ("F", 0) or (plan.zero == 3 and work.kind in "FB"))
     }

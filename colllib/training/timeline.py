@@ -8,7 +8,7 @@ simulated.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, nan
 
@@ -59,6 +59,29 @@ class Step:
     def idle(self, stream: str) -> float:
         """Seconds of the whole step for which a stream does not work: for a compute stream, what is exposed."""
         return max(0.0, self.seconds - self.busy(stream))
+
+    def awaited(self, stream: str) -> list[tuple[Op, float]]:
+        """What a stream waits for while it is idle, and seconds of each; together these are all that it is idle.
+
+        Of what an operation comes after it waits for the last one to end, before that for what this one came after,
+        and so on back; when it has nothing left to do, for the last of the whole step.
+
+        >>> step = run([Op("f", "compute", 2.0), Op("send", "wire", 3.0, (0,)), Op("g", "compute", 1.0, (1,))])
+        >>> [(op.name, seconds) for op, seconds in step.awaited("compute")]
+        [('send', 3.0)]
+        """
+        before, start, end = list(_before(self.ops)), self.start.tolist(), self.end.tolist()
+        own = self.on(stream).tolist()
+        gaps = [(start[i], before[i]) for i in own] + [(self.seconds, set(range(len(end))))]
+        waits, begin = [], 0.0
+        for (until, causes), then in zip(gaps, [*(end[i] for i in own), self.seconds], strict=True):
+            while until > begin:
+                cause = max(causes, key=end.__getitem__)
+                since = max(begin, start[cause])
+                waits.append((self.ops[cause], until - since))
+                until, causes = since, before[cause]
+            begin = then
+        return waits
 
 
 def run(ops: Sequence[Op]) -> Step:
@@ -113,17 +136,23 @@ def run(ops: Sequence[Op]) -> Step:
     return step
 
 
+def _before(ops: Sequence[Op]) -> Iterator[set[int]]:
+    """What each operation comes after, its predecessor on the stream among it."""
+    last: dict[str, tuple[int, ...]] = {}
+    for i, op in enumerate(ops):
+        yield {*op.after, *last.get(op.stream, ())}
+        last[op.stream] = (i,)
+
+
 def _dependencies(ops: Sequence[Op]) -> tuple[list[int], list[list[int]]]:
     """How many operations each one waits for, its predecessor on the stream among them, and who waits for it."""
     waits, readers = [0] * len(ops), list[list[int]]([] for _ in ops)
-    last: dict[str, tuple[int, ...]] = {}
-    for i, op in enumerate(ops):
+    for i, (op, before) in enumerate(zip(ops, _before(ops), strict=True)):
         if not (isfinite(op.seconds) and op.seconds >= 0):
             raise ValueError(f"{op.name} takes {op.seconds} s: must be a finite time of at least 0")
-        for other in {*op.after, *last.get(op.stream, ())}:
+        for other in before:
             if not 0 <= other < len(ops):
                 raise ValueError(f"{op.name} comes after operation {other}, and there are {len(ops)}")
             readers[other].append(i)
             waits[i] += 1
-        last[op.stream] = (i,)
     return waits, readers

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from colllib import execute
 from colllib.cli import main
 from colllib.evaluation import final_values
+from colllib.measured.predict import predict
 from colllib.metrics import crossings
 from colllib.schedule import reversed_in_time
 from colllib.topology import boxes, star
+from colllib.topology.machines import find
 from colllib.training import experts
 from colllib.training.experts import COPIES, DROPPED
 
@@ -205,8 +207,16 @@ def command(capsys, *words):
         ("--tokens 0", "tokens 0: must be at least 1"),
         ("--gate moon", "unknown gate 'moon': known are uniform, zipf"),
         ("--on star:512 --experts 512", "512 ranks are too many"),
-        ("--tokens 99999", "99999 tokens a rank are too many, at most 512 will do"),  # 2^20 / (32 x 64)
-        ("--on boxes:8x8 --experts 32", "take 64 or a multiple, or as many ranks as divide 32"),
+        ("--tokens 99999", "99999 tokens a rank are too many, at most 65536 will do"),  # 2^27 / (32 x 64)
+        (
+            "--on boxes:8x8 --experts 32",
+            "take 64 or a multiple, as with 32 redundant ones, or as many ranks as divide 32, as 32 do",
+        ),
+        (
+            "--on nvl72:1 --experts 256",
+            "as with 32 redundant ones, or as many ranks as divide 256, as 64 do (gpus=64 keeps",
+        ),
+        ("--on nvl72:1 --experts 256 --redundant 33", "289 experts on 72 ranks: each must hold equally many"),
     ],
 )
 def test_the_command_refuses_what_cannot_be_in_one_line(words, message, capsys):
@@ -217,7 +227,7 @@ def test_the_command_refuses_what_cannot_be_in_one_line(words, message, capsys):
 
 
 def test_the_command_counts_what_a_count_of_tokens_gives(capsys):
-    words = "--on star:4 --experts 8 --top-k 2 --tokens 16 --capacity 1 --json"
+    words = "--on star:4 --experts 8 --top-k 2 --tokens 16 --capacity 1 --gate zipf --json"
     status, output = command(capsys, *words.split())
     result = json.loads(output.out)
     best = np.argsort(-experts.zipf_scores(4, 16, 8, 1.0), axis=-1, kind="stable")[..., :2]
@@ -239,5 +249,47 @@ def test_the_command_counts_what_a_count_of_tokens_gives(capsys):
     assert list(result["busiest_M"]) == ["per expert", "per rank"]
     assert result["vectors_of_M"] == 16 * 2
     _, output = command(capsys, "--on", "boxes:2x2")
-    assert output.out.endswith(": 64 x 8 = 512, 7.34 MB in BF16 at the width of DeepSeek-V3, 7,168.\n")  # 512 x 14336 B
+    assert output.out.endswith(
+        ": 64 x 8 = 512, 7.34 MB in BF16 and 3.67 MB in FP8 at the width of DeepSeek-V3, 7,168.\n"
+    )  # 512 x 14336 B
     assert [line.split("  ")[0] for line in output.out.splitlines()[-5:-2]] == ["per expert", "per rank", "per box"]
+
+
+def counted(capsys, *words):
+    status, output = command(capsys, *words, "--json")
+    assert status == 0
+    return json.loads(output.out)
+
+
+def test_the_command_prices_the_schedule_and_names_what_nccl_is_predicted_to_take(capsys):
+    """A load of x M takes x M / BW on its link and a latency; M of NCCL's all-to-all is a rank's choices."""
+    result = counted(capsys, "--on", "dgx-h100:8", "--experts", "256", "--tokens", "512")
+    for name, width in (("BF16", 2), ("FP8", 1)):
+        message = 512 * 8 * 7168 * width
+        for copies in ("per expert", "per rank"):
+            load = result["busiest_M"][copies]
+            assert result["time_s"][copies][name] == pytest.approx(2.7e-6 + load["card"] * message / 50e9)
+        assert result["nccl_all_to_all_s"][name] == predict(find("dgx-h100:8"), "all-to-all", message).seconds
+    assert result["gate"] == "uniform"
+    assert 1 < result["imbalance"] < 1.3
+    _, output = command(capsys, "--on", "boxes:2x2")
+    assert "BF16  " not in output.out
+    assert "NCCL" not in output.out
+
+
+def test_the_command_places_redundant_experts_and_those_of_a_part_of_a_rack(capsys):
+    """Of 288 slots of a rack of 72 ranks each holds four; 64 of the ranks hold four of 256."""
+    words = "--experts", "256", "--gate", "zipf", "--tokens", "32"
+    spread = counted(capsys, "--on", "nvl72:1", *words, "--redundant", "32")
+    fewer = counted(capsys, "--on", "nvl72:1,gpus=64", *words)
+    assert spread["busiest_M"]["per rank"]["box"] < fewer["busiest_M"]["per rank"]["box"]
+    assert list(fewer["busiest_M"]) == ["per expert", "per rank"]
+
+
+def test_many_tokens_are_drawn_as_few_are_and_come_near_the_mean():
+    few, many = (experts.zipf_routing(8, tokens, 256, 8) for tokens in (64, 4096))
+    assert many.chosen.shape == (8, 4096, 8)
+    assert all(len(set(token)) == 8 for token in many.chosen[3].tolist())
+    assert few.imbalance > many.imbalance > 1
+    drawn = experts.route(experts.zipf_scores(4, 32, 64, 1.0, seed=3), 4).chosen
+    assert (experts.zipf_routing(4, 32, 64, 4, 1.0, seed=3).chosen == drawn).all()

@@ -1,6 +1,7 @@
 """A whole step, its prices, parameter servers and energy, against counts made in another way."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -22,9 +23,10 @@ from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes, full_mesh
 from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
-from colllib.training.data_parallel import Layer, sharded
-from colllib.training.prices import by_nccl, group, price
-from colllib.training.step import Training, simulate
+from colllib.training.command import read_plan
+from colllib.training.data_parallel import NETWORK, Layer, bucketed, sharded
+from colllib.training.prices import by_nccl, group, price, takes
+from colllib.training.step import Training, simulate, spent
 
 LLAMA = MODELS["Llama 3.1 405B"]
 MACHINE = "dgx-h100:16"
@@ -70,7 +72,7 @@ def test_every_stage_computes_for_its_layers_and_tokens_whatever_the_schedule(sc
     chunks = 2 if schedule == "interleaved" else 1
     model = replace(LLAMA, layers=16)
     step = simulate(Training(model, Plan(dp=4, tp=8, pp=4), MACHINE, 1024, 8, schedule=schedule, chunks=chunks))
-    each = 2 * (model.attention + 2 * model.hidden + 3 * model.hidden * model.ffn) * 1024 / 8 / 400e12
+    each = 2 * (sum(model.projections) + 2 * model.hidden + 3 * model.hidden * model.ffn) * 1024 / 8 / 400e12
     for stage in range(4):
         passes = [i for i in step.on(f"compute {stage}") if step.ops[i].kind in "FBW"]
         assert isclose(sum(step.end[i] - step.start[i] for i in passes), 8 * 3 * each * 4)
@@ -170,8 +172,9 @@ def test_a_copy_in_each_box_is_what_hybrid_sharding_layer_by_layer_is(zero):
 @pytest.mark.parametrize("zero", [1, 2, 3])
 def test_copies_are_summed_once_for_each_layer_after_its_last_scatter_and_alone_use_the_card(zero):
     plan = Plan(dp=128, zero=zero, replicate=16)
-    bucket = 1 if zero == 1 else None  # with more each layer's gradients leave alone
-    step = simulate(Training(replace(LLAMA, layers=4), plan, MACHINE, 1024, microbatches=3, bucket=bucket))
+    model = replace(LLAMA, layers=4)
+    bucket = 4 * model.beside_experts(False) if zero == 1 else None  # with more each layer's gradients leave alone
+    step = simulate(Training(model, plan, MACHINE, 1024, microbatches=3, bucket=bucket))
     box, cards = step.on("network 0"), step.on("copies 0")
     scattered = [step.end[i] for i in box if step.ops[i].kind == "reduce-scatter"]
     assert [step.ops[i].kind for i in cards] == ["all-reduce"] * 4
@@ -285,8 +288,8 @@ def test_a_dense_layer_computes_sums_and_gathers_its_own_matrices():
     """DeepSeek-V3's third layer, the last dense one, and its fourth: all ranks share the first, 16 each expert."""
     model, plan = replace(MODELS["DeepSeek-V3"], layers=4), Plan(dp=128, ep=8, zero=3)
     step = simulate(Training(model, plan, MACHINE, 1024))
-    dense = model.attention + 2 * 7168 + 3 * 7168 * 18432
-    beside = model.attention + 2 * 7168 + 256 * 7168 + 256 + 3 * 7168 * 2048
+    dense = sum(model.projections) + 2 * 7168 + 3 * 7168 * 18432
+    beside = sum(model.projections) + 2 * 7168 + 256 * 7168 + 256 + 3 * 7168 * 2048
     expert = 3 * 7168 * 2048
     times = {kind: [op.seconds for op in step.ops if op.kind == kind] for kind in ("F", "all-gather", "reduce-scatter")}
     assert isclose(sum(times["F"]), 2 * (3 * dense + beside + 8 * expert) * 1024 / 400e12)
@@ -438,6 +441,10 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan tp=128", "tp = 128: must divide the 64 heads of Llama 3.1 70B"),
         ("--plan tp=8,tp=8,pp=2", "plan 'tp=8,tp=8,pp=2': tp is given twice"),
         ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),
+        (
+            "--model DeepSeek-V3 --on nvl72:1 --plan dp=72,ep=72",
+            "must divide the 256 experts of DeepSeek-V3, as 64 does",
+        ),
         ("--plan dp=128,zero=3,replicate=3", "replicate = 3: must divide dp x cp = 128 into copies"),
         ("--plan dp=128,zero=3,replicate=0", "replicate 0: must be at least 1"),
         ("--plan dp=128,zero=0,replicate=16", "zero = 0 and a copy on 8 of the ranks shard nothing"),
@@ -485,13 +492,51 @@ def answer(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("plan", ["tp=8,pp=2,dp=8", "tp=4,pp=2,dp=16,zero=3,replicate=8", "dp=128,zero=2"])
-def test_the_command_says_where_the_time_of_every_stage_goes(capsys, plan):
+@pytest.mark.parametrize(
+    ("plan", "exposed"),
+    [
+        ("tp=8,pp=2,dp=8", {"tp", "all_gather", "gradients", "bubble"}),
+        ("tp=4,pp=2,dp=16,zero=3,replicate=8", {"tp", "all_gather", "gradients", "bubble"}),
+        ("dp=128,zero=2", {"all_gather", "gradients"}),
+        ("dp=128,zero=0", {"gradients"}),
+        ("tp=8,cp=2,dp=8,zero=0", {"tp", "cp", "gradients"}),
+        ("pp=16,tp=8", {"tp", "bubble"}),
+    ],
+)
+def test_the_command_says_where_the_time_of_every_stage_goes(capsys, plan, exposed):
+    """The shares add up to the step, and MFU is what is computed of what 989 TFLOP/s would compute in it."""
     result = answer(capsys, "--plan", plan)
-    assert len(result["stages"]) == 1 + ("pp=2" in plan)
+    assert len(result["stages"]) == read_plan(plan).pp
     for stage in result["stages"]:
         assert isclose(sum(stage.values()), result["time_s"])
         assert min(stage.values()) >= 0
+    assert {name[:-2] for stage in result["stages"] for name in stage if stage[name]} == {"computing"} | exposed
+    computing = sum(stage["computing_s"] for stage in result["stages"]) / len(result["stages"])
+    assert isclose(result["mfu"], computing * 400 / 989 / result["time_s"])
+
+
+def test_what_experts_wait_for_is_a_share_of_its_own(capsys):
+    [stage] = answer(capsys, "--plan", "dp=128,ep=8", "--model", "Mixtral 8x7B")["stages"]
+    assert stage["ep_s"] > 0 == stage["tp_s"] == stage["cp_s"] == stage["bubble_s"]
+
+
+def test_without_replicas_and_tensor_parallelism_a_stage_waits_as_long_as_the_bubble_of_its_schedule():
+    """1F1B with 8 stages of 4 layers and 16 microbatches: 7 of 23 parts of the step, but for the messages' seconds."""
+    model = replace(MODELS["Llama 3.1 8B"], layers=32)
+    step = simulate(Training(model, Plan(pp=8), "dgx-h100:1", microbatches=16))
+    for stage in range(8):
+        took = spent(step, stage)
+        assert isclose(took["bubble"], step.idle(f"compute {stage}"))
+        assert isclose(took["bubble"] / step.seconds, 7 / 23, rel_tol=0.05)
+
+
+def test_the_output_says_what_is_exposed_and_the_share_of_the_peak_with_its_formula(capsys):
+    with pytest.raises(SystemExit):
+        main(["step", "--on", "dgx-h100:8", "--plan", "tp=8,dp=8,zero=3"])
+    shown = capsys.readouterr().out
+    assert re.search(r"stage +computing +TP +all-gather +gradients\n", shown)
+    assert "MFU: " in shown
+    assert re.search(r"% = 6 x 68\.5 billion parameters that a token meets in the layers x \d+ tokens/s / 989 T", shown)
 
 
 def test_the_command_says_at_what_rate_a_rank_computes(capsys):
@@ -500,12 +545,64 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
     assert "on dgx-h100:16 at 250 TFLOP/s: " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "taken", "line"),
+    [
+        ("", "nccl", "take what NCCL is predicted to take; with --collectives fastest, the fastest schedules known."),
+        (
+            "--collectives fastest",
+            "fastest",
+            "the fastest schedules known in which no switch adds; with --collectives n",
+        ),
+        ("--on mi300x:16", "nccl", "what NCCL is predicted to take on such links; RCCL's own choices are not modeled."),
+        ("--on trn2:8", "fastest", "the fastest schedules known in which no switch adds; NCCL's model knows no such m"),
+        ("--on dgx-h100:16,rails=8", "fastest", "in which no switch adds; NCCL's model knows no such machine."),
+        ("--batch 1048576 --plan all", "nccl", "Collectives take what NCCL is predicted to take; with"),
+    ],
+)
+def test_collectives_are_priced_as_nccl_where_its_model_knows_the_machine_and_the_output_says_how(
+    words, taken, line, capsys
+):
+    args = words.split() if "--plan" in words else ["--plan", "tp=8,pp=2,dp=8", *words.split()]
+    with pytest.raises(SystemExit):
+        main(["step", *args])
+    assert line in capsys.readouterr().out
+    result = answer(capsys, *args)
+    assert result["collectives"] == taken
+    if "plans" not in result:
+        assert result["time_s"] == answer(capsys, *args, "--collectives", taken)["time_s"]
+
+
 @pytest.mark.parametrize(("machine", "rate"), [("dgx-h100", 400), ("dgx-a100", 126), ("b200", 910)])
 def test_a_rank_computes_at_the_share_of_its_peak_that_an_h100_does(machine, rate, capsys):
     """400 of 989 TFLOP/s, of the peaks in dense BF16 of 312 and 2,250."""
     with pytest.raises(SystemExit):
         main(["step", "--on", f"{machine}:1", "--plan", "tp=8"])
     assert f"on {machine}:1 at {rate} TFLOP/s: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--on mi300x:16", "\n529 TFLOP/s a GPU are assumed, 40% of the peak as H100s sustain in training; what yours"),
+        (
+            "--on boxes.toml",
+            "\n400 TFLOP/s a GPU are assumed, as of an H100; what yours sustain goes into --teraflops.",
+        ),
+        (
+            "--plan all --batch 1048576",
+            "\n400 TFLOP/s a GPU are assumed, 40% of the peak as H100s sustain in training;",
+        ),
+        ("--teraflops 300", None),
+    ],
+)
+def test_a_rate_that_nobody_gave_is_said_to_be_assumed(words, line, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boxes.toml").write_text('boxes = 16\ngpus = 8\nlink = "450GB/s"\ncards = 8\ncard = "400Gb/s"\n')
+    with pytest.raises(SystemExit):
+        main(["step", *words.split()])
+    shown = capsys.readouterr().out
+    assert (line in shown) if line else ("assumed" not in shown)
 
 
 def test_a_gpu_is_the_same_by_its_own_name_and_in_a_file_as_in_its_maker_s_box(capsys, tmp_path):
@@ -518,12 +615,45 @@ def test_a_gpu_is_the_same_by_its_own_name_and_in_a_file_as_in_its_maker_s_box(c
         assert "of 80 GB" in shown or "which has 80 GB" in shown
 
 
-@pytest.mark.parametrize(("bucket", "count"), [("25MB", 32), ("872MB", 32), ("873MB", 16), ("1GB", 16), ("3GB", 8)])
-def test_the_command_says_that_a_bucket_holds_whole_layers(bucket, count, capsys):
-    """A layer of Llama 3.1 8B has 218,112,000 parameters, 872.4 MB of gradients in FP32."""
+@pytest.mark.parametrize("bucket", [5e6, 25e6, 100e6, 400e6, 1e12])
+@pytest.mark.parametrize("nccl", [False, True])
+def test_buckets_close_at_weights_as_in_a_step_of_weights_one_by_one(bucket, nccl):
+    """Norm, q, k, v, o, norm, gate, up and down of each layer, the last one's gradient first, in FP32."""
+    hidden, narrow, ffn, tokens = 4096, 1024, 14336, 650
+    of_layer = [1, hidden, narrow, narrow, hidden, 1, ffn, ffn, ffn]
+    weights = [Layer(2 * n * tokens / 400e12, 4 * n * tokens / 400e12, 4.0 * n) for n in (hidden * m for m in of_layer)]
+    expected = bucketed(weights * 6, bucket, lambda size: takes("all-reduce", MACHINE, 128, 1, size, nccl=nccl))
+    model, plan = replace(MODELS["Llama 3.1 8B"], layers=6), Plan(dp=128, zero=0)
+    step = simulate(Training(model, plan, MACHINE, tokens, bucket=bucket, nccl=nccl))
+    assert isclose(step.seconds, expected.seconds)
+    assert counted(step, ["all-reduce"], "network 0") == expected.on(NETWORK).size
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "interleaved", "zb-h1"])
+def test_a_bucket_leaves_inside_the_last_pass_through_a_layer_with_tensor_parallelism_and_experts(schedule):
+    """As many as a plain count gives for each stage, and no more compute; a rank's experts are 3 weights together."""
+    model, chunks = replace(MODELS["Mixtral 8x7B"], layers=8), 2 if schedule == "interleaved" else 1
+    task = Training(model, Plan(dp=4, tp=8, pp=4, ep=2), MACHINE, 1024, 8, schedule=schedule, chunks=chunks)
+    step, whole = simulate(task), simulate(replace(task, bucket=1e12))
+    narrow, expert = 4096 * 1024, 4096 * 14336
+    of_layer = [4096, 4096**2, narrow, narrow, 4096**2, 4096, 4096 * 8, *[8 * expert / 2] * 3]
+    for stage in range(4):
+        count, filled = 0, 25e6
+        for n in [*of_layer[::-1]] * 2:
+            count, filled = (count + 1, 0) if filled >= 25e6 else (count, filled)
+            filled += 4 * n / 8
+        assert counted(step, ["reduce-scatter"], f"network {stage}") == count
+        spent = [sum(op.seconds for op in s.ops if op.kind in "FBW" and op.stream == f"compute {stage}")
+                 for s in (step, whole)]  # fmt: skip
+        assert isclose(*spent)
+
+
+@pytest.mark.parametrize(("bucket", "count"), [("5MB", 225), ("25MB", 193), ("100MB", 129), ("400MB", 65)])
+def test_the_command_says_in_how_many_buckets_gradients_leave(bucket, count, capsys):
+    """Llama 3.1 8B: 4096 x 14336 numbers in FP32 are 235 MB."""
     with pytest.raises(SystemExit):
         main(["step", "--model", "Llama 3.1 8B", "--plan", "dp=128", "--microbatches", "1", "--bucket", bucket])
-    assert f"in {count} buckets of whole layers of up to 872 MB each." in capsys.readouterr().out
+    assert f"in {count} buckets of whole weights of up to 235 MB." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -604,7 +734,7 @@ def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(card
     """A rank without a card takes its neighbor's, which is what executed schedules on that machine do as well."""
     faulty = ",".join(["dgx-h100:4", *(f"without=card {card}" for card in cards)])
     times = [
-        answer(capsys, "--on", on, "--plan", "dp=32,zero=3", "--tokens", "512")["time_s"]
+        answer(capsys, "--on", on, "--plan", "dp=32,zero=3", "--tokens", "512", "--collectives", "fastest")["time_s"]
         for on in ("dgx-h100:4", faulty, f"dgx-h100:4,card={50 / ranks}GB/s")
     ]
     assert times[0] < times[1] == times[2]
@@ -623,7 +753,7 @@ def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(card
 def test_a_rank_has_its_part_of_what_leaves_its_box(narrow, capsys):
     """With NCCL's collectives, too: they see a card of that bandwidth."""
     part = {"cards=4": 25, "oversubscription=2": 25, "cards=4,oversubscription=2": 12.5}[narrow]
-    for words in (["--collectives", "nccl"], []):
+    for words in (["--collectives", "nccl"], ["--collectives", "fastest"]):
         times = [
             answer(capsys, "--on", f"dgx-h100:4,{changed}", "--plan", "tp=8,dp=4", "--tokens", "512", *words)["time_s"]
             for changed in (narrow, f"card={part}GB/s")
@@ -653,8 +783,8 @@ def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):
 
 def test_without_a_split_of_the_layers_no_collective_is_in_them(capsys):
     [stage] = answer(capsys, "--on", "dgx-h100:1", "--plan", "dp=8")["stages"]
-    assert stage["collectives_in_layers_s"] == 0
-    assert stage["idle_s"] > 0  # the gradients' all-reduces, as far as they are exposed
+    assert stage["tp_s"] == stage["cp_s"] == stage["ep_s"] == 0
+    assert stage["gradients_s"] > 0  # the all-reduces, as far as they are exposed
 
 
 def test_what_a_stage_does_fills_the_step_also_where_collectives_in_its_layers_share_a_card(capsys):

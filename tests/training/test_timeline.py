@@ -53,6 +53,21 @@ def test_busy_and_idle_make_the_whole_step(ops):
         assert step.busy(stream) > alone or isclose(step.busy(stream), alone)
 
 
+@given(operations())
+def test_what_a_stream_waits_for_runs_on_others_and_makes_all_that_it_is_idle(ops):
+    step = run(ops)
+    for stream in ("a", "b", "c"):
+        awaited = step.awaited(stream)
+        assert isclose(sum(seconds for _, seconds in awaited), step.idle(stream), abs_tol=1e-9)
+        assert all(op.stream != stream and seconds >= 0 for op, seconds in awaited)
+
+
+def test_what_a_stream_waits_for_by_hand():
+    """From 1 to 3 s for x, from 3 to 4 s for y; at its end from 5 to 7 s for z."""
+    ops = [Op("f", "a", 1), Op("x", "b", 3), Op("y", "b", 1), Op("g", "a", 1, (2,)), Op("z", "c", 7)]
+    assert [(op.name, seconds) for op, seconds in run(ops).awaited("a")] == [("y", 1), ("x", 2), ("z", 2)]
+
+
 def test_what_is_shared_is_shared_equally_by_hand():
     """From 3 s on two use the card: the 1 s that is left of one takes 2 s, and then the other has 1 s left."""
     ops = [Op("slow", "a", 3), Op("late", "a", 2, uses=("card",)), Op("early", "b", 4, uses=("card",))]
