@@ -227,12 +227,14 @@ def _tree(machine: Machine, p: int) -> Estimate:
         link, between = inf if machine.gpus == 1 else _link(machine), wire / channels
         faster = [s for s in of["speeds_between"] if s > between and channels * s <= link]
         wire = channels * _raised([*faster, between], between)
-    bus, binding = min((wire * TREE, binding), (channels * of["tree"][place], "tree"))
+    # the ceilings of a channel bind, or cards, where these are too few for more channels
+    tree, ll128 = ("tree", PROTOCOLS[p]) if binding == machine.inner else (binding, binding)
+    bus, binding = min((wire * TREE, binding), (channels * of["tree"][place], tree))
     if p == 0:
         bus, binding = min((bus / TREE_LL, binding), (_most_ll(machine), PROTOCOLS[p]))
     if p == 1:
         share = TREE_LL128_IN_A_BOX if machine.boxes == 1 else TREE_LL128
-        bus, binding = min((bus * share, binding), (channels * of["tree_ll128"][place], PROTOCOLS[p]))
+        bus, binding = min((bus * share, binding), (channels * of["tree_ll128"][place], ll128))
     if machine.gpus == 1:
         bus *= TREE_OF_SINGLE_GPUS
     inside, outside = _step(machine, "tree", p)

@@ -90,6 +90,8 @@ def test_a_ceiling_of_trees_is_said_to_bind_where_no_wire_helps():
         name.partition("/")[2]: binding for name, binding in ceilings.items()
     }
     assert predict(machine, "all-reduce", size).binding == "LL128"
+    few = each_algorithm(find("dgx-v100:2,cards=1,card=100Gb/s"), "all-reduce", 2**33)
+    assert next(p.binding for p in few if p.picked == "tree/Simple") == "network card"  # of which more bring channels
 
 
 def test_cards_behind_a_spine_that_is_too_narrow_do_not_widen_it():
