@@ -72,7 +72,8 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
         ("What does prefill cost with TP, for the TTFT?", "from-primitives-to-parallelism.html#decode"),
         ("vLLM custom all-reduce for small messages", "from-primitives-to-parallelism.html#what-ships"),
         ("FSDP all-gather does not overlap", "sharded-data-parallelism.html#"),
-        ("find the slow node in training", "faults-and-debugging.html#late-and-slow"),
+        ("find the slow node in training", "faults-and-debugging.html#one-slow-gpu-or-link-among-512"),
+        ("one slow GPU among 512", "faults-and-debugging.html#one-slow-gpu-or-link-among-512"),
         ("AllReduce latency of 0.5 us with CUDA graph", "measuring-without-fooling-yourself.html#in-place"),
         ("bandwidth drops on 3 servers, 2 and 4 are fine", "rails-and-spines.html#which-algorithms-over"),
         ("bonded NIC reaches half of its bandwidth", "contention.html#what-ships"),
@@ -88,7 +89,7 @@ def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visi
     [
         ("NCCL_ALGO", "book/glossary.html#term-NCCL_ALGO"),
         ("from_steps", "notebooks/primitives.html#your-own-schedule"),
-        ("all_reduce_perf", "notebooks/is-my-cluster-slow.html#your-own-log"),
+        ("all_reduce_perf", "notebooks/is-my-cluster-slow.html#"),
         ("top-k sparsification", "notebooks/compression.html#"),
         ("PAT", "notebooks/all-gather-and-reduce-scatter.html#pat"),
         ("clos", "book/glossary.html#term-fat-tree"),
@@ -113,6 +114,11 @@ def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visi
         ("forestcoll", "book/references.html#"),
         ("van de geijn", "book/references.html#"),
         ("Patarasuk", "notebooks/all-reduce.html#"),
+        ("HCA", "book/glossary.html#term-card"),
+        ("NIC, HCA, node, replicas", "book/how-to-read.html#nic-node-replicas-what-others-call-it"),
+        ("SHARP NVLS Ring replicas", "book/how-to-read.html#nic-node-replicas-what-others-call-it"),
+        ("link flap symbol errors", "notebooks/faults-and-debugging.html#one-slow-gpu"),
+        ("256 experts on NVL72", "notebooks/all-to-all-across-boxes.html#experts-in-milliseconds"),
     ],
 )
 def test_other_words_and_spellings_find_the_page_among_the_first_three(visit, query, page):
