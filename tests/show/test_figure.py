@@ -100,7 +100,7 @@ def test_scattered_dots_are_not_joined_and_their_legend_shows_a_dot():
 
 def test_figures_with_one_palette_have_a_color_for_each_name():
     def color(*names):
-        html = lines({name: CURVES["ring"] for name in names}, x_label="x", y_label="y", palette="abc").fragment()
+        html = lines(dict.fromkeys(names, CURVES["ring"]), x_label="x", y_label="y", palette="abc").fragment()
         return re.findall(r'style="(stroke:[^"]+)" stroke-width="2"([^/]*)/', html)
 
     assert color("b", "a") == color("a", "b")[::-1]
