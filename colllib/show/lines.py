@@ -110,13 +110,14 @@ class Axis:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self, most: int) -> list[float]:
-        """Round values within the axis, at most about `most` of them."""
+        """Round values within the axis, at most about `most` of them; the highest power of a base is one of them."""
         if not self.base:
             return linear_ticks(self.low, self.high, most)
         first = math.ceil(math.log(self.low, self.base) - 1e-9)
         last = math.floor(math.log(self.high, self.base) + 1e-9)
         step = max(1, math.ceil((last - first + 1) / most))
-        ticks = [float(self.base) ** k for k in range(first, last + 1, step)]
+        step = next((wide for wide in range(step, 2 * step) if (last - first) % wide == 0), step)  # to both ends
+        ticks = [float(self.base) ** k for k in range(first + (last - first) % step, last + 1, step)]
         if self.base == 10 and last - first < 2:
             fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
             ticks = [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
@@ -351,9 +352,9 @@ def plot(
     all_y = [v for curve in curves for edge in (curve.ys, *(curve.band or ())) for v in edge]
     all_y += [mark.y for mark in marks if mark.y is not None]
     low, high = _span(all_y, frame.log_y, frame.y_from_zero)
-    if low == 0 and not frame.log_y:  # up to the next round value, which has a label
+    if not frame.log_y:  # to the next round values, which have a label
         step = _tick_step(low, high, 5)
-        high = math.ceil(high / step - 1e-9) * step
+        low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     strip = 11 if rule and rule.strip else 0
     if strip and frame.log_y:
         low /= (high / low) ** ROOM

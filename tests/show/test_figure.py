@@ -220,4 +220,4 @@ def test_a_narrow_logarithmic_axis_has_round_ticks_too():
 
 
 def test_a_logarithmic_axis_with_room_for_one_tick_has_one_above_zero():
-    assert Axis(1e2, 1e11, 10, 0, 100).ticks(1) == [100]
+    assert Axis(1e2, 1e11, 10, 0, 100).ticks(1) == [1e11]
