@@ -117,7 +117,13 @@ def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
     return Figure(boxes=int(boxes), gpus=int(gpus), busbw=float(busbw_GBps) * 1e9, **texts)
 
 
-def _kind(one: Machine, near: bool) -> tuple[object, ...]:
+def kind(one: Machine, near: bool = False) -> tuple[object, ...]:
+    """What machines have in common that should measure the same, or nearly.
+
+    >>> from colllib.topology.machines import find
+    >>> kind(find("dgx-h100:1")) == kind(find("dgx-h100:1,cards=4")), kind(find("dgx-h100:2"))[:3]
+    (True, ('H100', 2, 8))
+    """
     name, boxes = ((one.generation, one.nvls), min(3, one.boxes)) if near else (one.name, one.boxes)
     network, adds = (one.network, one.collnet) if one.boxes > 1 else (0.0, False)
     return name, boxes, one.gpus, one.reach(), network, adds
@@ -140,12 +146,12 @@ def _ends(near: bool) -> dict[object, list[Point]]:
     measured = [(s.group, s.run.boxes, s.run.collective, s.run.rows[-1].busbw or 0.0) for s in sweeps()]
     for s, (*_, what, rate) in zip(sweeps(), measured, strict=True):
         if s.machine:
-            ends[_kind(s.machine, near), what, s.state].append(Point(rate, s.source, s.machine, s.state, s.group))
+            ends[kind(s.machine, near), what, s.state].append(Point(rate, s.source, s.machine, s.state, s.group))
     for f in figures():
         again = any([f.group, f.boxes, f.collective] == of and abs(rate / f.busbw - 1) < 0.01 for *of, rate in measured)
         if f.machine and not again:
             point = Point(f.busbw, f"https://github.com/{f.place}", f.machine, f.state, f.group)
-            ends[_kind(f.machine, near), f.collective, f.state].append(point)
+            ends[kind(f.machine, near), f.collective, f.state].append(point)
     return ends
 
 
@@ -163,7 +169,7 @@ def of_others(machine: Machine, collective: str, state: str = "healthy", near: b
     >>> [round(rate / 1e9) for rate, _ in of_others(find("dgx-h100:64"), "all-reduce", near=True)]
     [280, 320, 321, 340, 350, 350, 366, 387, 391]
     """
-    ends = _ends(near).get((_kind(machine, near), collective, state), [])
+    ends = _ends(near).get((kind(machine, near), collective, state), [])
     return sorted((one.busbw, one.source) for one in ends)
 
 
@@ -177,9 +183,9 @@ def nearest(machine: Machine, collective: str) -> list[Point]:
     >>> [(one.machine.name, one.machine.boxes) for one in nearest(find("dgx-h100:64"), "all-reduce")][:3]
     [('H100', 32), ('H200', 248), ('H100', 12)]
     """
-    kinds = [_kind(replace(machine, boxes=boxes), True) for boxes in ((2, 3) if machine.boxes > 1 else (1,))]
+    kinds = [kind(replace(machine, boxes=boxes), True) for boxes in ((2, 3) if machine.boxes > 1 else (1,))]
     known, unsure = (
-        [one for kind in kinds for one in _ends(True).get((kind, collective, state), [])]
+        [one for alike in kinds for one in _ends(True).get((alike, collective, state), [])]
         for state in ("healthy", "undecided")
     )
     return sorted(known or unsure, key=lambda one: abs(log(one.machine.boxes / machine.boxes)))

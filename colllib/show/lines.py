@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -39,8 +39,9 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A series as it is drawn: its name and its end's label, points, look, value at the rule, a band around it, and
-    whether each point has a dot of its own, which a style finds by its x as ``data-at``."""
+    """A series as it is drawn: its name and its end's label, points, look, value at the rule, a band around it,
+    whether each point has a dot of its own, which a style finds by its x as ``data-at``, and whether a line joins
+    them."""
 
     name: str
     label: str
@@ -50,6 +51,7 @@ class Curve:
     at_rule: float | None = None
     band: Points | None = None
     dots: bool = False
+    joined: bool = True
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,14 @@ class Axis:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self, most: int) -> list[float]:
-        """Round values within the axis, at most about `most` of them."""
+        """Round values within the axis, at most about `most` of them; the highest power of a base is one of them."""
         if not self.base:
             return linear_ticks(self.low, self.high, most)
         first = math.ceil(math.log(self.low, self.base) - 1e-9)
         last = math.floor(math.log(self.high, self.base) + 1e-9)
         step = max(1, math.ceil((last - first + 1) / most))
-        ticks = [float(self.base) ** k for k in range(first, last + 1, step)]
+        step = next((wide for wide in range(step, 2 * step) if (last - first) % wide == 0), step)  # to both ends
+        ticks = [float(self.base) ** k for k in range(first + (last - first) % step, last + 1, step)]
         if self.base == 10 and last - first < 2:
             fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
             ticks = [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
@@ -170,7 +173,14 @@ def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, f
 FEW = 4  # curves whose values the alt text names one by one
 
 
-def describe(series: Mapping[str, Points], x_label: str, y_label: str, x_format: Format, y_format: Format) -> str:
+def describe(
+    series: Mapping[str, Points],
+    x_label: str,
+    y_label: str,
+    x_format: Format,
+    y_format: Format,
+    kind: str = "Line chart",
+) -> str:
     """The alt text: the values at both ends, where a curve turns round, and from where on which is lowest."""
 
     def short(value: float) -> float:
@@ -179,7 +189,7 @@ def describe(series: Mapping[str, Points], x_label: str, y_label: str, x_format:
     def joined(items: Iterable[str]) -> str:
         return ("; " if any("," in label for label in series) else ", ").join(items)
 
-    described = [f"Line chart of {y_label} against {x_label} for {joined(series)}."]
+    described = [f"{kind} of {y_label} against {x_label} for {joined(series)}."]
     ends = (max(min(xs) for xs, _ in series.values()), min(max(xs) for xs, _ in series.values()))
     for x in ends:
         ranked = sorted((float(ys[list(xs).index(x)]), label) for label, (xs, ys) in series.items() if x in xs)
@@ -286,13 +296,16 @@ def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None)
         return [f"{px(x(a))} {px(y(b))}" for a, b in zip(curve.xs, ys, strict=True)]
 
     places, hue = along(curve.ys), curve.look.color
-    out = f'<path d="M{"L".join(places)}" style="stroke:{hue}" stroke-width="2"{curve.look.dashes}/>'
+    out = ""
+    if curve.joined:
+        out = f'<path d="M{"L".join(places)}" style="stroke:{hue}" stroke-width="2"{curve.look.dashes}/>'
     if curve.band is not None:
         low, high = map(along, curve.band)
         out = f'<path d="M{"L".join(low + high[::-1])}z" style="fill:{hue}" opacity=".2"/>{out}'
-    if curve.dots:
+    if curve.dots or not curve.joined:
         for at, place in zip(curve.xs, map(str.split, places), strict=True):
-            out += '<circle data-at="{}" cx="{}" cy="{}" r="2.6" style="fill:{}"/>'.format(at, *place, hue)
+            radius = 2.6 if curve.joined else 3.5
+            out += '<circle data-at="{}" cx="{}" cy="{}" r="{}" style="fill:{}"/>'.format(at, *place, radius, hue)
     elif len(places) <= 16:
         rings = "".join(f"M{place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0" for place in places)
         out += f'<path d="{rings}" style="fill:{hue}"/>'
@@ -303,6 +316,15 @@ def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None)
         out += f'<path d="M{places[-1]}L{px(x.stop + 9)} {px(end)}" style="stroke:{hue}" opacity=".5"/>'
         out += text(x.stop + 12, end + 4, "start", curve.label, f' style="fill:{hue}" stroke="none"')
     return f'<g data-row="{escape(curve.name)}">{out}</g>'
+
+
+def _key(curve: Curve) -> str:
+    """What stands for a series in the legend: a piece of its line, or a dot."""
+    hue, dashes = curve.look.color, curve.look.dashes
+    drawn = f'<path d="M0 5H30" style="stroke:{hue}" stroke-width="2.5"{dashes}/>'
+    if not curve.joined:
+        drawn = f'<circle cx="15" cy="5" r="3.5" style="fill:{hue}"/>'
+    return f'<svg width="30" height="10" fill="none">{drawn}</svg>'
 
 
 def _rule(rule: Rule, x: Axis, y: Axis) -> str:
@@ -330,9 +352,9 @@ def plot(
     all_y = [v for curve in curves for edge in (curve.ys, *(curve.band or ())) for v in edge]
     all_y += [mark.y for mark in marks if mark.y is not None]
     low, high = _span(all_y, frame.log_y, frame.y_from_zero)
-    if low == 0 and not frame.log_y:  # up to the next round value, which has a label
+    if not frame.log_y:  # to the next round values, which have a label
         step = _tick_step(low, high, 5)
-        high = math.ceil(high / step - 1e-9) * step
+        low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     strip = 11 if rule and rule.strip else 0
     if strip and frame.log_y:
         low /= (high / low) ** ROOM
@@ -374,6 +396,8 @@ def lines(
     marks: Sequence[Mark] = (),
     bands: Mapping[str, Points] | None = None,
     dots: bool = False,
+    scattered: Collection[str] = (),
+    palette: Sequence[str] = (),
     title: str = "",
 ) -> Chart:
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
@@ -381,7 +405,8 @@ def lines(
     `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one. Labels of a few letters
     stand at the ends of the curves, longer ones above, and all of them if a curve ends far from the right. `bands` are
     the lows and highs around some of the series. With `dots` each point has one that a style finds by its x, as
-    ``data-at``.
+    ``data-at``. No line joins the dots of the `scattered` series. Figures with one `palette`, the names of all their
+    series, have a color for each name.
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])
@@ -391,14 +416,14 @@ N = 8 is marked at 8.
     base_x, base_y = (10 if log is True else int(log) for log in (log_x, log_y))
     bands = bands or {}
     _check(series, bands, marks, (base_x, base_y))
-    chosen = looks(list(series))
+    names = list(palette or series)
+    look_of = dict(zip(names, looks(names), strict=True))
     curves = [
-        Curve(name, name, *points, look, band=bands.get(name), dots=dots)
-        for (name, points), look in zip(series.items(), chosen, strict=True)
+        Curve(name, name, *points, look_of[name], band=bands.get(name), dots=dots, joined=name not in scattered)
+        for name, points in series.items()
     ]
-    path = '<svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{}" stroke-width="2.5"{}/></svg>'
-    keys = [(path.format(look.color, look.dashes), name) for look, name in zip(chosen, series, strict=True)]
-    together = len(series) > 1 and _end_together(series, base_x)
+    keys = [(_key(curve), curve.name) for curve in curves]
+    together = len(series) > 1 and not scattered and _end_together(series, base_x)
 
     def draw(width: float) -> str:
         frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero, width)
@@ -406,7 +431,7 @@ N = 8 is marked at 8.
         legend = "" if at_ends or list(series) == [y_label] else legend_row(keys)
         return legend + plot(curves, frame, ends=at_ends, marks=marks)
 
-    alt = describe(series, x_label, y_label, x_format, y_format)
+    alt = describe(series, x_label, y_label, x_format, y_format, "Chart" if scattered else "Line chart")
     alt += "".join(
         f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
         for name, (low, high) in bands.items()

@@ -34,7 +34,7 @@ from colllib.show.views import View
 
 pytestmark = pytest.mark.usefixtures("with_chromium")
 
-EACH = 36  # settings of each of the fourteen
+EACH = 39  # settings of each of the thirteen
 FABRICS = ("star:512", "ring:512", "torus:8x8x8")
 SHOWN = """(wanted) => wanted.map(([name, part, at, width]) => {
   const { data } = document.getElementById(name);

@@ -88,6 +88,25 @@ def test_a_band_lies_around_its_curve_inside_the_picture_and_is_told():
         assert top[1] < y < bottom[1]
 
 
+def test_scattered_dots_are_not_joined_and_their_legend_shows_a_dot():
+    chart = lines(
+        {"line": ([1, 8], [1, 1]), "runs": ([1, 2, 8], [2, 1, 3])}, x_label="x", y_label="y", scattered=["runs"]
+    )
+    legend, line, runs = re.split('<g data-row="(?:line|runs)">', chart.fragment())
+    assert (line.count("<path"), runs.count("<path"), runs.count("<circle")) == (2, 0, 3)
+    assert (legend.count("<circle"), legend.count("M0 5H30")) == (1, 1)
+    assert chart.alt.startswith("Chart of y against x for line, runs.")
+
+
+def test_figures_with_one_palette_have_a_color_for_each_name():
+    def color(*names):
+        html = lines(dict.fromkeys(names, CURVES["ring"]), x_label="x", y_label="y", palette="abc").fragment()
+        return re.findall(r'style="(stroke:[^"]+)" stroke-width="2"([^/]*)/', html)
+
+    assert color("b", "a") == color("a", "b")[::-1]
+    assert color("c") == color("a", "b", "c")[2:]
+
+
 def test_short_labels_stand_above_where_a_curve_ends_far_from_the_right():
     far, near = ([1, 8], [2, 3]), ([1, 2], [1, 2])
     assert "cl-legend" not in lines({"far": far, "too": far}, x_label="x", y_label="y").fragment()
@@ -201,4 +220,4 @@ def test_a_narrow_logarithmic_axis_has_round_ticks_too():
 
 
 def test_a_logarithmic_axis_with_room_for_one_tick_has_one_above_zero():
-    assert Axis(1e2, 1e11, 10, 0, 100).ticks(1) == [100]
+    assert Axis(1e2, 1e11, 10, 0, 100).ticks(1) == [1e11]

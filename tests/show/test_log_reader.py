@@ -9,9 +9,11 @@ from measured.dialects import write
 from show_browser import opened, write_page
 
 from colllib.measured.expected import expected
+from colllib.measured.log import factor
+from colllib.measured.predict import predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
-from colllib.show.log_reader import MOST_BOXES, LogReader
+from colllib.show.log_reader import BORDERS, MOST_BOXES, SIZES, LogReader, spread
 from colllib.topology.machines import find
 
 ALONE = """134217728 33554432 float sum -1 631.9 212.41 0.00 0 0.51 263017.30 0.00 0
@@ -117,7 +119,7 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
             last = max(run.rows, key=lambda row: row.message).busbw / 1e9
             assert output.text_content().startswith(f"{len(run.rows)} rows read. At "), sweep.name
             assert float(output.text_content().split(": ")[1].split(" GB/s")[0]) == float(f"{last:.3g}"), sweep.name
-            assert tab.locator("circle").count() == len(run.rows)
+            assert tab.locator("circle").count() == 2 * len(run.rows)  # of the bandwidths and of the times
         area.fill(f"0 0 float sum -1 0.12 0.00 0.00 0 0.12 0.00 0.00 0\n{text}")  # nothing sent, but a row
         assert output.text_content().startswith(f"{len(run.rows)} rows read. At ")
         tab.locator("select[name=collective]").select_option("all-to-all")
@@ -126,6 +128,7 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
         area.fill("8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0")
         assert "Its redop is sum, so this is no all-to-all: choose the collective that ran." in output.text_content()
         assert "range" not in output.text_content() + tab.locator(".cl-log-plot").text_content()
+        assert tab.locator(".cl-log-table").text_content() == ""
         tab.locator("select[name=collective]").select_option("sendrecv")  # whose rows say sum, though nothing is added
         assert output.text_content().endswith("--primitive sendrecv")
         area.fill(ALONE)
@@ -155,3 +158,57 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
         area.fill("nothing of the kind")
         assert output.text_content().startswith("No row of an nccl-tests table in this text.")
     assert troubles == []
+
+
+def verdicts(tab):
+    """The table below the picture: by the name of a region the three other cells."""
+    cells = [row.split("\t") for row in tab.locator(".cl-log-table tr").all_inner_texts()][1:]
+    return {name: rest for name, *rest in cells}
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("with_chromium")
+@pytest.mark.parametrize(
+    ("collective", "machine", "boxes"), [("all-reduce", "dgx-h100", 5), ("all-to-all", "gh200", 3)]
+)
+def test_a_run_is_set_against_the_prediction_and_against_healthy_runs_in_each_region_of_sizes(
+    tmp_path, collective, machine, boxes
+):
+    on = find(f"{machine}:{boxes}")
+    bound, least, largest = expected(on, collective), 2**12, 2**34
+    reached = predict(on, collective, largest).busbw
+    with opened(write_page(tmp_path, LogReader())) as (tab, troubles):
+        tab.locator("select[name=collective]").select_option(collective)
+        tab.locator("select[name=machine]").select_option(machine)
+        tab.locator("input[name=boxes]").fill(str(boxes))
+        shares = {least: 0.5, 2**20: 0.1, 2**28: 0.97, largest: 0.9 * bound.low / reached}
+        rows = []
+        for size, share in shares.items():
+            time = predict(on, collective, size).seconds / share
+            rate = size / time / 1e9
+            numbers = f"{1e6 * time:.4f} {rate:.4f} {rate * factor(collective, on.ranks):.4f} 0"
+            rows.append(
+                f"{size} {size // 4} float {'sum' if 'reduce' in collective else 'none'} -1 {numbers} {numbers}"
+            )
+        tab.locator("textarea").fill("\n".join(rows))
+        table = verdicts(tab)
+        names = ["below 64 KiB", "below 16 MiB", "below 1 GiB", "from 1 GiB on"]
+        assert list(table) == names
+        for name, share in zip(names, shares.values(), strict=True):
+            assert abs(float(table[name][0].rstrip("%")) - 100 * share) <= 1
+        low, high = (f"{100 * rate / reached:.0f}" for rate in (bound.low, bound.high))
+        assert table["from 1 GiB on"][1:] == [f"{low} to {high}%", "below the healthy range"]
+        usual = [["too few", "no verdict"]] * 3
+        if collective == "all-reduce":
+            words_of = ("as others", "slower than most", "as others")
+            usual = [
+                [f"{100 * low:.0f} to {100 * high:.0f}%", words]
+                for (low, high), words in zip(spread()[1], words_of, strict=True)
+            ]
+        assert [table[name][1:] for name in names[:3]] == usual
+    assert troubles == []
+
+
+def test_the_predicted_curve_is_known_at_the_borders_of_the_regions_and_beyond_them():
+    assert {*BORDERS} < {*SIZES}
+    assert SIZES[-1] > BORDERS[-1]

@@ -26,9 +26,10 @@ const draw = (function () {
   function ticks({ low, high, base }, most) {
     if (!base) return linear(low, high, most);
     const first = Math.ceil(log(low, base) - 1e-9), last = Math.floor(log(high, base) + 1e-9);
-    const step = Math.max(1, Math.ceil((last - first + 1) / most));
+    const least = Math.max(1, Math.ceil((last - first + 1) / most));
+    const step = [...Array(least).keys()].map((k) => least + k).find((wide) => (last - first) % wide === 0) || least; // both ends, if it can
     let values = [];
-    for (let k = first; k <= last; k += step) values.push(power(base, k));
+    for (let k = first + (last - first) % step; k <= last; k += step) values.push(power(base, k));
     if (base === 10 && last - first < 2) {
       values = [];
       for (let k = first - 1; k <= last; k += 1) [1, 2, 5].forEach((m) => values.push(Number(`${m}e${k}`)));

@@ -1,8 +1,9 @@
 (() => {
   const root = document.currentScript.parentElement;
-  const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output");
-  const ranges = JSON.parse(root.dataset.ranges), gpus = JSON.parse(root.dataset.gpus);
-  const kinds = JSON.parse(root.dataset.kinds); // pattern and preset of every GPU, as colllib.topology.machines tries them
+  const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output"), table = root.querySelector(".cl-log-table");
+  const { ranges, gpus, kinds, borders, sizes, foreseen, spread, published } = Object.fromEntries(
+    Object.entries(root.dataset).map(([name, text]) => [name, JSON.parse(text)])); // kinds: pattern and preset of every GPU
+  const LARGE = borders.at(-1);
   const PROGRAMS = { all_reduce: "all-reduce", all_gather: "all-gather", reduce_scatter: "reduce-scatter", alltoall: "all-to-all", sendrecv: "sendrecv" };
   const TYPES = "float half double int8 uint8 int16 uint16 int32 uint32 int64 uint64 bfloat16 fp16 bf16 fp32 int char fp8_e4m3 fp8_e5m2 f8e4m3 f8e5m2".split(" ");
   const WRONG = /^([1-9]\d*|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*)$/; // as Row.failed has it
@@ -19,7 +20,7 @@
     const first = { 4: 0, 8: 0, 5: 1, 9: 1, 16: 0, 17: 1 }[rest.length]; // 16: with the four columns of -I in each half
     const numbers = first === undefined ? [] : rest.slice(first, first + 3);
     return numbers.length === 3 && numbers.every((word) => NUMBER.test(word))
-      && numbers[2] >= 0 ? { size: Number(words[place - 2]), bus: Number(numbers[2]), redop, wrong: [3, 3 + (rest.length - first) / 2].some((k) => WRONG.test(rest[first + k])) }
+      && numbers[2] >= 0 ? { size: Number(words[place - 2]), time: Number(numbers[0]), bus: Number(numbers[2]), redop, wrong: [3, 3 + (rest.length - first) / 2].some((k) => WRONG.test(rest[first + k])) }
       : { unread: true };
   };
   const read = (text) => {
@@ -47,22 +48,88 @@
   };
   const gb = (value) => `${Number(value.toPrecision(3))} GB/s`;
 
-  const draw = (rows, [low, high] = []) => { // the range, unless it is another machine's or collective's
-    const W = Math.min(460, plot.clientWidth || 460), H = 240, L = 44, R = 12, T = 22, B = 36;
-    const sizes = rows.map((row) => Math.log2(row.size)), top = Math.max(...rows.map((row) => row.bus)), most = Math.max(high || 0, top) * 1.05;
-    const [a, b] = [Math.min(...sizes), Math.max(...sizes)];
-    const x = (s) => L + (W - L - R) * (b > a ? (s - a) / (b - a) : 0.5), y = (v) => H - B - (H - B - T) * v / most;
-    const words = (at, up, anchor, text) => `<text x="${at}" y="${up}" text-anchor="${anchor}" fill="currentColor">${text}</text>`;
-    const points = rows.map((row, k) => `${x(sizes[k]).toFixed(1)} ${y(row.bus).toFixed(1)}`);
-    plot.innerHTML = `<svg viewBox="0 0 ${W} ${H}" font-size="12" aria-hidden="true">`
-      + (high ? `<rect x="${L}" y="${y(high)}" width="${W - L - R}" height="${y(low) - y(high)}" fill="var(--cl-s3,#17703a)" opacity=".18"/>` : "")
-      + (high ? [0, low, high] : [0, top]).map((v) => words(L - 5, y(v) + 4, "end", Math.round(v))).join("")
-      + words(2, 12, "start", `bus bandwidth in GB/s${high ? "; healthy range shaded" : ""}`)
-      + words(L, H - 18, "start", size(rows[0].size)) + words(W - R, H - 18, "end", size(rows.at(-1).size))
-      + words((L + W - R) / 2, H - 4, "middle", "message")
-      + `<path d="M${L} ${y(0)}H${W - R}" stroke="currentColor"/>`
-      + `<path d="M${points.join("L")}" fill="none" stroke="var(--cl-s1,#0b5cad)" stroke-width="2"/>`
-      + points.map((p) => `<circle cx="${p.split(" ")[0]}" cy="${p.split(" ")[1]}" r="2.6" fill="var(--cl-s1,#0b5cad)"/>`).join("") + "</svg>";
+  // what is predicted of a machine: the time of a message, between which shares of the rate healthy runs are, and theirs
+  const model = (collective, machine, boxes) => {
+    const times = foreseen[collective][machine][boxes - 1], ranks = boxes * gpus[machine], [low, high] = ranges[collective][machine][boxes - 1];
+    const share = collective === "sendrecv" ? 1 : (ranks - 1) / ranks * (collective === "all-reduce" ? 2 : 1); // busbw over algbw
+    const time = (bytes) => {
+      const k = Math.min(sizes.length - 2, Math.max(0, sizes.findLastIndex((known) => known <= bytes)));
+      const along = Math.log(bytes / sizes[k]) / Math.log(sizes[k + 1] / sizes[k]);
+      return times[k] * (times[k + 1] / times[k]) ** along;
+    };
+    const bus = (bytes, micro) => bytes * share / micro / 1e3;
+    const most = bus(sizes.at(-1), times.at(-1)), few = /all-to-all|sendrecv/.test(collective) || (gpus[machine] > 8 && boxes > 1);
+    const band = (region) => (region === borders.length ? [low / most, high / most] : few ? null : spread[Number(boxes > 1)][region]);
+    return { time, bus, band, others: published[`${collective} ${machine} ${boxes}`] || [] };
+  };
+  const regionOf = (bytes) => borders.filter((border) => bytes >= border).length;
+  const median = (values) => (values.sort((p, q) => p - q)[Math.floor((values.length - 1) / 2)] + values[Math.floor(values.length / 2)]) / 2;
+  // for each region of sizes: the share of the predicted rate, that of healthy runs, and the verdict
+  const verdicts = (rows, { time, band }) => [...borders, Infinity].flatMap((border, region) => {
+    const within = rows.filter((row) => regionOf(row.size) === region && row.time > 0);
+    if (!within.length) return [];
+    const last = region === borders.length; // whose largest message is what the range is for
+    const rate = last ? time(within.at(-1).size) / within.at(-1).time : median(within.map((row) => time(row.size) / row.time)), of = band(region);
+    const [below, inside, above] = last ? ["below", "in", "above"].map((place) => `${place} the healthy range`) : ["slower than most", "as others", "faster than most"];
+    const name = last ? `from ${size(LARGE)} on` : `below ${size(border)}`;
+    const percent = (share) => Math.round(100 * share);
+    return [[name, `${percent(rate)}%`, of ? `${percent(of[0])} to ${percent(of[1])}%` : "too few", of ? (rate < of[0] ? below : rate > of[1] ? above : inside) : "no verdict"]];
+  });
+
+  const words = (at, up, anchor, text) => `<text x="${at.toFixed(1)}" y="${up.toFixed(1)}" text-anchor="${anchor}" fill="currentColor">${text}</text>`;
+  const micro = (value) => (value < 1e3 ? `${value} µs` : value < 1e6 ? `${value / 1e3} ms` : `${value / 1e6} s`);
+  const linear = (most) => { // round values, the last at or above the most
+    const raw = most / 4, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((m) => m >= raw);
+    return [...Array(Math.ceil(most / step - 1e-9) + 1).keys()].map((k) => Number((k * step).toPrecision(6)));
+  };
+  const decades = (values) => {
+    const first = Math.floor(Math.log10(Math.min(...values)) + 1e-9), last = Math.max(first + 1, Math.ceil(Math.log10(Math.max(...values)) - 1e-9));
+    return [...Array(last - first + 1).keys()].map((k) => Number(`1e${first + k}`));
+  };
+  // bus bandwidth over size, and below it the time, in which small messages show; without what is predicted of another machine
+  const draw = (rows, on) => {
+    const W = Math.min(640, plot.clientWidth || 460), L = 54, R = 14, H = 426, MEASURED = "var(--cl-s1,#0b5cad)", PREDICTED = "var(--cl-s2,#a83f08)";
+    const [least, most] = [rows[0].size, rows.at(-1).size].map(Math.log2), room = most > least ? 0 : 2, [a, b] = [least - room, most + room];
+    const x = (bytes) => L + (W - L - R) * (Math.log2(bytes) - a) / (b - a), logged = rows.filter((row) => row.time > 0);
+    const places = on ? [...Array(Math.ceil(4 * (b - a))).keys()].map((k) => 2 ** (a + k / 4)).concat(2 ** b) : [];
+    const curve = places.map((bytes) => ({ bytes, time: on.time(bytes), band: on.band(regionOf(bytes)) }));
+    const others = on ? on.others.filter(([bytes]) => bytes >= 2 ** a && bytes <= 2 ** b) : [];
+    const path = (points) => `M${points.map((point) => point.map((v) => v.toFixed(1)).join(" ")).join("L")}`;
+    const panel = (top, bottom, label, value, run, [ticks, name, log]) => { // value of bytes and microseconds
+      const scale = log ? Math.log10 : Number, [low, high] = [scale(ticks[0]), scale(ticks.at(-1))];
+      const y = (v) => Math.min(bottom, bottom - (bottom - top) * (scale(v) - low) / (high - low));
+      const at = (bytes, time) => [x(bytes), y(value(bytes, time))];
+      const bands = [...borders, Infinity].map((_, region) => curve.filter(({ bytes, band }) => band && regionOf(bytes) === region)).filter((part) => part.length > 1)
+        .map((part) => [0, 1].map((k) => part.map(({ bytes, time, band }) => at(bytes, time / band[k])))).map(([down, up]) => `${path(down.concat(up.reverse()))}z`);
+      return ticks.map((v) => `<path d="M${L} ${y(v).toFixed(1)}H${W - R}" stroke="var(--cl-line,#c3c9d0)"/>${words(L - 6, y(v) + 4, "end", name(v))}`).join("")
+        + words(2, top - 10, "start", label) + (bands.length ? `<path d="${bands.join("")}" fill="${PREDICTED}" opacity=".18"/>` : "")
+        + (others.length ? `<path d="${others.map(([bytes, time]) => `${path([at(bytes, time)])}h0`).join("")}" stroke="var(--cl-s8,#57606a)" opacity=".6" stroke-width="4.5" stroke-linecap="round"/>` : "")
+        + (on ? `<path d="${path(curve.map(({ bytes, time }) => at(bytes, time)))}" fill="none" stroke="${PREDICTED}" stroke-width="2" stroke-dasharray="7 3"/>` : "")
+        + `<path d="${path(run.map((row) => [x(row.size), y(row.of)]))}" fill="none" stroke="${MEASURED}" stroke-width="2"/>`
+        + run.map((row) => `<circle cx="${x(row.size).toFixed(1)}" cy="${y(row.of).toFixed(1)}" r="2.6" fill="${MEASURED}"/>`).join("");
+    };
+    const edges = curve.flatMap(({ bytes, time, band }) => [1, ...(band || [])].map((share) => [bytes, time / share])).concat(others);
+    const rates = edges.map(([bytes, time]) => on.bus(bytes, time)).concat(rows.map((row) => row.bus));
+    const times = edges.map(([, time]) => time).concat(logged.map((row) => row.time));
+    const step = [1, 2, 3, 4, 5, 10, 20].find((many) => (x(2 ** many) - x(1)) > 62) || 40;
+    const marks = [least]; // both ends have a label
+    for (let k = most; k > least; k -= step) if (k === most || x(2 ** k) - x(2 ** least) > 62) marks.push(k);
+    const key = (mark, text) => `<span><svg width="30" height="10" fill="none">${mark}</svg>${text}</span>`;
+    const stroke = (hue, more) => `<path d="M0 5H30" stroke="${hue}" stroke-width="2.5"${more}/>`;
+    plot.innerHTML = '<div class="cl-legend">' + key(stroke(MEASURED, ""), "your log")
+      + (on ? key(stroke(PREDICTED, ' stroke-dasharray="7 3"'), "predicted") : "")
+      + (curve.some(({ band }) => band) ? key(`<path d="M0 0H30V10H0z" fill="${PREDICTED}" opacity=".25"/>`, "where healthy runs are") : "")
+      + (others.length ? key('<path d="M8 5h0M22 5h0" stroke="var(--cl-s8,#57606a)" stroke-width="5" stroke-linecap="round"/>', "published runs of such a machine") : "")
+      + `</div><svg viewBox="0 0 ${W} ${H}" font-size="12" aria-hidden="true">`
+      + panel(28, 210, "bus bandwidth in GB/s", (bytes, time) => on.bus(bytes, time), rows.map((row) => ({ ...row, of: row.bus })), [linear(Math.max(...rates)), String])
+      + (times.length ? panel(252, 384, "time, logarithmic", (_, time) => time, logged.map((row) => ({ ...row, of: row.time })), [decades(times), micro, true]) : "")
+      + [210, 384].map((up) => `<path d="M${L} ${up}H${W - R}" stroke="currentColor"/>`).join("")
+      + marks.map((k) => `<path d="M${x(2 ** k).toFixed(1)} 210v4m0 170v4" stroke="currentColor"/>${words(Math.min(x(2 ** k), W - 20), 401, "middle", size(2 ** k))}`).join("")
+      + words((L + W - R) / 2, H - 6, "middle", "message") + "</svg>";
+  };
+  const tabulate = (lines) => {
+    const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
+    table.innerHTML = lines.length ? `<table><caption>Shares of the predicted rate, those of four in five healthy runs</caption>${row(["messages", "your log", "healthy runs", "verdict"], "th")}${lines.map((cells) => row(cells, "td")).join("")}</table>` : "";
   };
   const tell = (text) => { if (says.textContent !== text) says.textContent = text; }; // all that is written is read out
   const choose = () => { // the collective and the machine that a new log names; both can be chosen anew
@@ -78,7 +145,7 @@
     const named = (many) => machine.replace(/,|$/, (comma) => `:${many}${comma}`), on = named(boxes);
     const { rows, unread, mixed, ranks, wrong, hung, tables } = read(form.elements.log.value);
     const range = ranges[collective][machine][boxes - 1], most = ranges[collective][machine].length;
-    plot.innerHTML = "";
+    plot.innerHTML = table.innerHTML = "";
     if (!range) return tell(`Boxes: a whole number, here from 1 to ${most}; of more, colllib diagnose LOG --on ${named("N")} knows the range.`);
     if (hung) return tell("No row follows the header: the test hung, crashed or still runs, so this is no measurement.");
     if (!rows.length) return tell("No row of an nccl-tests table in this text. Other tables are for colllib diagnose LOG.");
@@ -87,7 +154,7 @@
     if (!rows.some((row) => row.bus)) return tell("Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
     if (wrong) return tell("Values are wrong by the check of the program, so no speed of this run counts.");
     rows.sort((p, q) => p.size - q.size);
-    const end = rows.at(-1), small = end.bus < range[0] && end.size < root.dataset.large;
+    const end = rows.at(-1), small = end.bus < range[0] && end.size < LARGE;
     const place = small ? "too small a message to compare with" : end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
     const { gpu, preset, hosts } = hardware(form.elements.log.value), rack = gpus[machine] > 8, stranger = gpu && preset !== machine.split(",")[0];
     const others = stranger || (ranks && ranks !== boxes * gpus[machine]), adds = end.redop && end.redop !== "none";
@@ -98,7 +165,9 @@
       : others ? `The log lists ${ranks} ${ranks === 1 ? "rank" : "ranks"}, ${on} has ${boxes * gpus[machine]}: another machine ran. ` : "";
     const unless = place !== "below" ? "" : rack && boxes > 1 ? ", but nobody published a healthy run over several such racks"
       : rack && hosts > 1 ? ", unless only cards join its hosts" : boxes > 1 ? ", unless its cards are fewer or slower" : "";
-    draw(rows, doubt ? undefined : range);
+    const predicted = doubt ? undefined : model(collective, machine, boxes);
+    draw(rows, predicted);
+    tabulate(predicted ? verdicts(rows, predicted) : []);
     tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}`
       + (doubt ? `. ${doubt}` : `, ${place} the healthy range of ${on}, ${gb(range[0])} to ${gb(range[1])}${unless}. `)
       + `For causes and confidence: colllib diagnose LOG${others ? "" : ` --on ${on}`}`
