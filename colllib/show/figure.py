@@ -38,8 +38,10 @@ class Chart:
         return f'<div class="colllib {self.kind}" role="img" aria-label="{escape(alt)}">{heading}{body}</div>'
 
     def _repr_html_(self) -> str:
-        both = self.broad and f'<div class="cl-broad">{self.broad()}</div><div class="cl-slim">{self.body}</div>'
-        return style(*self.sheets) + self._around(both or self.body)
+        if self.broad is None:
+            return style(*self.sheets) + self.fragment()
+        both = f'<div class="cl-broad">{self.broad()}</div><div class="cl-slim">{self.body}</div>'
+        return style(*self.sheets) + self._around(both)
 
     def __repr__(self) -> str:
         return self.alt
