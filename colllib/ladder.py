@@ -536,7 +536,7 @@ def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[En
     All others have to be executed for every number of segments; `ladder` does that.
 
     >>> [entry.algorithm.label for entry in entries("all-gather", "torus:4x4")]
-    ['recursive doubling', 'dim-ring', 'breadth-first', 'dim-ring, rotated copies']
+    ['recursive doubling', 'dim-ring', 'breadth-first', 'dim-ring in rotated copies']
     """
     on = topology(expression)
     compared = (
@@ -551,7 +551,7 @@ def fastest(primitive: str, on: str, *, trusting: bool = False, **price: Any) ->
     """The fastest of a topology's `entries`; `price` is what `Entry.priced` takes.
 
     >>> fastest("all-reduce", "torus:2x2x2", message=16e6, alpha=0.5e-6, bandwidth=900e9).label
-    'dim-ring, rotated copies'
+    'dim-ring in rotated copies'
     """
     rungs = (one.priced(**price) for one in entries(primitive, on, trusting))
     return min(rungs, key=_seconds)

@@ -49,7 +49,7 @@ _NAMES = {
     "scatter-allgather": "scatter and all-gather",
     "reduce scatter-allgather": "reduce-scatter and gather",
     "dim-rabenseifner": "Rabenseifner by axes",
-    "rotated-dim-ring": "dim-ring, rotated copies",
+    "rotated-dim-ring": "dim-ring in rotated copies",
     "rotated-relay": "relay in slices",
     "breadth-first-rooted": "rooted breadth-first",
     "in-network-two-shot": "in-network two-shot",

@@ -97,7 +97,7 @@ def step_command(
     """
     sizes = model_of(model)
     if collectives is None:
-        collectives = "nccl" if _machine(on) else "fastest"
+        collectives = "nccl" if _machine(on) and ",without=" not in on else "fastest"
     if collectives not in COLLECTIVES:
         raise ValueError(f"collectives {units.shortened(collectives)!r}: must be {' or '.join(COLLECTIVES)}")
     if batch is not None and microbatches is not None:
@@ -159,7 +159,9 @@ def _priced(nccl: bool, on: str) -> str:
             "Collectives take what NCCL is predicted to take; with --collectives fastest, the fastest schedules known."
         )
     other = (
-        "with --collectives nccl, what NCCL is predicted to take" if machine else "NCCL's model knows no such machine"
+        "with --collectives nccl, what NCCL is predicted to take"
+        if machine and ",without=" not in on
+        else "NCCL's model knows no such machine"
     )
     return f"Collectives take the fastest schedules known in which no switch adds; {other}."
 

@@ -241,12 +241,14 @@ def test_text_reads_in_both_themes_whoever_sets_them(tmp_path, theme, scheme, da
 def test_figures_follow_the_theme_and_the_width(tmp_path):
     chart = lines({"a": ([1, 2], [1, 2])}, x_label="x", y_label="y", title="A line")
     page = write_page(tmp_path, chart, bars({"a": 1, "b": 2}), theme="dark")
-    with opened(page, viewport={"width": 390, "height": 800}) as (tab, troubles):
-        svg = tab.locator(".cl-figure > svg").first
-        assert svg.bounding_box()["width"] <= 390
-        assert tab.locator("svg text").first.evaluate("(n) => getComputedStyle(n).fill") == "rgb(230, 232, 235)"
-        assert tab.get_by_role("img", name="A line.").count() == 1
-        assert troubles == []
+    for width, drawn in ((390, ".cl-slim"), (784, ".cl-broad")):
+        with opened(page, viewport={"width": width, "height": 800}) as (tab, troubles):
+            (svg,) = (one for one in tab.locator("svg.cl-plot").all() if one.is_visible())
+            assert svg.evaluate("(n, kind) => n.parentElement.matches(kind)", drawn)
+            assert 300 < svg.bounding_box()["width"] <= width
+            assert svg.locator("text").first.evaluate("(n) => getComputedStyle(n).fill") == "rgb(230, 232, 235)"
+            assert tab.get_by_role("img", name="A line.").count() == 1
+            assert troubles == []
 
 
 def test_moves_are_measured(page):
