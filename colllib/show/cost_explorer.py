@@ -105,8 +105,8 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
         ],
         summary="At N = {n} and M = {m}, {fastest} with {time}, {over} times the sum of the two lower bounds{next}.",
         note="Star, one full-duplex port per rank, lock-step clock; one partner a step, in rings both ways and in "
-        "double trees two: sending to everybody at once is not among these, nor under the bounds. The counts are "
-        "closed forms, and tests hold each of them against an execution, message by message. P is the best whole "
+        "double binary trees two: sending to everybody at once is not among these, nor under the bounds. The counts "
+        "are closed forms, and tests hold each of them against an execution, message by message. P is the best whole "
         "number of segments for that M (of two trees: of each half), 2²⁰ at most. Each of the two lower bounds holds "
         "by itself; their sum is a floor that no schedule need reach.",
         name="cost",

@@ -110,8 +110,7 @@ def _realistic_rungs(p: str, ports: bool) -> list[Row]:
         entries = ladder.entries(p, spec, trusting=True)
         for entry in entries:
             if label := labels.get(entry.algorithm.name):
-                name = f"{label.partition(', ')[0]}, {entry.algorithm.label}"
-                rungs.append(rung(name, Form.variants(entry), entry, ports, losses))
+                rungs.append(rung(label, Form.variants(entry), entry, ports, losses))
         if others := [entry for entry in entries if entry.algorithm.name not in labels]:
             rungs.append(rung(f"{_SHORT[spec]}, others", forms(others), others[0], ports, losses))
     return rungs

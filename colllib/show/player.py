@@ -92,9 +92,10 @@ class Show:
     def _counts(self, t: int) -> str:
         run = self.film.run
         paid, total = run.cost_of(range(t)), run.cost
-        what = "link" if run.topology.lattice or run.topology.switches > 1 else "port"
+        wires = run.topology.lattice or run.topology.switches > 1
+        way = "over the fullest link" if wires else "through the fullest port"
         return (
-            f"<b>{t} of {self.film.steps} steps</b>. Bytes so far, summed over the busiest {what} of each step: "
+            f"<b>{t} of {self.film.steps} steps</b>. Bytes so far, {way} of each step, added up: "
             f"<b>{amount(Fraction(paid.n_beta))}</b> of {amount(Fraction(total.n_beta))}. "
             f"<small>In symbols: <i>n</i><sub>α</sub> = {paid.n_alpha} of {total.n_alpha}, "
             f"<i>n</i><sub>β</sub> = {paid.n_beta} of {total.n_beta}</small>"
@@ -109,8 +110,8 @@ class Show:
         over = [f"{count} by {tier_name(tier)}" for tier, count in zip(tiers, steps, strict=True) if count]
         if steps[0]:
             over[0] = f"{steps[0]} inside"
-        busiest = ", ".join(f"{tier_name(tier)} <b>{amount(most)}</b>" for tier, most in zip(tiers, load, strict=True))
-        rest = f": {', '.join(over)}. Bytes so far, summed over the busiest of each step: {busiest}." if t else "."
+        carried = ", ".join(f"{tier_name(tier)} <b>{amount(most)}</b>" for tier, most in zip(tiers, load, strict=True))
+        rest = f": {', '.join(over)}. Bytes so far, over the fullest of each step, added up: {carried}." if t else "."
         return f"<b>{t} of {self.film.steps} steps</b>{rest}"
 
     def _links(self, t: int) -> str:

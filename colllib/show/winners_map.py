@@ -42,7 +42,7 @@ def winners_map(library: str = NOBODY) -> Explorer:
         ],
         summary="At N = {n} and M = {m}, {fastest} with {time}{next}.{taken}",
         note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
-        "in its best base. Where several tie, the map names one that serves every N; at powers of two Bruck's "
+        "in its best radix. Where several tie, the map names one that serves every N; at powers of two Bruck's "
         "all-reduce ties Rabenseifner's. Columns are a third of a decade apart. NCCL chooses as it does for boxes of "
         "one GPU and one card of 50 GB/s, whatever BW is.",
         name="winners",

@@ -74,7 +74,7 @@ def test_tiers_and_switches_have_names_that_say_what_they_are():
     assert "from node to node: 0→S2: 0" in told(player_of("boxes-switch"), algorithm="nvls", boxes=(2, 4), step=3)
     assert "A tile is a rank, or a switch (S)" in told(player_of("switch"))
     climbing = {"offer": "all", "algorithm": "all-reduce binomial-tree", "network": "inc-switch-tree:8x4", "step": 1}
-    assert "Bytes so far, summed over the busiest link of each step: 3M of" in told(player_of("switch"), **climbing)
+    assert "Bytes so far, over the fullest link of each step, added up: 3M of" in told(player_of("switch"), **climbing)
 
 
 def frame(player, state):
