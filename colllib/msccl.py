@@ -189,7 +189,7 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
 class _Block:
     send: int
     recv: int
-    steps: list[_Step]
+    steps: list[dict[str, Any]]
     steps_done: int = 0
     chunks_done: int = 0  # of the next step
 
@@ -219,13 +219,9 @@ def run(text: str, *, seed: int = 0) -> tuple[str, int]:
         raise ValueError(f"{chunks} chunks on {size} GPUs: too many, or not the same for each")
     gpus = _read(algo, size, chunks)
     inputs = np.random.default_rng(seed).integers(1, 2**40, (size, chunks))
-    own = np.arange(chunks) * size // chunks == np.arange(size)[:, None]  # the chunks of each GPU's own shard
-    buffers = inputs * own if collective == "allgather" else inputs
-    expected = buffers.sum(axis=0)
+    buffers = _before(inputs, collective)
     _execute(gpus, buffers)
-    wrong = np.argwhere((buffers != expected) & (own | (collective != "reduce_scatter")))
-    if len(wrong):
-        raise ValueError(f"GPU {wrong[0][0]} ends with a wrong chunk {wrong[0][1]}")
+    _compare(buffers, inputs, collective)
     return collective, size
 
 
@@ -245,7 +241,7 @@ def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
             blocks.append(_Block(send, receive, [_read_step(step, s, rank, chunks) for s, step in enumerate(tb)]))
         for block in blocks:
             for step in block.steps:
-                other, place = step.waits
+                other, place = step["waits"]
                 if other >= len(blocks) or (other >= 0 and place >= len(blocks[other].steps)):
                     raise ValueError(f"GPU {rank}: a step waits for {other}, {place}, which is not there")
         gpus[rank] = blocks
@@ -254,15 +250,38 @@ def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
     return [gpu for gpu in gpus if gpu is not None]
 
 
-def _read_step(step: Any, s: int, rank: int, chunks: int) -> _Step:
+def _read_step(step: Any, s: int, rank: int, chunks: int) -> dict[str, Any]:
     kind = step.get("type")
     if step.tag != "step" or number(step, "s") != s or kind not in _KINDS:
         raise ValueError(f"GPU {rank}: step {s} is not the next one of type {', '.join(_KINDS)}")
-    first, count = number(step, "srcoff"), number(step, "cnt", 0 if kind == "nop" else 1)
-    in_place = first == number(step, "dstoff") and step.get("srcbuf") == step.get("dstbuf")
-    if first + count > chunks or not in_place:
-        raise ValueError(f"GPU {rank}, step {s}: beyond {chunks} chunks, or from one place to another")
-    return _Step(kind, first, count, (number(step, "depid", -1), number(step, "deps", -1)))
+    source, target = number(step, "srcoff"), number(step, "dstoff")
+    count = number(step, "cnt", 0 if kind == "nop" else 1)
+    if max(source, target) + count > chunks or step.get("srcbuf") != step.get("dstbuf"):
+        raise ValueError(f"GPU {rank}, step {s}: beyond {chunks} chunks, or from one buffer to another")
+    return {
+        "kind": kind,
+        "from": source,
+        "to": target,
+        "count": count,
+        "waits": (number(step, "depid", -1), number(step, "deps", -1)),
+    }
+
+
+def _before(inputs: Values, collective: str) -> Values:
+    """The buffer that holds all of M: for an all-gather each GPU has its own chunks only."""
+    if collective != "allgather":
+        return inputs.copy()
+    buffers = np.zeros_like(inputs)
+    for rank in range(len(inputs)):
+        shard = _shard(inputs, rank)
+        buffers[rank, shard] = inputs[rank, shard]
+    return buffers
+
+
+def _shard(inputs: Values, rank: int) -> slice:
+    """The chunks of a GPU's own shard."""
+    chunks = inputs.shape[1] // len(inputs)
+    return slice(rank * chunks, (rank + 1) * chunks)
 
 
 def _execute(gpus: list[list[_Block]], buffers: Values) -> None:
@@ -292,25 +311,40 @@ def _advance(
 ) -> bool:
     """Move the next chunk of the next step, if it can be moved."""
     step = block.steps[block.steps_done]
-    other, place = step.waits
+    other, place = step["waits"]
     if other >= 0 and blocks[other].steps_done <= place:
         return False
-    chunk = step.first + block.chunks_done
-    if step.kind == "s":
+    kind, count = step["kind"], step["count"]
+    source, target = step["from"] + block.chunks_done, step["to"] + block.chunks_done
+    if kind == "s":
         wire = wires.setdefault((rank, block.send), deque())
         if len(wire) == IN_FLIGHT:
             return False
-        wire.append((int(buffers[rank, chunk]), step.count))
-    elif step.kind != "nop":
+        wire.append((int(buffers[rank, source]), count))
+    elif kind != "nop":
         arrived = wires.get((block.recv, rank))
         if not arrived:
             return False
         value, sent = arrived.popleft()
-        if sent != step.count:
-            raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {step.count}")
-        buffers[rank, chunk] = value + (buffers[rank, chunk] if step.kind == "rrc" else 0)
+        if sent != count:
+            raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {count}")
+        buffers[rank, target] = value + (buffers[rank, source] if kind == "rrc" else 0)
     block.chunks_done += 1
-    if block.chunks_done >= step.count:
+    if block.chunks_done >= count:
         block.steps_done += 1
         block.chunks_done = 0
     return True
+
+
+def _compare(buffers: Values, inputs: Values, collective: str) -> None:
+    """Refuse what a GPU ends with if a chunk that it must have differs."""
+    size = len(inputs)
+    if collective == "allgather":
+        expected = np.concatenate([inputs[rank, _shard(inputs, rank)] for rank in range(size)])
+    else:
+        expected = inputs.sum(axis=0)
+    for rank in range(size):
+        chunks = _shard(inputs, rank) if collective == "reduce_scatter" else slice(0, len(expected))
+        wrong = np.flatnonzero(buffers[rank, chunks] != expected[chunks])
+        if len(wrong):
+            raise ValueError(f"GPU {rank} ends with a wrong chunk {chunks.start + int(wrong[0])}")
