@@ -48,7 +48,6 @@ $(INSTALLED):
 	fi
 	@$(PIP_INSTALL_LOCKED) requirements.lock
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable . # by the hatchling of the lock
-	@$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null # builds the font cache, which else tells a notebook so
 	@rm -f $(VENV)/installed-* $(VENV)/lab-installed-* $(VENV)/mpi-installed-*
 	@touch $@
 
