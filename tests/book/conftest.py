@@ -93,6 +93,9 @@ def opened_tab(
     troubles: list[str] = []
     scripts = options.get("java_script_enabled", True)
 
+    def missed(request: Any) -> None:  # who leaves a page aborts what it still loads, which is no fault
+        troubles.append(f"does not find {request.url}")
+
     def refuse(route: Any) -> None:
         troubles.append(f"asks for {route.request.url}")
         route.abort()
@@ -102,7 +105,7 @@ def opened_tab(
     tab.on("pageerror", lambda error: troubles.append(f"script error: {error}"))
     tab.on("console", lambda message: message.type == "error" and troubles.append(f"console error: {message.text}"))
     if scripts:  # without, a page's own scripts count as failed requests
-        tab.on("requestfailed", lambda request: troubles.append(f"does not find {request.url}"))
+        tab.on("requestfailed", lambda request: "ABORTED" in request.failure or missed(request))
     try:
         tab.goto((site / page).as_uri() + query)
         if page == "index.html":
