@@ -14,6 +14,7 @@ from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
+from colllib.measured.sweeps import PUBLISHED
 from colllib.measured.tuning import GENERATIONS, SINCE, VERSION
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
 from colllib.units import binary_size, percent, several, shortened
@@ -21,7 +22,6 @@ from colllib.units import binary_size, percent, several, shortened
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
 MUCH_LATER = 10.0  # times the predicted time of a small message: networks take up to 7
-PUBLISHED = 2**33  # bytes of the largest message of most published runs
 WINDOW = 64  # messages that OSU's tests of bandwidth have under way at once
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 MPI_TEST = "mpirun -np 2 osu_bw D D, then H H: where only H H is fast, MPI has no direct way to the GPUs' memory"

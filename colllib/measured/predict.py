@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from colllib.measured.expected import by_wires
 from colllib.measured.log import factor
-from colllib.measured.sweeps import Sweep, nearest, sweeps
+from colllib.measured.sweeps import PUBLISHED, Sweep, nearest, sweeps
 from colllib.measured.tuning import Estimate, estimates, pick
 from colllib.topology.machines import Machine
 
@@ -182,7 +182,7 @@ def measured_over(machine: Machine, collective: str, message: float) -> tuple[st
     if message >= LARGE and alike:
         if len(as_many) < 2 < machine.boxes:
             as_many, what = alike, "several such boxes"
-        ratios = [one.busbw / predict(one.machine, collective, 2**33, (one.group,)).busbw for one in as_many]
+        ratios = [one.busbw / predict(one.machine, collective, PUBLISHED, (one.group,)).busbw for one in as_many]
         return what, sorted(ratios)
     rows = [
         min(one.rows, key=lambda row: abs(log(row[0] / message)))

@@ -129,6 +129,9 @@ def kind(one: Machine, near: bool = False) -> tuple[object, ...]:
     return name, boxes, one.gpus, one.reach(), network, adds
 
 
+PUBLISHED = 2**33  # bytes of the largest message of most published runs, and of a figure that does not say
+
+
 class Point(NamedTuple):
     """What somebody measured of the largest message."""
 

@@ -8,7 +8,7 @@ from statistics import median, quantiles
 from colllib.measured.expected import PAIRS, expected
 from colllib.measured.log import factor
 from colllib.measured.predict import compared, healthy, predict
-from colllib.measured.sweeps import figures, kind, sweeps
+from colllib.measured.sweeps import PUBLISHED, figures, kind, sweeps
 from colllib.measured.write import write
 from colllib.show.theme import asset, escape, style
 from colllib.topology.machines import PATTERNS, PRESETS, Machine, find
@@ -16,7 +16,6 @@ from colllib.topology.machines import PATTERNS, PRESETS, Machine, find
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
 MOST_BOXES = 64
 SIZES = [2**k for k in range(10, 36, 2)]  # of the predicted curve
-TOLD_AT = 2**33  # bytes: what a figure without a size is taken for
 LARGE = 2**30  # bytes: smaller ones need not reach a range that rests on larger ones
 BORDERS = (2**16, 2**24, LARGE)  # below 64 KiB latency decides, from 16 MiB on bandwidth shows
 HALF_THE_CARDS = ("dgx-a100", "dgx-h100", "dgx-h200")  # of which boxes with a card for two GPUs are as usual
@@ -102,8 +101,8 @@ def published() -> dict[str, list[tuple[float, float]]]:
     runs = [(str(sweep.run.collective), sweep.machine, sweep.points) for sweep in healthy()]
     for one in figures():
         if one.machine and one.state == "healthy":
-            seconds = TOLD_AT * factor(one.collective, one.machine.ranks) / one.busbw
-            runs.append((one.collective, one.machine, [(TOLD_AT, seconds)]))
+            seconds = PUBLISHED * factor(one.collective, one.machine.ranks) / one.busbw
+            runs.append((one.collective, one.machine, [(PUBLISHED, seconds)]))
     of: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for collective, machine, points in runs:
         for name in MACHINES:
