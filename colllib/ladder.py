@@ -67,7 +67,7 @@ class Entry:
     topology: Topology
     trusting: bool = False
     _costs: dict[int, tuple[Cost, str]] = field(default_factory=dict, repr=False)
-    _in_base: dict[int, Entry] = field(default_factory=dict, repr=False)
+    _in_radix: dict[int, Entry] = field(default_factory=dict, repr=False)
 
     @cached_property
     def how(self) -> str:
@@ -132,12 +132,12 @@ class Entry:
         return max(1, (self.topology.ranks - 1).bit_length()) if self.algorithm.in_rounds else 1
 
     @cached_property
-    def bases(self) -> tuple[int, ...]:
+    def radices(self) -> tuple[int, ...]:
         """The radices to choose from, where an algorithm takes one and its closed form is the cost.
 
         N and N - 1 are left out: they are pairwise exchange, which has a name of its own.
 
-        >>> entry("all-to-all", "bruck", "star:9").bases, entry("all-to-all", "pairwise", "star:9").bases
+        >>> entry("all-to-all", "bruck", "star:9").radices, entry("all-to-all", "pairwise", "star:9").radices
         ((3, 7), ())
         """
         algorithm, ranks = self.algorithm, self.topology.ranks
@@ -145,33 +145,33 @@ class Entry:
             return ()
         return radices(ranks, most=ranks - 2)
 
-    def in_base(self, radix: int) -> Entry:
+    def in_radix(self, radix: int) -> Entry:
         """The same with a radix; made once."""
-        if radix not in self._in_base:
+        if radix not in self._in_radix:
             based = self.algorithm.configured({"radix": radix})
-            self._in_base[radix] = Entry(based, self.topology, self.trusting)
-        return self._in_base[radix]
+            self._in_radix[radix] = Entry(based, self.topology, self.trusting)
+        return self._in_radix[radix]
 
-    def in_best_base(self, *, eta: Eta = IDEAL, **price: Unpack[Terms]) -> Entry:
-        """The same in the best of its `bases` at a price; itself where it has none.
+    def in_best_radix(self, *, eta: Eta = IDEAL, **price: Unpack[Terms]) -> Entry:
+        """The same in the best of its `radices` at a price; itself where it has none.
 
         >>> at = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-        >>> entry("all-to-all", "bruck", "star:512").in_best_base(**at).algorithm.chosen
+        >>> entry("all-to-all", "bruck", "star:512").in_best_radix(**at).algorithm.chosen
         {'radix': 22}
         """
-        if not self.bases:
+        if not self.radices:
             return self
 
         def seconds(radix: int) -> float:
             cost = self.algorithm.cost.configured(radix=radix)(self.topology.ranks)
             return effective(cost, eta).seconds(**price)
 
-        return self.in_base(min(self.bases, key=seconds))
+        return self.in_radix(min(self.radices, key=seconds))
 
     def priced(
         self, *, segments: int | None = None, eta: Eta = IDEAL, equal_injection: bool = False, **price: Unpack[Terms]
     ) -> Rung:
-        """The entry with a price, in the best whole number of segments, unless one is given, and the best base.
+        """The entry with a price, in the best whole number of segments, unless one is given, and the best radix.
 
         Args:
             segments: how many.
@@ -184,8 +184,8 @@ class Entry:
         >>> tree.label, tree.how, round(tree.seconds * 1e6, 2)
         ('double binary tree, P = 12', 'closed form', 96.78)
         """
-        if self.bases:
-            best = self.in_best_base(eta=eta, **price)
+        if self.radices:
+            best = self.in_best_radix(eta=eta, **price)
             return best.priced(segments=segments, eta=eta, equal_injection=equal_injection, **price)
         scale = injection(self.topology) if equal_injection else Fraction(1)
 
@@ -259,7 +259,7 @@ class Rung:
 
     @property
     def label(self) -> str:
-        """The algorithm, with its base or its tiers where they are chosen, and its segments where it is pipelined."""
+        """The algorithm, with its radix or its tiers where they are chosen, and its segments where it is pipelined."""
         return ", ".join([self.algorithm.label, *_chosen(self.entry, self.segments)])
 
     @property
@@ -461,7 +461,7 @@ def field_of(
 ) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm, or some, that a topology offers, fastest first, and why the others are left out.
 
-    Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best base, a hierarchical one
+    Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best radix, a hierarchical one
     in the order and with the algorithms on its tiers that are fastest at their best P, and channels in the faster turn.
 
     Raises:
@@ -481,7 +481,7 @@ def field_of(
                 continue
             candidate = Entry(algorithm, topology)
             rung = _in_best_way(candidate, price)
-            rungs.append(rung or run(candidate.in_best_base(**price).algorithm, topology, **price))
+            rungs.append(rung or run(candidate.in_best_radix(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     if not rungs:
@@ -574,19 +574,19 @@ def on_star(primitive: str, name: str, ranks: int) -> Entry:
 def standing(primitive: str, name: str, ranks: int, message: float) -> Rung:
     """One algorithm on a star by its closed form, with M in units of alpha * BW and the time in units of alpha.
 
-    As libraries have it: in base 2 where it takes one. In these units neither alpha nor BW appears: one field serves
+    As libraries have it: in radix 2 where it takes one. In these units neither alpha nor BW appears: one field serves
     every network.
 
     >>> standing("all-reduce", "double-binary-tree", 512, 16e6 / (0.5e-6 * 900e9)).segments
     12
     """
     candidate = on_star(primitive, name, ranks)
-    in_base = candidate.in_base(2) if candidate.bases else candidate
-    return in_base.priced(message=message, alpha=1.0, bandwidth=1.0)
+    usual = candidate.in_radix(2) if candidate.radices else candidate
+    return usual.priced(message=message, alpha=1.0, bandwidth=1.0)
 
 
 def on_stars(primitive: str, ranks: int, **price: Unpack[Terms]) -> list[Rung]:
-    """Every algorithm for any network that serves N ranks, as listed, Bruck's all-to-all in its best base.
+    """Every algorithm for any network that serves N ranks, as listed, Bruck's all-to-all in its best radix.
 
     >>> [rung.label for rung in on_stars("all-to-all", 8, message=5.0, alpha=1.0, bandwidth=1.0)][:2]
     ['pairwise', 'Bruck, radix 3']

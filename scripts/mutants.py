@@ -247,7 +247,7 @@ EQUIVALENT = {
     "for h in range(1, steps + 2):": "of T steps none takes T + 1",
     "mesh: int = 1": "a single link to a peer is all of a GPU's links",
     "top_k: int = 1": "a model without experts has no layer that asks",
-    "_in_base: dict[int, Entry] = field(default_factory=dict, repr=True)": "only its repr is longer",
+    "_in_radix: dict[int, Entry] = field(default_factory=dict, repr=True)": "only its repr is longer",
     "again = _lines(size, (constant + slope * size) * np.maximum(1 - drawn, 0.05), weight)": (
         "noise is as wide the other way"
     ),

@@ -99,13 +99,13 @@ def pairwise_cost(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None
 
 
 def bruck(ranks: int, radix: int = 2) -> Schedule:
-    """A block with distance j = (destination - source) mod N hops v * k^p for every digit v of j in base k.
+    """A block with distance j = (destination - source) mod N hops v * k^p for every digit v of j in radix k.
 
-    One round for every place p and every digit v = 1..k-1 that occurs there. Base 2 is the
-    algorithm that is usually called Bruck; base N is `pairwise`.
+    One round for every place p and every digit v = 1..k-1 that occurs there. Radix 2 is the
+    algorithm that is usually called Bruck; radix N is `pairwise`.
 
     Args:
-        radix: the base k, at least 2.
+        radix: k, at least 2.
 
     Source: Bruck et al. (1997), section 3. Their rotations before and after only reorder memory
     (`bruck_buffers`).
@@ -177,10 +177,10 @@ def _above(first: tuple[int, ...], middle: tuple[int, ...], last: tuple[int, int
 
 
 def _radix(ranks: int, radix: int) -> int:
-    """The base, of which those above N all do what N does."""
+    """The radix, of which those above N all do what N does."""
     check_ranks(ranks)
     if radix < 2:
-        raise ValueError(f"radix = {radix}: a base must be at least 2")
+        raise ValueError(f"a radix must be at least 2, not {radix}")
     return min(radix, max(ranks, 2))
 
 

@@ -58,7 +58,7 @@ def _time(seconds: float) -> str:
 
 
 def _at_anchor(entry: Entry) -> Rung:
-    entry = entry.in_base(2) if entry.bases else entry  # the base of the formulas
+    entry = entry.in_radix(2) if entry.radices else entry  # the radix of the formulas
     return entry.priced(message=ladder.ANCHOR_MESSAGE, alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
 
 

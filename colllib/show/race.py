@@ -65,7 +65,7 @@ class Form:
 
     @classmethod
     def variants(cls, entry: Entry, name: str = "") -> dict[str, Form]:
-        """An algorithm's form under a name, or its forms in every base that may be the best where it takes one.
+        """An algorithm's form under a name, or its forms in every radix that may be the best where it takes one.
 
         >>> from colllib.ladder import on_star
         >>> list(Form.variants(on_star("all-to-all", "bruck", 8), "Bruck"))
@@ -73,7 +73,7 @@ class Form:
         >>> list(Form.variants(on_star("reduce", "chain", 8)))
         ['']
         """
-        variants = {", ".join(filter(None, (name, f"radix {radix}"))): entry.in_base(radix) for radix in entry.bases}
+        variants = {", ".join(filter(None, (name, f"radix {radix}"))): entry.in_radix(radix) for radix in entry.radices}
         return {
             label: cls.fitted(variant.cost) if variant.algorithm.segmented else cls((variant.cost(),))
             for label, variant in (variants or {name: entry}).items()

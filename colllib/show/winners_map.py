@@ -55,7 +55,7 @@ def _rows(primitive: str, library: str, n: int) -> list[Row]:
     rows = sorted((row for row in on_star(primitive, n) if not row.bound), key=lambda row: row.name not in every)
     if library == NOBODY:
         return rows
-    forms = {row.name: next(iter(row.variants.values())) for row in rows}  # of several bases the first: 2, as theirs
+    forms = {row.name: next(iter(row.variants.values())) for row in rows}  # of several radices the first: 2, as theirs
     return [*rows, Row(library, forms, takes=taken(library, primitive, n), bound=True)]
 
 
