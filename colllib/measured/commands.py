@@ -3,8 +3,8 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import inf, log2
 from statistics import median
 from typing import Any
@@ -21,11 +21,10 @@ from colllib.measured.diagnose import AS_IT_SHOULD, Diagnosis, diagnose
 from colllib.measured.expected import PAIRS
 from colllib.measured.infer import Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
-from colllib.measured.predict import Prediction, compared, each_algorithm, measured_over, predict
+from colllib.measured.predict import Prediction, Published, compared, each_algorithm, predict
 from colllib.measured.read import read_file
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE
-from colllib.measured.sweeps import nearest, of_others
 from colllib.measured.tuning import model_of
 from colllib.measured.write import write
 from colllib.topology import machines
@@ -176,75 +175,108 @@ def predict_command(
         raise ValueError(f"{options} compare one size: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [message]
     predictions = [predict(machine, primitive, size) for size in sizes]
-    choices = each_algorithm(machine, primitive, sizes[0]) if each else []
-    helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
-    changes = {"what_if": whatif.what_if(machine, primitive, sizes[0], what_if), "sensitivity": helps}
-    rung = _best(machine, primitive, sizes[0]) if best else None
-    healthy = of_others(machine, primitive)
-    others = healthy or of_others(machine, primitive, "undecided")
-    model = model_of(machine)
-    result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model}
-    result["rows"] = [_row(p) for p in predictions]
-    result["others"] = [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in others]
-    ratios_of, ratios = measured_over(machine, primitive, message or sizes[-1])
-    beside = [one for one in nearest(machine, primitive) if one.machine.boxes != machine.boxes]
-    result["measured_over_predicted"] = {"of": ratios_of, "runs": ratios}
-    result["nearest"] = [
-        {"gpu": one.machine.name, "boxes": one.machine.boxes, "busbw_GBps": one.busbw / 1e9, "state": one.state}
-        | {"source": one.source}
-        for one in beside
-    ]
-    if choices:
-        result["algorithms"] = [_row(p, "algorithm") for p in choices]
-    for key, group in changes.items():
-        if group:
-            result[key] = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group]
-    if rung:
-        chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
-        result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
-    yield result
+    compared = _Compared(
+        choices=each_algorithm(machine, primitive, sizes[0]) if each else [],
+        what_if=whatif.what_if(machine, primitive, sizes[0], what_if),
+        sensitivity=whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else [],
+        best=_best(machine, primitive, sizes[0]) if best else None,
+    )
+    published, model = Published.of(machine, primitive, sizes[-1]), model_of(machine)
+    yield (
+        {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model}
+        | {"rows": [_row(p) for p in predictions]}
+        | _published_json(published)
+        | compared.as_json()
+    )
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, model scaled to published runs: {model}\n"
     yield _sweep_table("picked", predictions)
     yield "\nefficiency: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
-    if choices:
-        yield "\n" + _sweep_table("algorithm", choices)
-    for group in filter(None, changes.values()):
-        title = "with, what helps most first" if group is helps else "with"
-        changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]
-        yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
-    if any(change.saved == 0 for change in helps):
-        yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model: tree, NVLS, or a protocol"
-    if rung:
-        speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
-        yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {speed}."
+    yield from compared.paragraphs()
     adding = ", and what switches that add have given at most," if machine.nvls and primitive == "all-reduce" else ""
     bound = units.rate(predictions[0].bound)
     yield f"\nThe wires{adding} allow a busbw of {bound}. Source of the machine: {machine.source}"
-    if others:
-        rates = [rate for rate, _ in others]
+    yield from _published_text(published, machine, predictions[-1].busbw)
+    yield from _of_the_network(machine, primitive, what_if)
+    if each and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1:
+        yield "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
+    yield from _of_lost_cards(primitive, on, message, what_if)
+    yield from _of_the_model(machine, primitive, predictions[0])
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What is shown beside a prediction of one size."""
+
+    choices: list[Prediction]  # every algorithm and protocol
+    what_if: list[whatif.Change]
+    sensitivity: list[whatif.Change]
+    best: Rung | None  # of the ladder
+
+    def as_json(self) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        if self.choices:
+            result["algorithms"] = [_row(p, "algorithm") for p in self.choices]
+        for key, group in (("what_if", self.what_if), ("sensitivity", self.sensitivity)):
+            if group:
+                changed = ({"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group)
+                result[key] = list(changed)
+        if rung := self.best:
+            chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
+            result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
+        return result
+
+    def paragraphs(self) -> Iterator[str]:
+        if self.choices:
+            yield "\n" + _sweep_table("algorithm", self.choices)
+        for title, group in (("with", self.what_if), ("with, what helps most first", self.sensitivity)):
+            if group:
+                changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]
+                yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
+        if any(change.saved == 0 for change in self.sensitivity):
+            yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model: tree, NVLS, or a protocol"
+        if rung := self.best:
+            speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
+            yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {speed}."
+
+
+def _published_json(published: Published) -> dict[str, Any]:
+    return {
+        "others": [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in published.alike],
+        "measured_over_predicted": {"of": published.ratios_of, "runs": published.ratios},
+        "nearest": [
+            {"gpu": one.machine.name, "boxes": one.machine.boxes, "busbw_GBps": one.busbw / 1e9, "state": one.state}
+            | {"source": one.source}
+            for one in published.beside
+        ],
+    }
+
+
+def _published_text(published: Published, machine: Machine, predicted: float) -> Iterator[str]:
+    """What others measured, and how far predictions were off; `predicted` is the busbw of the largest message."""
+    if published.alike:
+        rates = [rate for rate, _ in published.alike]
         low, high, middle = map(units.rate, (rates[0], rates[-1], median(rates)))
-        span = f"{low} to {high} on such machines, half of {len(others)} at least {middle}" if rates[1:] else low
-        unsure = "" if healthy else " Nobody says whether that is healthy."
+        span = f"{low} to {high} on such machines, half of {len(rates)} at least {middle}" if rates[1:] else low
+        unsure = "" if published.healthy else " Nobody says whether that is healthy."
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
-    if (
-        machine.boxes > 1
-        and machine.gpus > 8
-        and not any(one.state == "healthy" for one in nearest(machine, primitive))
-    ):
+    if machine.boxes > 1 and machine.gpus > 8 and not published.called_healthy:
         yield f"A guess: no published run of several boxes of {machine.gpus} GPUs is called healthy."
-    if beside:
+    if published.beside:
         places: dict[str, list[str]] = {}
-        for one in beside:
+        for one in published.beside:
             places.setdefault(f"{one.machine.boxes} x {one.machine.name}", []).append(units.rate(one.busbw))
         listed = (f"{place} {', '.join(rates)}" for place, rates in list(places.items())[:3])
         yield f"Nearest published, in boxes, at their largest message: {'; '.join(listed)}. --json says where."
-    if ratios:
-        least, most = (units.rate(ratio * predictions[-1].busbw) for ratio in (ratios[0], ratios[-1]))
+    if ratios := published.ratios:
+        least, most = (units.rate(ratio * predicted) for ratio in (ratios[0], ratios[-1]))
         yield (
-            f"Published runs of {ratios_of} reached {ratios[0]:.2f} to {ratios[-1]:.2f} times what is predicted "
-            f"without them, half of {len(ratios)} at least {median(ratios):.2f}; of "
-            f"{units.rate(predictions[-1].busbw)} that is {least} to {most}."
+            f"Published runs of {published.ratios_of} reached {ratios[0]:.2f} to {ratios[-1]:.2f} times what is "
+            f"predicted without them, half of {len(ratios)} at least {median(ratios):.2f}; of "
+            f"{units.rate(predicted)} that is {least} to {most}."
         )
+
+
+def _of_the_network(machine: Machine, primitive: str, what_if: Sequence[str]) -> Iterator[str]:
     if machine.collnet and machine.boxes > 1 and primitive == "all-reduce":
         cards = units.rate(machine.network * factor(primitive, machine.ranks))
         yield (
@@ -254,8 +286,9 @@ def predict_command(
     if machine.oversubscription > 1 or any("oversubscription" in option for option in what_if):
         part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
         yield f"Each box has a leaf of its own{part}: these are no rails."
-    if choices and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1:
-        yield "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
+
+
+def _of_lost_cards(primitive: str, on: str, message: float | None, what_if: Sequence[str]) -> Iterator[str]:
     for lost in re.findall(r"without=card \d+", ",".join([on, *what_if])):
         going_on = shlex.quote(f"{on.replace(f',{lost}', '')},{lost}")
         going_on += f" --message {units.message(message).replace(' ', '')}" if message else ""
@@ -263,11 +296,14 @@ def predict_command(
             f"{lost.replace('=', ' ').capitalize()}: of a job that is restarted; NCCL then gives every box the "
             f"channels of the box with fewest cards. One that goes on: colllib ladder {primitive} --on {going_on}"
         )
+
+
+def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Iterator[str]:
     if machine.boxes > 1 and machine.card > 2 * machine.slot:
         yield f"Cards of {units.rate(machine.card)} stand behind slots of {units.rate(machine.slot)}: or are they Gb/s?"
-    if primitive == "all-to-all" and predictions[0].binding == "latency":
+    if primitive == "all-to-all" and smallest.binding == "latency":
         yield PEERS
-    if machine.boxes > 1 and sizes[0] <= 2**14:
+    if machine.boxes > 1 and smallest.message <= 2**14:
         yield f"Up to 16 KiB EFA, TCPXO and RoCE were measured at {OTHER_NETWORKS} times these latencies."
     if machine.bridge and machine.gpus == 2 and machine.boxes == 1 and not machine.linked:
         yield f"Without the NVLink bridge that is sold for such pairs; with it: link={machine.bridge / 1e9:g}GB/s."
