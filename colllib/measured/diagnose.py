@@ -1,6 +1,6 @@
 """Is a run healthy, and if not, why? A verdict with its evidence, its confidence and the next test."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, log
 from statistics import median
@@ -114,30 +114,18 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> diagnosis.state, diagnosis.binding  # of NVLSTree, which is faster than a ring over the cards
     ('healthy', 'NVLS')
     """
-    if not run.rows and "failed" in run.facts:
-        text = f"This is no measurement: the test {run.facts['failed']}."
-        fix = "the same run with NCCL_DEBUG=INFO, and read the first WARN"
-        return Diagnosis("not-a-measurement", "other", (), MOST_SURE, "unknown", text, (text,), fix)
     known_ranks = ranks_of(run, hints)
-    one_rank = "every job has 1 rank, which sends nothing"
-    why = one_rank if (run.ranks or known_ranks) == 1 else run.mixed
-    if why:
-        text, sure = f"This is no measurement: {why}.", MOST_SURE if run.mixed else 0.9
-        fix = "build nccl-tests with MPI=1 and start one job over all ranks, with its output in a file of its own"
-        return Diagnosis("not-a-measurement", "misconfiguration", (), sure, "unknown", text, (why,), fix)
+    if nothing := _no_measurement(run, known_ranks):
+        return nothing
     machine, assumed = machine_of(run, hints)
     ranks = machine.ranks if machine else known_ranks
-    collective = hints.collective or run.collective
     kind = by_gpu(run.gpu)
     if machine and kind and kind.name != machine.name:
         assumed.insert(0, f"{AGAINST} {shortened(run.gpu)}, and {machine.name} is told")
+    collective = hints.collective or run.collective
+    if collective is None and max(run.factors, default=1.0) < 0.995:
+        return _less_than_algbw(run, hints)
     if collective is None:
-        if max(run.factors, default=1.0) < 0.995:  # half of an all-reduce, or an all-to-all
-            half, other = (diagnose(replace(run, collective=name), hints) for name in ("all-gather", "all-to-all"))
-            faster = other.bound and other.form and other.form.measured > FASTER_THAN_THE_WIRE * other.bound.high
-            if faster or half.state == other.state != "undecided":
-                return replace(half, evidence=(*half.evidence, "assumed: an all-gather"))
-            return _undecided("busbw is below algbw, as no all-reduce prints it", "tell --primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
     if ranks is None and not any(row.busbw for row in run.rows):
@@ -150,29 +138,64 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if run.dialect == "osu" and ranks and collective in ("all-gather", "all-to-all"):  # its sizes are of a rank's part
         known = replace(known, rows=tuple(replace(row, message=ranks * row.message) for row in run.rows))
     try:
-        form = shape(known)
+        form = _form(known, known_ranks)
     except ValueError as error:
         return _undecided(str(error), "a table with times")
-    if known_ranks is None:
-        at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
-        printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
-        form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
-    if "device memory" in run.facts and not any(row.seconds for row in run.rows):
-        form = replace(form, largest=WINDOW * form.largest)
-    if failed := [row for row in run.rows if row.failed]:
-        text = "Values are wrong by the check of the program, so no speed of this run counts."
-        fix = "the same run with -c 1 twice, then with NCCL_PROTO=Simple"
-        others = ("misconfiguration", "protocol-switch")
-        shown = [f"{row.wrong} at {binary_size(row.message)}" for row in failed if "all" not in row.wrong]
-        evidence = f"{failed[0].wrong} values are wrong"
-        if shown:
-            evidence = f"wrong values in {len(shown)} of {len(run.rows)} rows: {', '.join(shown[:4])}"
-        return Diagnosis("not-a-measurement", "other", others, 0.5, "unknown", text, (text, evidence), fix, form)
+    if any(row.failed for row in run.rows):
+        return _wrong_values(run, form)
     if machine is None:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
         return _unknown_machine(known, form, hints.cards, assumed)
     return _judged(replace(known, boxes=machine.boxes) if hints.machine else known, form, machine, assumed)
+
+
+def _no_measurement(run: Run, ranks: int | None) -> Diagnosis | None:
+    """Why there is nothing to judge: the test failed, a rank is alone, or several jobs wrote into one file."""
+    if not run.rows and "failed" in run.facts:
+        text = f"This is no measurement: the test {run.facts['failed']}."
+        fix = "the same run with NCCL_DEBUG=INFO, and read the first WARN"
+        return Diagnosis("not-a-measurement", "other", (), MOST_SURE, "unknown", text, (text,), fix)
+    one_rank = "every job has 1 rank, which sends nothing"
+    why = one_rank if (run.ranks or ranks) == 1 else run.mixed
+    if not why:
+        return None
+    text, sure = f"This is no measurement: {why}.", MOST_SURE if run.mixed else 0.9
+    fix = "build nccl-tests with MPI=1 and start one job over all ranks, with its output in a file of its own"
+    return Diagnosis("not-a-measurement", "misconfiguration", (), sure, "unknown", text, (why,), fix)
+
+
+def _less_than_algbw(run: Run, hints: Hints) -> Diagnosis:
+    """Of half an all-reduce or an all-to-all, where both say the same."""
+    half, other = (diagnose(replace(run, collective=name), hints) for name in ("all-gather", "all-to-all"))
+    faster = other.bound and other.form and other.form.measured > FASTER_THAN_THE_WIRE * other.bound.high
+    if faster or half.state == other.state != "undecided":
+        return replace(half, evidence=(*half.evidence, "assumed: an all-gather"))
+    return _undecided("busbw is below algbw, as no all-reduce prints it", "tell --primitive")
+
+
+def _form(run: Run, ranks: int | None) -> Shape:
+    """The shape of a sweep, whose ranks may not be known."""
+    form = shape(run)
+    if ranks is None:
+        at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
+        printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
+        form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
+    if "device memory" in run.facts and not any(row.seconds for row in run.rows):
+        form = replace(form, largest=WINDOW * form.largest)
+    return form
+
+
+def _wrong_values(run: Run, form: Shape) -> Diagnosis:
+    failed = [row for row in run.rows if row.failed]
+    text = "Values are wrong by the check of the program, so no speed of this run counts."
+    fix = "the same run with -c 1 twice, then with NCCL_PROTO=Simple"
+    shown = [f"{row.wrong} at {binary_size(row.message)}" for row in failed if "all" not in row.wrong]
+    evidence = f"{failed[0].wrong} values are wrong"
+    if shown:
+        evidence = f"wrong values in {len(shown)} of {len(run.rows)} rows: {', '.join(shown[:4])}"
+    others = ("misconfiguration", "protocol-switch")
+    return Diagnosis("not-a-measurement", "other", others, 0.5, "unknown", text, (text, evidence), fix, form)
 
 
 def _undecided(why: str, test: str) -> Diagnosis:
@@ -223,85 +246,165 @@ def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
         yield from causes.of_the_numbers(machine, form, run.facts)
 
 
-def _certain(marks: list[Evidence]) -> bool:
+def _certain(marks: Sequence[Evidence]) -> bool:
     """Whether the log says a cause in words."""
     return any(mark.weight >= CERTAIN for mark in marks)
 
 
+@dataclass(frozen=True)
+class _Case:
+    """A run on a machine that is known, what it should give, and what the log says."""
+
+    run: Run
+    form: Shape
+    machine: Machine  # with the links and cards that the log or the speed shows
+    model: Prediction
+    bound: Expected
+    condition: str  # on which it is that machine, or empty
+    poorer: str  # which slower cards it fills, where nobody told them and such boxes do not have them; or empty
+    log_says: tuple[Evidence, ...]
+    unadded: tuple[Evidence, ...]  # of these, that the switch adds nothing
+    assumed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Run, form: Shape, machine: Machine, assumed: list[str]) -> "_Case":
+        machine, condition = _as_shown(machine, form, run, assumed)
+        model, plateau = (predict(machine, form.collective, size) for size in (form.largest, PUBLISHED))
+        bound = expected(machine, form.collective, min(1.0, model.busbw / plateau.busbw))
+        usual = machine if machine.cards_known else by_gpu(machine.name) or machine
+        cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
+        unadded = tuple(causes.of_nvls(machine, form, run.facts))
+        log_says = (*causes.of_the_log(run, machine.boxes, cards), *unadded)
+        poorer = _filled_cards(machine, form)
+        if poorer and machine.common_network < machine.network:  # such boxes have them
+            condition = " and ".join(filter(None, (f"the cards of a box are {poorer}", condition)))
+            bound, poorer = replace(bound, gap=(inf, inf)), ""
+        return cls(run, form, machine, model, bound, condition, poorer, log_says, unadded, tuple(assumed))
+
+    @property
+    def certain(self) -> bool:
+        return _certain(self.log_says)
+
+    @property
+    def slower(self) -> bool:
+        return self.form.measured < SLOWER * self.model.busbw
+
+    @property
+    def late(self) -> float:
+        """How many times the predicted time the smallest message takes, if that is more than networks take; or 0."""
+        (smallest, *_), (seconds, *_) = self.run.series()
+        if smallest > SMALL:
+            return 0.0
+        times = float(seconds / predict(self.machine, self.form.collective, smallest).seconds)
+        return times if times > MUCH_LATER else 0.0
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether something speaks against a run that is fast enough."""
+        return bool(self.certain or self.condition or (self.slower and self.machine.boxes > 1) or self.late)
+
+    def state(self) -> tuple[str, float]:
+        """State, and how far from its border, as a logarithm to the base 2."""
+        scatters = self.form.erratic and self.machine.boxes > 1
+        state, distance = _state(self.form, self.bound, self.machine, scatters or self.certain)
+        if self.poorer and not self.certain:
+            return "undecided", 0.0
+        if state == "healthy" and (scatters or (self.slower and self.certain)):
+            return "below-expectation", 0.0  # no healthy fabric scatters so, or the log says why
+        return state, distance
+
+    def marks(self, healthy: bool) -> tuple[list[Evidence], list[Evidence]]:
+        """What speaks for a cause, and what makes a healthy run as fast as it is."""
+        marks = [mark for mark in self.log_says if not healthy or mark.weight >= CERTAIN] + list(
+            causes.noted(self.form)
+        )
+        if healthy:
+            normal = _normal(self.form, self.machine, self.model, self.bound)
+            return marks, [*normal, *(replace(mark, weight=0.9) for mark in self.unadded)]
+        if self.form.measured <= FASTER_THAN_THE_WIRE * self.bound.high:
+            marks += causes.of_the_numbers(self.machine, self.form, self.run.facts)
+        return marks, []
+
+
 def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diagnosis:
-    machine, condition = _as_shown(machine, form, run, assumed)
-    model, plateau = (predict(machine, form.collective, size) for size in (form.largest, PUBLISHED))
-    bound = expected(machine, form.collective, min(1.0, model.busbw / plateau.busbw))
-    usual = machine if machine.cards_known else by_gpu(machine.name) or machine
-    cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
-    log_evidence = list(causes.of_the_log(run, machine.boxes, cards))
-    log_evidence += (unadded := list(causes.of_nvls(machine, form, run.facts)))
-    certain, scatters = _certain(log_evidence), form.erratic and machine.boxes > 1
-    poorer = _filled_cards(machine, form)
-    if poorer and machine.common_network < machine.network:  # such boxes have them
-        condition = " and ".join(filter(None, (f"the cards of a box are {poorer}", condition)))
-        bound, poorer = replace(bound, gap=(inf, inf)), ""
-    state, distance = _state(form, bound, machine, scatters or certain)
-    if poorer and not certain:
-        state, distance = "undecided", 0.0
-    slower = state == "healthy" and form.measured < SLOWER * model.busbw
-    if state == "healthy" and (scatters or (slower and certain)):
-        state, distance, slower = "below-expectation", 0.0, False  # no healthy fabric scatters so, or the log says why
+    case = _Case.of(run, form, machine, assumed)
+    machine, bound, model = case.machine, case.bound, case.model
+    state, distance = case.state()
     healthy = state == "healthy"
-    condition *= healthy
-    marks = [mark for mark in log_evidence if not healthy or mark.weight >= CERTAIN] + list(causes.noted(form))
-    normal = list(_normal(form, machine, model, bound)) if healthy else []
-    normal += [replace(mark, weight=0.9) for mark in unadded if healthy]
-    if not healthy and form.measured <= FASTER_THAN_THE_WIRE * bound.high:
-        marks += causes.of_the_numbers(machine, form, run.facts)
+    marks, normal = case.marks(healthy)
     ranked = weighed(marks + normal)
     cause = next((name for name, _ in ranked), None)
     if healthy:
         cause = next((mark.cause for mark in normal if mark.weight >= 1), None)
     rest = tuple(name for name, _ in ranked if name != cause)[:2]
-    against = [text for text in assumed if text.startswith(AGAINST)]
-    shown_by = dict.fromkeys(mark.text for mark in marks + normal if mark.text)
-    evidence = [*against, f"expected: {bound.why}", _published(bound, model), *shown_by, *assumed[len(against) :]]
+    of_cause = [mark for mark in marks if mark.cause == cause]
+    sure = _confidence(state, distance, ranked, run, assumed, _certain(of_cause))
+    if healthy and case.doubtful:
+        sure = min(sure, 0.5)
+    faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
+    binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
+    evidence = tuple(_evidence(case, dict.fromkeys(mark.text for mark in marks + normal if mark.text)))
+    spoken = _verdict(case, state, cause), evidence, _next_test(case, state, cause)
+    return Diagnosis(state, cause, rest, sure, binding, *spoken, form, bound, machine.boxes, model.busbw)
+
+
+def _evidence(case: _Case, shown_by: Iterable[str]) -> Iterator[str]:
+    """What the verdict rests on: what is expected, what shows a cause, and what was assumed."""
+    run, form = case.run, case.form
+    against = [text for text in case.assumed if text.startswith(AGAINST)]
+    yield from against
+    yield f"expected: {case.bound.why}"
+    yield _published(case.bound, case.model)
+    yield from shown_by
+    yield from case.assumed[len(against) :]
     if run.unread:
         lines = {mark.line for mark in run.unread}
-        evidence.append(f"{several(len(lines), 'line')} could not be read, the first is {min(lines)}")
+        yield f"{several(len(lines), 'line')} could not be read, the first is {min(lines)}"
     if form.in_place and form.largest >= LARGE and not 0.8 < form.in_place / form.measured < 1.25:
-        rate = f"{form.in_place / 1e9:.3g} GB/s"
-        evidence.append(f"in place {rate}: a network carries the same bytes, so look at the GPUs")
-    (smallest, *_), (seconds, *_) = run.series()
-    late = float(seconds / predict(machine, form.collective, smallest).seconds) if smallest <= SMALL else 0.0
-    evidence += _other_release(run.facts.get("version", ""), machine, model)
-    if late > MUCH_LATER:
-        evidence.append(f"the smallest message takes {late:.0f} times the predicted time")
-    hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
-    sure = _confidence(state, distance, ranked, run, assumed, _certain([mark for mark in marks if mark.cause == cause]))
-    unsure = healthy and (certain or condition or (slower and machine.boxes > 1) or late > MUCH_LATER)
-    tree = state == "undecided" and machine.boxes == 2 and form.collective == "all-reduce"  # perhaps, of fewer cards
-    to_test = "no-gdr" if condition else "nvls" if healthy and unadded else None if unsure or tree else cause
-    to_test = "latency-bound" if healthy and late > MUCH_LATER else to_test
-    test = _test(to_test, replace(run, boxes=hosts, ranks=machine.ranks), machine.boxes)
-    boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
-    verdict = _sentence(state, cause, form, machine, bound, boxes, condition or poorer)
-    if "NVLink domain" in condition:
-        test = f"nvidia-smi -q | grep -A5 Fabric, then {test}"
-    for mark in log_evidence:
+        yield f"in place {form.in_place / 1e9:.3g} GB/s: a network carries the same bytes, so look at the GPUs"
+    yield from _other_release(run.facts.get("version", ""), case.machine, case.model)
+    if case.late:
+        yield f"the smallest message takes {case.late:.0f} times the predicted time"
+
+
+def _verdict(case: _Case, state: str, cause: str | None) -> str:
+    """The verdict in a sentence or a few."""
+    form, machine, model = case.form, case.machine, case.model
+    boxes = "many" if case.run.ranks == ANY_RANKS and not case.run.boxes else str(machine.boxes)
+    condition = (case.condition if state == "healthy" else "") or case.poorer
+    verdict = _sentence(state, cause, form, machine, case.bound, boxes, condition)
+    for mark in case.log_says:
         if mark.cause == cause and mark.test:
             counts = (machine.cards - 1, machine.cards) if cause == "misconfiguration" else ()
             rates = [f"{n} would give {modeled(machine, form, cards=n).busbw / 1e9:.3g} GB/s" for n in counts]
             cost = f" ({', '.join(rates)})" if rates else ""
             verdict = verdict.replace(_likely(cause, machine.boxes), f"most likely {mark.text}{cost}")
-            test = f"{mark.test}, then {test}"
-    if healthy and late > MUCH_LATER:
-        verdict += f" Small messages are not: the smallest takes {late:.0f} times the predicted time."
-    if against:
-        verdict = f"Mind that {against[0]}: {verdict}"
-    if slower or (state == "undecided" and form.measured < SLOWER * model.busbw):
+    if state == "healthy" and case.late:
+        verdict += f" Small messages are not: the smallest takes {case.late:.0f} times the predicted time."
+    for against in case.assumed[:1]:
+        if against.startswith(AGAINST):
+            verdict = f"Mind that {against}: {verdict}"
+    if case.slower and state != "below-expectation":
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
-    faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
-    binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
-    sure = min(sure, 0.5) if unsure else sure
-    spoken = verdict, tuple(evidence), test
-    return Diagnosis(state, cause, rest, sure, binding, *spoken, form, bound, machine.boxes, model.busbw)
+    return verdict
+
+
+def _next_test(case: _Case, state: str, cause: str | None) -> str:
+    """What to run next: for the cause, or for what is doubtful about a healthy run."""
+    run, form, machine, healthy = case.run, case.form, case.machine, state == "healthy"
+    tree = state == "undecided" and machine.boxes == 2 and form.collective == "all-reduce"  # perhaps, of fewer cards
+    to_test = None if tree or (healthy and case.doubtful) else cause
+    if healthy:
+        doubts = (("latency-bound", case.late), ("no-gdr", case.condition), ("nvls", case.unadded))
+        to_test = next((name for name, doubt in doubts if doubt), to_test)
+    hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
+    test = _test(to_test, replace(run, boxes=hosts, ranks=machine.ranks), machine.boxes)
+    if healthy and "NVLink domain" in case.condition:
+        test = f"nvidia-smi -q | grep -A5 Fabric, then {test}"
+    for mark in case.log_says:
+        if mark.cause == cause and mark.test:
+            test = f"{mark.test}, then {test}"
+    return test
 
 
 def _published(bound: Expected, model: Prediction) -> str:
