@@ -118,6 +118,8 @@ def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> I
     direct = "rdma" in facts and "no rdma" not in facts
     all_used = int(facts.get("cards", "0")) >= machine.cards > 1
     for mark in _of_the_numbers(machine, form):
+        if "host memory" in facts and mark.cause in ("no-gdr", "p2p-disabled"):
+            continue  # no GPU's memory takes part
         if mark.cause == "no-gdr" and direct:
             detour = "GPUDirect RDMA is on, but may go through the processor (ACS, or a card far from its GPU)"
             yield replace(mark, cause="pcie-limited", text=detour)

@@ -9,7 +9,7 @@ from typing import Any
 from colllib.measured import causes
 from colllib.measured.causes import CERTAIN, Evidence, advice, modeled, weighed
 from colllib.measured.expected import FEWEST, PAIRS, UNSURE, Expected, expected, filled
-from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
+from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, late, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
@@ -120,7 +120,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     machine, assumed = machine_of(run, hints)
     ranks = machine.ranks if machine else known_ranks
     kind = by_gpu(run.gpu)
-    if machine and kind and kind.name != machine.name:
+    if machine and kind and kind.name.casefold() != machine.name.casefold():
         assumed.insert(0, f"{AGAINST} {shortened(run.gpu)}, and {machine.name} is told")
     collective = hints.collective or run.collective
     if collective is None and max(run.factors, default=1.0) < 0.995:
@@ -181,7 +181,7 @@ def _form(run: Run, ranks: int | None) -> Shape:
         at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
         printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
         form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
-    if "device memory" in run.facts and not any(row.seconds for row in run.rows):
+    if run.dialect == "osu" and not any(row.seconds for row in run.rows):
         form = replace(form, largest=WINDOW * form.largest)
     return form
 
@@ -309,6 +309,8 @@ class _Case:
         state, distance = _state(self.form, self.bound, self.machine, scatters or self.certain)
         if self.poorer and not self.certain:
             return "undecided", 0.0
+        if late(self.run):
+            return "below-expectation", 0.0
         if state == "healthy" and (scatters or (self.slower and self.certain)):
             return "below-expectation", 0.0  # no healthy fabric scatters so, or the log says why
         return state, distance

@@ -18,6 +18,7 @@ PAIRS = ("sendrecv", "all-to-all")  # in which a GPU sends to others directly
 CARD_TOTALS = (12.5e9, 25e9, 50e9, 100e9, 200e9, 400e9, 800e9)  # bytes per second of the cards that boxes usually have
 UNSURE = 0.85  # of what healthy runs reach at the least: nearer than that, a run is neither healthy nor slow
 FEWEST, REPEATED = 4, 0.94  # published runs of such machines that make a range narrower; how near runs are repeated
+OVER_PCIE = 1.15  # of a slot: what a pair reaches over one link of its own at the least
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 
@@ -121,6 +122,8 @@ def _inside(machine: Machine, collective: str) -> Expected:
         if machine.gpus <= 4 and machine.vendor == "nvidia" and not machine.bridge:
             peers = 1 if pair else machine.gpus - 1  # boards of four have no switch, and few links to each peer
             low *= peers / 3 if machine.generation else 1 / 6  # Volta's have one link here, two there
-        return Expected(low, high, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way", low)
+        least = low  # of a pair: links that carry no more than PCIe may not be in use
+        low = max(low, OVER_PCIE * machine.pcie) if machine.gpus == 2 and not machine.bridge else low
+        return Expected(low, high, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way", least)
     low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)
     return Expected(low, machine.pcie, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way", low)

@@ -843,7 +843,25 @@ def test_the_messages_of_a_bandwidth_test_of_osu_are_many_at_once_so_4_mib_are_l
     rows = "".join(f"{size} {rate * size / (size + 2**12):.2f}\n" for size in sizes)
     table = "# OSU MPI-CUDA Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n" + rows
     assert diagnose(read(table)[0]).state == state
-    assert diagnose(read(table.replace("-CUDA", ""))[0]).state == "undecided"  # of hosts' memory nothing is known
+    host = diagnose(read(table.replace("-CUDA", ""))[0])  # of hosts' memory nothing is known but what is fast enough
+    assert host.state == ("healthy" if state == "healthy" else "undecided")
+    assert not {"no-gdr", "p2p-disabled"} & {host.cause, *host.alternatives}
+    both = table.replace("# Size", "# Send Buffer on HOST (H) and Receive Buffer on HOST (H)\n# Size")
+    assert diagnose(read(both)[0]).state == host.state
+
+
+@pytest.mark.parametrize(("micros", "state"), [(404.02, "below-expectation"), (35.83, "undecided")])
+@pytest.mark.parametrize("hints", [Hints(), Hints(gpu="h100", boxes=2, gpus_per_box=1)], ids=["alone", "told"])
+def test_a_pair_that_waits_longer_than_over_any_network_is_slow_though_its_messages_are_small(micros, state, hints):
+    rows = "".join(f"{2**k}  {micros + 2**k / 2e4:.2f}\n" for k in range(13))
+    (run,) = read("# OSU MPI Latency Test v7.5\n# Size  Avg Latency(us)\n" + rows)
+    assert diagnose(run, hints).state == state
+
+
+def test_two_v100_with_links_that_reach_no_more_than_pcie_are_not_called_healthy():
+    for busbw, state in ((13.3e9, "undecided"), (22e9, "healthy")):
+        run = logs.run(busbw, boxes=1, per_box=2, gpu="Tesla V100-SXM2-32GB", collective="sendrecv")
+        assert diagnose(run).state == state
 
 
 def test_two_ranks_that_fill_a_card_of_25_gb_per_second_are_asked_for_their_cards():
