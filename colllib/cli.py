@@ -36,6 +36,7 @@ from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.log import PROGRAMS
 from colllib.measured.predict import predict
 from colllib.measured.tuning import model_of
+from colllib.metrics import OPTICS, PICOJOULES, joules, optical
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
@@ -327,6 +328,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "sent_max": _most(run, run.ledger.sent[: topology.ranks]),
         "received_max": _most(run, run.ledger.received[: topology.ranks]),
         "link_load_max": _most(run, run.ledger.link),
+        "energy_J": _energy(run, price["message"]),
         "tiers": [
             {
                 "name": tier.name,
@@ -353,6 +355,14 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
 def _most(run: Execution, counts: IntArray) -> str:
     """The largest share of M; of a million ranks not all become fractions."""
     return str(Fractions(counts, run.ledger.denominator).largest())
+
+
+def _energy(run: Execution, message: float) -> tuple[float, float] | None:
+    """The least and the most joules that the links take, or nothing where it is not known of each."""
+    try:
+        return joules(run, message)
+    except ValueError:
+        return None
 
 
 def _at_node(rung: Rung) -> dict[str, Any]:
@@ -421,11 +431,21 @@ def _sentences(result: dict[str, Any]) -> str:
     if formula := result.get("closed_form"):
         verdict = "agrees" if formula["agrees"] else "does not agree"
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
+    if energy := result["energy_J"]:
+        lines.append(f"  energy      {_span(energy)} in the links")
     lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({_CLOCKS[result['clock']]} clock)")
     if result["busbw_GBps"] is not None:
         algbw, busbw = (units.rate(1e9 * result[f"{name}_GBps"]) for name in ("algbw", "busbw"))
         lines[-1] += f", algbw {algbw}, busbw {busbw}"
     return "\n".join(lines)
+
+
+def _span(energy: tuple[float, float] | None) -> str:
+    """From the least to the most, with its unit once."""
+    if energy is None:
+        return ""
+    least, most = map(units.energy, energy)
+    return f"{least.removesuffix(most[most.index(' ') :])} to {most}"
 
 
 def _sentences_at_node(result: dict[str, Any]) -> list[str]:
@@ -555,16 +575,18 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     nccl, by_box = _by_nccl(primitive, on, network), _by_box(str(on), rungs, price)
+    described = [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs]
     yield {
         "primitive": primitive,
         "topology": topology.name,
         "message_bytes": network.message,
-        "rungs": [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs],
+        "rungs": described,
         "left_out": left_out,
         "nccl": nccl,
         "by_box_s": by_box,
     }
     counts, fastest = topology.levels == 1, rungs[0].seconds
+    known = any(result["energy_J"] for result in described)
     rows = [
         (
             rung.label,
@@ -572,16 +594,19 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
             units.seconds(rung.seconds, 4),
             f"{units.ratio(1 if rung.seconds == fastest else rung.seconds / fastest)}x",
             units.rate(rung.busbw) if isfinite(rung.busbw) else "",
+            *([_span(result["energy_J"])] if known else []),
             rung.how + (f" ({rung.not_run})" if rung.not_run else ""),
         )
-        for rung in rungs
+        for rung, result in zip(rungs, described, strict=True)
     ]
     yield (
         f"{primitive} on {topology.name} ({topology.port_model}), "
         f"M = {units.message(network.message)}, {speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
     )
-    headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
-    yield table(headers, rows)
+    cost, energy = ("n_alpha", "n_beta") if counts else (), ("energy",) if known else ()
+    yield table(("algorithm", *cost, "time", "of fastest", "busbw", *energy, "how"), rows)
+    if known:
+        yield _what_takes_energy(topology)
     if topology.in_box and topology.combines:
         yield (
             "\nin-network, NVLS and CollNet take switches that add, and lose nothing here: NVLS in a box was measured "
@@ -599,6 +624,14 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         speed = f"{units.seconds(nccl['time_s'])}, {units.rate(1e9 * nccl['busbw_GBps'])} busbw"
         after = " after a restart" if "without=" in str(on) else ""
         yield f"\nNCCL should take {speed}{after}, by {nccl['picked']} ({nccl['model']}): {nccl['command']}"
+
+
+def _what_takes_energy(topology: Topology) -> str:
+    """Of a ladder's column."""
+    inside, outside = (f"{low:g} to {high:g} pJ" for low, high in (PICOJOULES["box"], OPTICS))
+    links = optical(topology)
+    way = f", of which a message to the same place in another box crosses {links}" if links else ""
+    return f"\nenergy is that of the ends of links, {inside} a bit in a box, {outside} on an optical link{way}"
 
 
 @cli.command("mpi-run")

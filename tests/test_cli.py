@@ -15,7 +15,9 @@ from colllib.algorithms import allreduce
 from colllib.busbw import ideal_gain
 from colllib.cli import cli, main
 from colllib.execution import execute
+from colllib.ladder import topology
 from colllib.measured.sweeps import figures
+from colllib.metrics import joules
 from colllib.topology import machines
 from colllib.topology.presets import PRESETS
 
@@ -182,6 +184,26 @@ def test_a_ladder_of_boxes_says_which_row_is_the_ring_of_nccl():
     assert any(line.startswith("ring channels  ") for line in text.splitlines())
     assert "ring channels are NCCL's ring, as many as a box has ranks; ring is one alone\n" in text
     assert "ring channels" not in printed("ladder", "all-gather", "--ranks", "4")
+
+
+@pytest.mark.parametrize(("on", "way"), [("dgx-h100:4", 4), ("dgx-h100:4,rails=8", 2), ("dgx-h100:1", 0)])
+def test_a_ladder_of_boxes_has_a_column_of_energy_and_says_how_many_optical_links_a_message_crosses(on, way):
+    """Least and most of a row are those of its ledger; in one box nothing is optical."""
+    words = "ladder", "all-reduce", "--on", on, "--message", "1GB"
+    [ring] = [rung for rung in answer(*words)["rungs"] if rung["algorithm"] == "ring"]
+    assert tuple(ring["energy_J"]) == joules(execute(allreduce.ring(topology(on).ranks), topology(on)), 1e9)
+    shown = printed(*words)
+    assert {"dgx-h100:1": "290 mJ to 1.2 J"}.get(on, "5.8 to 10 J") in shown
+    assert (f"of which a message to the same place in another box crosses {way}" in shown) == (way > 0)
+
+
+def test_energy_is_told_only_of_links_whose_own_is_known():
+    assert answer("run", "all-reduce", "ring", "--on", "dgx-h100:4", "--message", "1GB")["energy_J"][0] > 5
+    assert "  energy      5.8 to 10 J in the links" in printed(
+        "run", "all-reduce", "ring", "--on", "dgx-h100:4", "--message", "1GB"
+    )
+    assert answer("run", "all-reduce", "ring", "--on", "star:8")["energy_J"] is None
+    assert "energy" not in printed("ladder", "all-reduce", "--on", "mi250:2")
 
 
 @pytest.mark.parametrize(
