@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log2
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from tabulate import tabulate
@@ -19,7 +19,7 @@ from colllib.limits import check_size
 from colllib.measured import whatif
 from colllib.measured.diagnose import AS_IT_SHOULD, Diagnosis, diagnose
 from colllib.measured.expected import PAIRS
-from colllib.measured.infer import Hints
+from colllib.measured.infer import LARGEST_HOST, Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, Published, compared, each_algorithm, predict
 from colllib.measured.read import read_file
@@ -75,9 +75,54 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     nccl-tests or rccl-tests (old or new), nccom-test, the OSU benchmarks, in Markdown, or of columns with a header.
     """
     runs = read_file("/dev/stdin" if log == "-" else log)
+    judged = _judged(runs, on, options)
+    worst, first = min(judged, key=_urgency).run, _beside_others(judged)
+    unread = [mark for run in runs for mark in run.unread]
+    tables = [{"primitive": run.collective, "ranks": run.ranks, "state": verdict.state} for run, _, verdict in judged]
+    yield first.as_json() | {"runs": len(runs), "tables": tables, "unread_lines": [mark.line for mark in unread]}
+    primitive = options["collective"]
+    others = Counter(f"{_named(run, primitive)} {verdict.state}" for run, _, verdict in judged if run is not worst)
+    states = ", ".join(f"{count} x {what}" if count > 1 else what for what, count in others.items())
+    line = f" from line {worst.rows[0].line}" if worst.rows else ""
+    which = f"{_named(worst, primitive)}{line}, one of {len(judged)}"
+    rest = f"; {'the others' if len(judged) > 2 else 'the other'}: {states}"
+    table_of = f"\n  table       {which}{rest}" if states else ""
+    yield _sentences(first, unread).replace("\n", f"{table_of}\n", 1)
+
+
+class _Judged(NamedTuple):
+    run: Run
+    hints: Hints
+    verdict: Diagnosis
+
+
+def _judged(runs: Sequence[Run], on: str | None, options: dict[str, Any]) -> list[_Judged]:
+    """Those that may be of the boxes that are told, or else all; by the GPU that each prints, or one beside it."""
     printed = [run.gpu for run in runs if run.gpu]
-    gpu = _more_exact(options["gpu"], next(filter(machines.by_gpu, printed), ""))  # by a run or by one beside it
-    machine, kind = None if on is None else machine_on(on, gpu), machines.by_gpu(options["gpu"])
+    beside = next(filter(machines.by_gpu, printed), "".join(printed[:1]))
+    told = {gpu: _hints(on, gpu, options) for gpu in dict.fromkeys(run.gpu or beside for run in runs)}
+    hinted = [(run, told[run.gpu or beside]) for run in runs]
+    chosen = [(run, hints) for run, hints in hinted if _of_those_boxes(run, hints)] or hinted
+    return [_Judged(run, hints, diagnose(run, hints)) for run, hints in chosen]
+
+
+def _beside_others(judged: Sequence[_Judged]) -> Diagnosis:
+    """The verdict that is named first; another run of the same machine may show that its cards are in order."""
+    worst, hints, first = min(judged, key=_urgency)
+    for run, _, verdict in judged:
+        same = (run.ranks, run.boxes, run.gpu) == (worst.ranks, worst.boxes, worst.gpu)
+        by_cards = verdict.bound is not None and verdict.bound.binding in AS_IT_SHOULD
+        same &= run.collective not in (*PAIRS, worst.collective)  # a run of it with other settings says nothing
+        if same and by_cards and verdict.state == "healthy" != first.state:
+            first = diagnose(replace(worst, facts={**worst.facts, "beside": str(run.collective)}), hints)
+    return first
+
+
+def _hints(on: str | None, printed: str, options: dict[str, Any]) -> Hints:
+    """What the options say of a run whose log prints a GPU, or of one beside it."""
+    gpu = _more_exact(options["gpu"], printed)
+    known, kind = gpu if machines.by_gpu(gpu) else "", machines.by_gpu(options["gpu"])
+    machine = None if on is None else machine_on(on, known)
     if machine and kind and machine.name.split()[0] not in (kind.name.split()[0], machines.UNKNOWN.name):
         raise ValueError(f"--gpu {options['gpu']}: --on {on} has {machine.name}")
     if machine:
@@ -85,31 +130,19 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
         machine = replace(machine, boxes=boxes, gpus=gpus)
         if cards := options["cards"]:
             machine = replace(machine, cards=cards[0], card=cards[1], cards_known=True)
-    hints = Hints(**options | {"gpu": gpu or "".join(printed[:1]), "machine": machine})
-    chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
-    judged = [(diagnose(run, hints), run) for run in chosen]
-    first, worst = min(judged, key=_urgency)
-    for verdict, run in judged:  # whose cards are in order, if this is of the same machine
-        same = (run.ranks, run.boxes, run.gpu) == (worst.ranks, worst.boxes, worst.gpu)
-        by_cards = verdict.bound is not None and verdict.bound.binding in AS_IT_SHOULD
-        same &= run.collective not in (*PAIRS, worst.collective)  # a run of it with other settings says nothing
-        if same and by_cards and verdict.state == "healthy" != first.state:
-            first = diagnose(replace(worst, facts={**worst.facts, "beside": str(run.collective)}), hints)
-    unread = [mark for run in runs for mark in run.unread]
-    tables = [{"primitive": run.collective, "ranks": run.ranks, "state": verdict.state} for verdict, run in judged]
-    yield first.as_json() | {"runs": len(runs), "tables": tables, "unread_lines": [mark.line for mark in unread]}
-    others = Counter(f"{_named(run, hints)} {verdict.state}" for verdict, run in judged if run is not worst)
-    states = ", ".join(f"{count} x {what}" if count > 1 else what for what, count in others.items())
-    line = f" from line {worst.rows[0].line}" if worst.rows else ""
-    which = f"{_named(worst, hints)}{line}, one of {len(judged)}"
-    rest = f"; {'the others' if len(judged) > 2 else 'the other'}: {states}"
-    table_of = f"\n  table       {which}{rest}" if states else ""
-    yield _sentences(first, unread).replace("\n", f"{table_of}\n", 1)
+    return Hints(**options | {"gpu": gpu, "machine": machine})
 
 
-def _named(run: Run, hints: Hints) -> str:
+def _of_those_boxes(run: Run, hints: Hints) -> bool:
+    """Whether a run may be of the boxes that are told; how many hosts a rack is, nobody tells."""
+    machine = hints.machine
+    boxes = hints.boxes or (machine.boxes if machine and machine.gpus <= LARGEST_HOST else None)
+    return boxes is None or run.boxes in (None, boxes)
+
+
+def _named(run: Run, collective: str | None) -> str:
     ranks = f" of {run.ranks} ranks" if run.ranks else ""
-    return f"{hints.collective or run.collective or 'all-reduce'}{ranks}"
+    return f"{collective or run.collective or 'all-reduce'}{ranks}"
 
 
 def _more_exact(hint: str, printed: str) -> str:
@@ -118,9 +151,9 @@ def _more_exact(hint: str, printed: str) -> str:
     return printed if not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name)) else hint
 
 
-def _urgency(diagnosed: tuple[Diagnosis, Run]) -> tuple[bool, int, int, float]:
+def _urgency(judged: _Judged) -> tuple[bool, int, int, float]:
     """In which order runs are named: the worst state first, then the most boxes; small messages alone say least."""
-    diagnosis, run = diagnosed
+    run, _, diagnosis = judged
     small = diagnosis.state == "undecided" and diagnosis.form is not None and diagnosis.form.largest < LARGE
     return small, _STATES.index(diagnosis.state), -(run.boxes or 0), -diagnosis.confidence
 

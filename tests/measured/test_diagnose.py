@@ -387,6 +387,31 @@ def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
         assert result["verdict"].startswith(f"{ranks} at")
 
 
+def test_boxes_of_a_machine_that_is_told_choose_the_run_as_their_number_does(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text("| payload | 1 node | 4 nodes |\n| ---: | ---: | ---: |\n| 16GiB | 846GBps | 382GBps |\n")
+    for boxes, verdict in ((1, "8 B200 at 846 GB/s"), (4, "4 x 8 B200 at 382 GB/s")):
+        words = ["diagnose", str(place), "--on", f"b200:{boxes}", "--json"]
+        result = json.loads(CliRunner().invoke(cli.cli, words).output)
+        assert (result["state"], result["verdict"].split(" busbw")[0]) == ("healthy", verdict)
+
+
+@pytest.mark.parametrize("turned", [1, -1])
+def test_each_run_of_a_log_is_judged_by_the_gpu_that_it_prints_itself(turned, tmp_path):
+    place = tmp_path / "log.txt"
+    hopper, ampere = logs.text(475e9, boxes=1), logs.text(178e9, gpu="NVIDIA A100-SXM4-40GB")
+    place.write_text("\n".join([hopper, ampere][::turned]))
+    result = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
+    place.write_text(ampere)
+    alone = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
+    assert [table["state"] for table in result["tables"]] == ["healthy", "healthy"]
+    assert (result["verdict"], result["confidence"]) == (alone["verdict"], alone["confidence"])
+    nameless = "\n".join(line for line in hopper.split("\n") if "Rank" not in line)
+    place.write_text("\n".join([nameless, ampere][::turned]))
+    result = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
+    assert result["verdict"].startswith("I cannot tell: 8 A100 at 475 GB/s busbw is faster than its wires")
+
+
 def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_show(tmp_path):
     place = tmp_path / "log.txt"
     place.write_text(gathered := logs.text(360e9, collective="all-gather"))
