@@ -331,6 +331,7 @@ def _row(table: Table, line: str) -> bool:
     """Whether a line is one of numbers: it is taken as a row, or refused."""
     full = _ROW.search(line)
     words = line.split()[:2] if table.dialect == "osu" else line.split()  # what is behind the mean is not read
+    begun = bool(words and table.columns) and not table.ended and all(map(_NUMBER.fullmatch, words[:2]))
     if table.other or table.columns == ("refused",):
         return full is not None
     if full and table.dialect != "nccom-test":
@@ -342,7 +343,9 @@ def _row(table: Table, line: str) -> bool:
     numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
     by_column = table.columns and table.dialect in ("columns", "osu", "nccom-test")  # exactly what the header names
     if not words or not by_column or not all(map(_NUMBER.fullmatch, numbers)):
-        return False
+        if begun:
+            table.refuse("numbers, but no row")
+        return begun
     shared = table.columns.index("time") if table.columns.count("time") == 2 else 0  # by both places of the data
     half = (len(table.columns) - shared) // (2 if shared else 1)
     if len(words) not in (len(table.columns), shared + half):  # mscclpp-test leaves the other place blank
