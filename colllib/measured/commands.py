@@ -38,6 +38,7 @@ PEERS = (
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
+WHAT_IF = "the same with a change, such as cards=4, or the same ranks placed otherwise, such as boxes=4,gpus=4"
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")  # the worst first
 
 
@@ -190,7 +191,7 @@ def _segment(part: Segment) -> tuple[str, ...]:
 @click.argument("primitive", type=_COLLECTIVE)
 @click.option("--on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a file")
 @click.option("--message", type=quantity("message size"), help="one size, such as 1GiB, instead of a sweep")
-@click.option("--what-if", multiple=True, help="the same with a change, such as cards=4 or boxes=8,oversubscription=2")
+@click.option("--what-if", multiple=True, help=WHAT_IF)
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
 @click.option("--algorithms", "each", is_flag=True, help="what each choice of NCCL_ALGO and NCCL_PROTO would take")
 @click.option("--best", is_flag=True, help="the best schedule of the ladder at the machine's speeds, executed")

@@ -952,6 +952,27 @@ def test_cards_of_boxes_that_have_some_or_others_are_a_condition():
     assert "GDRDMA on every channel" in diagnosis.next_test
 
 
+@pytest.mark.parametrize("per_box", [1, 4])
+def test_one_small_card_that_gpus_without_usual_cards_fill_is_asked_for(per_box):
+    run = logs.run(3.1e9, boxes=8 // per_box + 1, per_box=per_box, gpu="Tesla T4")
+    diagnosis = diagnose(run)
+    assert (diagnosis.state, diagnosis.cause) == ("undecided", "single-nic")
+    assert "what cards of 1 x 25 Gb/s (25% of 1 x 100 Gb/s) a box carry; say --cards" in diagnosis.verdict
+    assert diagnose(run, Hints(cards=(1, 3.125e9))).state == "healthy"
+    assert diagnose(replace(run, gpu="NVIDIA H100 80GB HBM3")).state == "below-expectation"
+    assert diagnose(logs.run(3.1e9, per_box=1, gpu="NVIDIA GB10")).state == "below-expectation"  # its card is built in
+
+
+@pytest.mark.parametrize("boxes", [None, 2])
+def test_what_a_sweep_shows_stands_beside_what_holds_only_if_it_is_slow(boxes):
+    run = logs.run(2.8e9, boxes=2, per_box=1, gpu="", sizes=[2**k for k in range(10, 31)])
+    rows = (replace(row, seconds=2.5 * row.seconds) if row.message == 2**20 else row for row in run.rows)
+    stepping = replace(run, rows=tuple(rows), boxes=boxes, gpus_per_box=None)
+    diagnosis = diagnose(stepping)
+    assert "a message larger than 1 MiB takes less time than it" in diagnosis.evidence
+    assert "protocol-switch" in diagnosis.alternatives
+
+
 def test_one_card_carries_all_of_a_broadcast_into_a_box_and_half_of_an_all_reduce():
     reached = {"gpu": "Tesla V100-SXM2-32GB", "boxes": 2}
     assert diagnose(logs.run(19e9, **reached)).state == "healthy"
@@ -965,6 +986,9 @@ def test_one_card_carries_all_of_a_broadcast_into_a_box_and_half_of_an_all_reduc
         ("NVIDIA RTX PRO 6000 Blackwell", 9e9, "below-expectation"),
         ("NVIDIA H100 PCIe", 116e9, "undecided"),  # of three bridges there may be one
         ("NVIDIA H100 PCIe", 240e9, "healthy"),
+        ("Tesla K80", 3.5e9, "undecided"),  # both GPUs of a board behind one slot
+        ("Tesla K80", 1.5e9, "below-expectation"),
+        ("Tesla T4", 3e9, "below-expectation"),
     ],
 )
 def test_two_gpus_may_be_joined_by_half_of_what_is_sold_for_them(gpu, busbw, state):
