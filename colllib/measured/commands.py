@@ -193,7 +193,7 @@ def _segment(part: Segment) -> tuple[str, ...]:
 @click.option("--message", type=quantity("message size"), help="one size, such as 1GiB, instead of a sweep")
 @click.option("--what-if", multiple=True, help=WHAT_IF)
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
-@click.option("--algorithms", "each", is_flag=True, help="what each choice of NCCL_ALGO and NCCL_PROTO would take")
+@click.option("--algorithms", "each", is_flag=True, help="what each NCCL_ALGO and NCCL_PROTO would take")
 @click.option("--best", is_flag=True, help="the best schedule of the ladder at the machine's speeds, executed")
 @answered
 def predict_command(
@@ -204,13 +204,13 @@ def predict_command(
     By NCCL's model, scaled to published measurements.
     """
     machine = machine_on(on)
-    if message is None and (what_if or sensitivity or each or best):
-        options = "--what-if, --sensitivity, --algorithms and --best"
-        raise ValueError(f"{options} compare one size: give --message too, such as 1GiB")
+    if message is None and (what_if or sensitivity or best):
+        why = "compare one size (--best executes the whole ladder at it)"
+        raise ValueError(f"--what-if, --sensitivity and --best {why}: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [message]
     predictions = [predict(machine, primitive, size) for size in sizes]
     compared = _Compared(
-        choices=each_algorithm(machine, primitive, sizes[0]) if each else [],
+        choices=_choices(machine, primitive, sizes) if each else [],
         what_if=whatif.what_if(machine, primitive, sizes[0], what_if),
         sensitivity=whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else [],
         best=_best(machine, primitive, sizes[0]) if best else None,
@@ -224,11 +224,12 @@ def predict_command(
     )
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, model scaled to published runs: {model}\n"
     yield _sweep_table("picked", predictions)
-    yield "\nefficiency: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
+    yield "\nshare: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
     yield from compared.paragraphs()
     adding = ", and what switches that add have given at most," if machine.nvls and primitive == "all-reduce" else ""
-    bound = units.rate(predictions[0].bound)
-    yield f"\nThe wires{adding} allow a busbw of {bound}. Source of the machine: {machine.source}"
+    bound, rung = predictions[0].bound, compared.best
+    lossless = ", and the best schedule is of switches that lose nothing" if rung and rung.busbw > bound else ""
+    yield f"\nThe wires{adding} allow a busbw of {units.rate(bound)}{lossless}. Source of the machine: {machine.source}"
     yield from _published_text(published, machine, predictions[-1].busbw)
     yield from _of_the_network(machine, primitive, what_if)
     if each and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1:
@@ -239,9 +240,9 @@ def predict_command(
 
 @dataclass(frozen=True)
 class _Compared:
-    """What is shown beside a prediction of one size."""
+    """What is shown beside a prediction."""
 
-    choices: list[Prediction]  # every algorithm and protocol
+    choices: list[Prediction]  # every algorithm and protocol, of a sweep at each size
     what_if: list[whatif.Change]
     sensitivity: list[whatif.Change]
     best: Rung | None  # of the ladder
@@ -265,7 +266,7 @@ class _Compared:
         for title, group in (("with", self.what_if), ("with, what helps most first", self.sensitivity)):
             if group:
                 changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]
-                yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
+                yield "\n" + table((title, "change", "time", "algbw", "busbw", "picked", "binding"), changed)
         if any(change.saved == 0 for change in self.sensitivity):
             yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model: tree, NVLS, or a protocol"
         if rung := self.best:
@@ -350,7 +351,7 @@ def _sweep_table(title: str, predictions: Sequence[Prediction]) -> str:
         (units.message(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
         for p in predictions
     ]
-    return table(("size", "time", "busbw", title, "binding", "latency", "wire", "efficiency"), rows)
+    return table(("size", "time", "algbw", "busbw", title, "binding", "latency", "wire", "share"), rows)
 
 
 def _row(p: Prediction, title: str = "picked") -> dict[str, Any]:
@@ -369,7 +370,13 @@ def _row(p: Prediction, title: str = "picked") -> dict[str, Any]:
 
 
 def _cells(p: Prediction) -> tuple[str, ...]:
-    return units.seconds(p.seconds), units.rate(p.busbw), p.picked, p.binding
+    return units.seconds(p.seconds), units.rate(p.message / p.seconds), units.rate(p.busbw), p.picked, p.binding
+
+
+def _choices(machine: Machine, collective: str, sizes: Sequence[float]) -> list[Prediction]:
+    """Every algorithm and protocol at one size, the fastest first; or the sweep of each of them."""
+    choices = [p for size in sizes for p in each_algorithm(machine, collective, size)]
+    return sorted(choices, key=lambda p: p.picked) if sizes[1:] else choices
 
 
 def _best(machine: Machine, collective: str, message: float) -> Rung:
