@@ -143,6 +143,27 @@ def test_a_price_says_its_message_in_the_units_that_it_was_given_in():
     assert answer("ladder", "all-reduce", "--ranks", "4", "--message", "1KiB")["message_bytes"] == 1024
 
 
+@pytest.mark.parametrize(
+    ("on", "tree"),
+    [
+        (
+            "dgx-h100:3,cards=4",
+            [
+                "├─ box: switch with 8 box",
+                "└─ card: card of 2 ranks",
+                "   └─ card: switch with 4 card, 4 uplink",
+                "      └─ uplink: switch with 12 uplink",
+            ],
+        ),
+        ("fat-tree:4", ["└─ port: switch with 2 port, 2 uplink", "   └─ uplink: 2 × switch with 2 uplink, 2 uplink 2"]),
+        ("full-mesh:12", ["└─ link: ranks 1, 2, 3, 4, 5, 6, 7, 8, ...", ""]),
+        ("star:1", ["└─ port: switch with 1 port", ""]),
+    ],
+)
+def test_what_is_described_is_drawn_as_one_rank_sees_it(on, tree):
+    assert "\n".join(["\n\nrank 0", *tree]) in printed("describe", on)
+
+
 def test_one_of_something_is_singular():
     assert "1 step, 2 messages" in printed("run", "all-gather", "ring", "--on", "star:2")
     assert "star:1, 1 rank\n" in printed("forest", "star:1")

@@ -4,7 +4,17 @@ from dataclasses import dataclass, replace
 from math import inf, isinf
 
 from colllib.measured.causes import MANY_CARDS, waits
-from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, UNSURE, expected, filled
+from colllib.measured.expected import (
+    CARD_SHARE,
+    CARD_TOTALS,
+    PAIRS,
+    POOR_CARDS,
+    SEND_SHARE,
+    SLOT_SHARE,
+    UNSURE,
+    expected,
+    filled,
+)
 from colllib.measured.log import Run, factor
 from colllib.measured.predict import SMALL
 from colllib.measured.shape import LARGE, Shape
@@ -20,7 +30,6 @@ TRANSPORT_CARD = 25e9  # of the transports that tell it
 TRANSPORTS = {"cxi": 0, "tcpx_": 4, "fastrak": 8}  # Slingshot's, whose cards the log counts; of A3 High and A3 Mega
 POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
 HALF_CARD, FULL_CARD = 25e9, 0.985  # of 200 Gb/s, and the most that arrives of one: the rest is packets' headers
-POOR_CARDS = (1.25e9, 3.125e9, 6.25e9, 12.5e9)  # of 10 to 100 Gb/s, as smaller instances of clouds have
 OLDER_SLOT = 31.5e9  # one way, of 16 lanes of PCIe 4.0
 FEW_LANES = 7.9e9  # one way, of 4 lanes of PCIe 4.0, as GPUs of laptops and in docks have
 LATEST = 100e-6  # seconds: sockets of a slow processor take half of it
@@ -163,7 +172,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
 
 def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
     if (run.ranks == 2 or run.collective == "sendrecv") and run.boxes != 1:  # each has a card for itself
-        full = next((card for card in POOR_CARDS if 0.9 <= speed / card <= 1), 0.0)
+        full = filled(speed, POOR_CARDS)
         if full and run.ranks == 2:
             return "", f"what one card of {full * 8 / 1e9:g} Gb/s gives"
         if POOREST_CARD < speed < SEND_SHARE * HALF_CARD:

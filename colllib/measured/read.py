@@ -23,7 +23,8 @@ _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
 _INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])|(?::\w+:)?`")
-_BYTES = {
+#: Of an element, by the names of its type.
+BYTES = {
     **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "char"), 1),
     **dict.fromkeys(("int16", "uint16", "half", "fp16", "bf16", "bfloat16"), 2),
     **dict.fromkeys(("int32", "uint32", "int", "float", "fp32"), 4),
@@ -41,13 +42,13 @@ _NO_MEMORY = 1e14  # bytes per second, more than any holds: nothing was moved
 _GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
 _ROW = re.compile(
-    rf"(?<![^\s:\]])({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
+    rf"(?<![^\s:\]])({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(BYTES)})(?!\S)"
     rf"(?:\s+(?!(?:nan|inf)\s)([a-z]{{3,6}})(?!\S))?((?:\s+{_A_NUMBER})*)"
 )
-_CUT_OFF = re.compile(rf"\d\s+\d+\s+(?:{'|'.join(_BYTES)})(?!\S)")  # a row whose size is glued to something
+_CUT_OFF = re.compile(rf"\d\s+\d+\s+(?:{'|'.join(BYTES)})(?!\S)")  # a row whose size is glued to something
 _INFO = r"(?=[\w.-]+:\d+:\d+ \[\d+\])"  # a line of NCCL's, printed into another
 _PART = rf"(?:(?:\s*{_A_NUMBER}){{5,7}}|(?:\s*{_A_NUMBER}){{1,3}})\s*$"  # of a row that a narrow page wraps
-_HEAD = re.compile(rf"\s*\d+\s+\d+\s+(?:{'|'.join(_BYTES)})\s+[a-z]{{3,6}}\s+-?\d(?:{_INFO}|(?=\s){_PART})")
+_HEAD = re.compile(rf"\s*\d+\s+\d+\s+(?:{'|'.join(BYTES)})\s+[a-z]{{3,6}}\s+-?\d(?:{_INFO}|(?=\s){_PART})")
 _HALVES = re.compile(rf"(?:(?:\s+[\d.]+){{3}}\s+(?:0|[1-9]\d*|N/A)){{1,2}}(?:\s*$|{_INFO})|{_PART}")
 _NVLINK = re.compile(r"\+ NVL\[([\d.]+)\] - GPU/")  # of the library's graph of a box, in GB/s
 _ELIDED = re.compile(r"(?<=\s)(?:\.{3}|…)\s(?=.*\d|.*busbw)")  # columns that were left out
@@ -336,6 +337,7 @@ def _row(table: Table, line: str) -> bool:
     """Whether a line is one of numbers: it is taken as a row, or refused."""
     full = _ROW.search(line)
     words = line.split()[:2] if table.dialect == "osu" else line.split()  # what is behind the mean is not read
+    begun = bool(words and table.columns) and not table.ended and all(map(_NUMBER.fullmatch, words[:2]))
     if table.other or table.columns == ("refused",):
         return full is not None
     if full and table.dialect != "nccom-test":
@@ -347,7 +349,9 @@ def _row(table: Table, line: str) -> bool:
     numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
     by_column = table.columns and table.dialect in ("columns", "osu", "nccom-test")  # exactly what the header names
     if not words or not by_column or not all(map(_NUMBER.fullmatch, numbers)):
-        return False
+        if begun:
+            table.refuse("numbers, but no row")
+        return begun
     shared = table.columns.index("time") if table.columns.count("time") == 2 else 0  # by both places of the data
     half = (len(table.columns) - shared) // (2 if shared else 1)
     if len(words) not in (len(table.columns), shared + half):  # mscclpp-test leaves the other place blank
@@ -377,7 +381,7 @@ def _full_row(table: Table, size: str, count: str, kind: str, redop: str, behind
     if rooted:
         table.root = rest.pop(0)
     elements, total = finite(count), finite(size)
-    parts = total / (elements * _BYTES[kind]) if elements and total else 1.0
+    parts = total / (elements * BYTES[kind]) if elements and total else 1.0
     for first in range(0, len(rest), len(half)):
         cells = dict(zip(half, rest[first:], strict=False))
         _add(table, {"size": size, **cells}, first > 0, parts, kind + redop)

@@ -135,7 +135,7 @@ def test_rows_that_a_narrow_page_wraps_are_read(width, before, behind):
 def test_a_row_that_ends_early_takes_nothing_from_what_follows():
     short = ROW.rsplit(maxsplit=2)[0]
     (run,) = read(f"{HEADER}{short}\n\n5 6\n{ROW}")
-    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [2])
+    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [2, 4])
 
 
 @pytest.mark.parametrize(
@@ -236,6 +236,21 @@ def test_a_label_may_be_glued_to_a_size_that_fills_its_field():
 def test_a_line_that_looks_like_a_row_and_is_none_is_named():
     (run,) = read(HEADER + ROW + "node1" + ROW.strip() + "\n")
     assert [mark.line for mark in run.unread] == [3]
+
+
+@pytest.mark.parametrize("damaged", [ROW.replace("float", "flo4t"), ROW.replace("float", "")])
+def test_a_row_without_a_known_type_is_named(damaged):
+    (run,) = read(HEADER + ROW.replace("1048576", "2097152").replace("100.0", "200.0") + damaged)
+    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [3])
+
+
+@pytest.mark.parametrize("dialect", ["nccl-tests", "nccl-tests-old"])
+def test_a_last_row_is_named_wherever_it_is_cut_off(dialect):
+    *above, last, _, _ = logs.text(300e9, dialect, boxes=1).rstrip("\n").split("\n")
+    whole = len(read("\n".join(above))[0].rows)
+    for end in range(len(last) - len(last.lstrip()) + 1, last.index("sum")):
+        (run,) = read("\n".join([*above, last[:end]]))
+        assert (len(run.rows), [mark.line for mark in run.unread]) == (whole, [len(above) + 1]), last[:end]
 
 
 def test_ranks_are_counted_in_a_table_of_less_than_1_gb_per_second():
