@@ -30,7 +30,16 @@ from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray
 from colllib.execution import Execution
 from colllib.execution import trace as trace_states
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Entry, Rung, field_of
+from colllib.ladder import (
+    ANCHOR_ALPHA,
+    ANCHOR_BANDWIDTH,
+    ANCHOR_MESSAGE,
+    ANCHOR_RANKS,
+    NOT_STARTED,
+    Entry,
+    Rung,
+    field_of,
+)
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.log import PROGRAMS
@@ -554,6 +563,17 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
     return result | {"command": command}
 
 
+def _command(primitive: str, name: str, on: str, network: Network, price: dict[str, Any]) -> str:
+    """That runs what a ladder does not search for."""
+    size = units.message(network.message).replace(" ", "")
+    words = ["colllib", "run", primitive, name, "--on", on, "--message", size]
+    if network.alpha:
+        words += ["--alpha", ",".join(f"{1e6 * alpha:g}us" for alpha in price["alpha"])]
+    if network.bandwidth:
+        words += ["--bandwidth", ",".join(f"{bandwidth / 1e9:g}GB/s" for bandwidth in price["bandwidth"])]
+    return shlex.join([*words, *(["--segments", "best"] if algorithms.find(primitive, name).segmented else [])])
+
+
 @cli.command("ladder")
 @click.argument("primitive", type=PRIMITIVE)
 @click.option("--ranks", type=whole(), help=f"N, on a star (default: {ANCHOR_RANKS})")
@@ -568,10 +588,11 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     """
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
-    topology = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
+    expression = f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on
+    topology = network.with_speeds(find_topology(expression))
     price = network.on(topology)
     with progress(algorithms.every(primitive), attrgetter("name")) as among:
-        rungs, left_out = field_of(primitive, topology, among, **price)
+        rungs, left_out = field_of(primitive, topology, among, searching=True, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     nccl, by_box = _by_nccl(primitive, on, network), _by_box(str(on), rungs, price)
@@ -603,8 +624,14 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         f"{primitive} on {topology.name} ({topology.port_model}), "
         f"M = {units.message(network.message)}, {speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
     )
+    not_started = [name for name, why in left_out.items() if why == NOT_STARTED]
+    for name in not_started:
+        command = _command(primitive, name, expression, network, price)
+        yield f"{name} may be faster; it is found by a search: {command}
+"
     cost, energy = ("n_alpha", "n_beta") if counts else (), ("energy",) if known else ()
-    yield table(("algorithm", *cost, "time", "of fastest", "busbw", *energy, "how"), rows)
+    first = "of first" if not_started else "of fastest"
+    yield table(("algorithm", *cost, "time", first, "busbw", *energy, "how"), rows)
     if known:
         yield _what_takes_energy(topology)
     if topology.in_box and topology.combines:
@@ -617,8 +644,13 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if any(rung.algorithm.name == "channels" for rung in rungs):
         yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
-    if left_out:
-        reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
+    if topology.switches and any(rung.algorithm.name == "forest" for rung in rungs):
+        yield (
+            "\nforest: through switches a rank may send to several others in a step, and pays one alpha: "
+            "short messages take longer"
+        )
+    whys = dict.fromkeys(why for why in left_out.values() if why != NOT_STARTED)
+    if reasons := {why: [name for name, other in left_out.items() if other == why] for why in whys}:
         yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())
     if nccl:
         speed = f"{units.seconds(nccl['time_s'])}, {units.rate(1e9 * nccl['busbw_GBps'])} busbw"

@@ -394,9 +394,53 @@ def test_breadth_first_says_what_a_node_pays_and_which_bounds_it_meets():
     assert "n_beta_node" not in answer("run", "all-gather", "ring", "--on", "ring:4")
 
 
+@pytest.mark.parametrize(
+    ("primitive", "on", "name", "least"),
+    [("all-gather", "mi250:2", "forest", 16), ("all-to-all", "circulant:16x3x4", "flow", 5)],
+)
+def test_a_ladder_starts_the_searches_that_end_soon(primitive, on, name, least):
+    first, second, *_ = answer("ladder", primitive, "--on", on, "--message", "1GB")["rungs"]
+    assert first["algorithm"] == name
+    assert first["time_s"] * (least if name == "forest" else 1) < second["time_s"]
+    alone = answer("run", primitive, name, "--on", on, "--message", "1GB", *["--segments=best"] * (name == "forest"))
+    assert alone["time_s"] == first["time_s"]
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (
+            "all-gather --on mi250:3 --message 1GB --alpha 1us,3us --bandwidth 50GB/s,16.5GB/s",
+            "all-gather forest --on mi250:3 --message 1GB --alpha 1us,3us --bandwidth 50GB/s,16.5GB/s --segments best",
+        ),
+        ("all-to-all --on ring:16", "all-to-all flow --on ring:16 --message 16MB"),
+        ("all-gather --on ring:5", "all-gather synthesis --on ring:5 --message 16MB"),
+    ],
+)
+def test_what_a_ladder_does_not_search_for_is_said_above_its_rows_and_the_first_is_not_called_fastest(words, command):
+    text = printed("ladder", *words.split())
+    above, _, below = text.partition("\nalgorithm ")
+    assert above.endswith(f" may be faster; it is found by a search: colllib run {command}\n")
+    assert "of first" in below
+    assert "of fastest" not in text
+    assert "of fastest" in printed("ladder", "all-reduce", "--on", "ring:5")
+
+
+def test_a_ladder_leaves_out_trees_that_send_straight_to_all_and_says_what_those_through_switches_pay():
+    left_out = answer("ladder", "all-gather", "--ranks", "8")["left_out"]
+    assert left_out["forest"] == left_out["direct"]
+    assert "\nforest: through switches" in printed("ladder", "all-gather", "--on", "dgx-h100:2")
+    assert "\nforest: through" not in printed("ladder", "all-gather", "--on", "torus:3x3")
+
+
+def test_what_a_search_refuses_stands_among_what_is_left_out():
+    left_out = answer("ladder", "all-to-all", "--on", "torus:4x4")["left_out"]
+    assert "more than 5000 pieces" in left_out["flow"]
+
+
 def test_a_ladder_on_a_graph_waits_for_breadth_first_and_names_what_it_does_not_wait_for():
     result = answer("ladder", "all-gather", "--on", "kautz:2x12", "--message", "1GB")
-    assert result["rungs"][0]["algorithm"] == "breadth-first"
+    assert {"forest", "breadth-first"} == {rung["algorithm"] for rung in result["rungs"][:2]}
     assert result["left_out"]["synthesis"] == "is found by a search that a ladder does not start"
     assert {"breadth-first", "breadth-first-rooted"} <= {
         rung["algorithm"] for rung in answer("ladder", "all-reduce", "--on", "kautz:2x12")["rungs"]

@@ -384,7 +384,7 @@ def _best(machine: Machine, collective: str, message: float) -> Rung:
     topology = topology_of(machine)
     check_size("--best", topology.ranks, MOST_RANKS, "ranks")
     alpha, bandwidth = topology.speeds or ((), ())
-    rungs, _ = field_of(collective, topology, message=message, alpha=alpha, bandwidth=bandwidth)
+    rungs, _ = field_of(collective, topology, searching=True, message=message, alpha=alpha, bandwidth=bandwidth)
     return rungs[0]
 
 

@@ -545,12 +545,10 @@ def test_a_speed_that_changes_nothing_is_explained_and_a_size_keeps_its_unit():
 def test_the_best_schedule_is_executed_at_the_speeds_of_the_machine():
     words = ["predict", "all-gather", "--on", "dgx-h100:2,gpus=2,card=25GB/s,cards=2", "--message", "1GB", "--best"]
     best = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)["best"]
-    rungs, _ = field_of(
-        "all-gather", find_topology("boxes:2x2,cards=2"),
-        message=1e9, alpha=(0.6e-6, 2.7e-6), bandwidth=(450e9, 25e9),
-    )  # fmt: skip
-    assert (best["algorithm"], best["segments"]) == ("hierarchical", rungs[0].segments)
-    assert f"hierarchical, P = {best['segments']}" == rungs[0].label
+    alpha, bandwidth = (0.6e-6, 2.7e-6), (450e9, 25e9)
+    boxes = replace(find_topology("boxes:2x2,cards=2"), speeds=(alpha, bandwidth))
+    rungs, _ = field_of("all-gather", boxes, searching=True, message=1e9, alpha=alpha, bandwidth=bandwidth)
+    assert (best["algorithm"], best["segments"]) == ("forest", rungs[0].segments)
     assert best["time_s"] == rungs[0].seconds
 
 
