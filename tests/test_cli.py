@@ -219,8 +219,20 @@ def test_a_ladder_without_a_card_says_what_trees_take_where_another_box_lacks_it
     assert span == pytest.approx((min(times), max(times)), rel=0.02)
     text = printed("ladder", "all-reduce", "--on", "dgx-h100:8,without=card 3", *at)
     assert "by which box lacks the card: a tree's root, such as box 0, sends half\n" in text
-    for on in ("dgx-h100:8", "dgx-a100:2,cards=4,without=card 5", "dgx-h100:1,without=card 3"):
+    others = ("dgx-h100:8", "dgx-a100:2,cards=4,without=card 5", "dgx-h100:1,without=card 3")
+    for on in (*others, "dgx-h100:65,gpus=2,without=card 3"):
         assert "by which box" not in printed("ladder", "all-reduce", "--on", on, *at)
+
+
+@pytest.mark.parametrize("card", [3, 19, 43])
+def test_what_a_tree_takes_without_any_card_lies_in_the_range_of_all_boxes(card):
+    """Of ten boxes box 2, which is neither next to the root nor in the middle, makes it the slowest."""
+    at = ("--message", "1MiB")
+    by_box = answer("ladder", "all-reduce", "--on", "dgx-h100:10,without=card 3", *at)["by_box_s"]
+    rungs = answer("ladder", "all-reduce", "--on", f"dgx-h100:10,without=card {card}", *at)["rungs"]
+    of_tree = next(rung for rung in rungs if rung["algorithm"] == "tree")
+    least, most = by_box["tree" if of_tree["segments"] == 1 else f"tree, P = {of_tree['segments']}"]
+    assert least * (1 - 1e-9) <= of_tree["time_s"] <= most * (1 + 1e-9)
 
 
 def test_list_names_what_can_be_run():
