@@ -117,7 +117,7 @@ class Topology:
             shape (L,); None elsewhere.
 
     Raises:
-        ValueError: if a link has no tier, or takes a negative part of alpha.
+        ValueError: if a link has no tier, or takes a negative part of alpha, or two tiers have one name.
 
     >>> from colllib.topology import star
     >>> star(4)
@@ -151,6 +151,9 @@ class Topology:
             raise ValueError(
                 f"{self.name}: a latency of a link is negative, or its tier not in 0..{len(self.tiers) - 1}"
             )
+        names = [tier.name for tier in self.tiers]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{self.name} has tiers {', '.join(names)}: each needs a name of its own")
 
     @property
     def levels(self) -> int:
