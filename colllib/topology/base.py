@@ -11,7 +11,7 @@ that is the sum over all links; between boxes, what is crossed inside them adds 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -258,6 +258,15 @@ def by_message(messages: list[IntArray], links: list[IntArray]) -> tuple[IntArra
     message, link = (np.concatenate(parts) if parts else np.zeros(0, dtype=np.intp) for parts in (messages, links))
     order = np.argsort(message, kind="stable")
     return message[order], link[order]
+
+
+def expression(what: str, options: Mapping[str, object]) -> str:
+    """A topology's name as on the command line: the options that differ from what is usual; None does not.
+
+    >>> expression("torus:4x4", {"tie": "balanced", "order": None})
+    'torus:4x4,tie=balanced'
+    """
+    return what + "".join(f",{name}={value}" for name, value in options.items() if value is not None)
 
 
 def check_network(name: str, nodes: int, links: int) -> None:
