@@ -315,6 +315,8 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "ranks": topology.ranks,
         "segments": rung.segments,
         "message_bytes": price["message"],
+        "alpha": price["alpha"],
+        "bandwidth": price["bandwidth"],
         "how": rung.how,
         "not_run": rung.not_run and rung.not_run.described,
         # execute has proved the end state; this is the proof that it is the primitive's
@@ -410,8 +412,7 @@ def _sentences(result: dict[str, Any]) -> str:
         lines += _sentences_at_node(result)
     priced_at = f"M = {units.message(result['message_bytes'])}"
     if "kinds" not in result:
-        alphas, bandwidths = ([tier[key] for tier in result["tiers"]] for key in ("alpha", "bandwidth"))
-        priced_at += f", {speeds(alphas, bandwidths)}"
+        priced_at += f", {speeds(result['alpha'], result['bandwidth'])}"
     lines += [
         f"  priced at   {priced_at}",
         f"  per rank    sent at most {result['sent_max']} M, received at most {result['received_max']} M",

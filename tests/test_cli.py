@@ -3,14 +3,17 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from fractions import Fraction
 from pathlib import Path
 
 import click
 import pytest
 
+from colllib import units
 from colllib.algorithms import allreduce
 from colllib.busbw import ideal_gain
 from colllib.cli import cli, main
@@ -242,6 +245,18 @@ def test_list_names_what_can_be_run():
     )
     assert len(result["primitives"]) == 7
     assert "star:N" in result["topologies"]
+
+
+@pytest.mark.parametrize("on", ["star:8,ports=7", "inc-star:4,ports=2", "uniring:2x4", "switch-tree:8x6,uplinks=2",
+                                "fat-tree:4,oversubscription=3", "leaf-spine:2x2x2,uplink=1/2", "torus:2x4", "ring:4",
+                                "star:4,hop=1/4,switch=0", "full-mesh:4"])  # fmt: skip
+def test_the_time_is_that_of_the_printed_cost_at_the_printed_speeds(on):
+    words = ("run", "all-reduce", "ring", "--on", on, "--message", "16MB")
+    text, (n_alpha, n_beta) = printed(*words), (Fraction(answer(*words)[key]) for key in ("n_alpha", "n_beta"))
+    assert f"n_alpha = {n_alpha}, n_beta = {n_beta} " in text
+    alpha, bandwidth = re.search(r"priced at   M = 16 MB, alpha = (.*), BW = (.*)\n", text).groups()
+    seconds = float(n_alpha) * units.parse("time", alpha) + float(n_beta) * 16e6 / units.parse("bandwidth", bandwidth)
+    assert seconds == pytest.approx(answer(*words)["time_s"])
 
 
 def test_run_reports_the_executed_counts_and_the_closed_form():
