@@ -389,7 +389,7 @@ _LINKED: dict[str, Any] = {
     "belongs": on_a_torus,
     "searched": beyond_small_graphs,
 }
-_SOLVED: dict[str, Any] = _LINKED | {"searched": on_any}
+_SOLVED: dict[str, Any] = _LINKED | {"topologies": synthesis.on_several_ranks, "searched": on_any}
 _PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": on_any}
 _MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 
