@@ -293,10 +293,14 @@ def uniform(
 def injection(topology: Topology) -> Fraction:
     """What the best-connected rank injects over all its links, in units of BW.
 
+    Raises:
+        ValueError: for a topology of several levels.
+
     >>> from colllib.topology import star, torus
     >>> injection(torus((4, 4, 2))), injection(star(8))
     (Fraction(5, 1), Fraction(1, 1))
     """
+    topology.check_one_level("what a rank injects")
     speed = topology.bandwidth
     out = counted(topology.link_src, speed.numerators, topology.nodes)[: topology.ranks]
     return Fraction(int(out.max(initial=0)), speed.denominator)
@@ -317,7 +321,6 @@ def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
     """
     if total <= 0:
         raise ValueError(f"total = {total}: what a rank injects must be positive")
-    topology.check_one_level("what a rank injects")
     most = injection(topology)
     if most == 0:
         return topology
