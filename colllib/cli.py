@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shlex
 import sys
 import traceback
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from tabulate import tabulate
 
 from colllib import algorithms, msccl, simgrid, units
@@ -53,11 +51,12 @@ from colllib.schedule import Schedule, Step
 from colllib.segmentation import Pricing
 from colllib.topology import Topology, machines, star
 from colllib.topology.cluster import machine_on
-from colllib.topology.expression import MEANINGS, OPERATIONS, TOPOLOGIES, Form
+from colllib.topology.expression import MEANINGS, OPERATIONS, TOPOLOGIES, Form, before_failures
 from colllib.topology.expression import find as find_topology
-from colllib.topology.failures import without
+from colllib.topology.failures import in_each_box
 from colllib.topology.presets import PRESETS
 
+MOST_BROKEN = 64  # boxes of which each lacks a card in turn: so many take seconds, and twice as many four times as long
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
 MOST_CELLS = 2**16
 MOST_EXPORTED = 2**17  # messages in a file
@@ -326,6 +325,8 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "ranks": topology.ranks,
         "segments": rung.segments,
         "message_bytes": price["message"],
+        "alpha": price["alpha"],
+        "bandwidth": price["bandwidth"],
         "how": rung.how,
         "not_run": rung.not_run and rung.not_run.described,
         # execute has proved the end state; this is the proof that it is the primitive's
@@ -430,8 +431,7 @@ def _sentences(result: dict[str, Any]) -> str:
         lines += _sentences_at_node(result)
     priced_at = f"M = {units.message(result['message_bytes'])}"
     if "kinds" not in result:
-        alphas, bandwidths = ([tier[key] for tier in result["tiers"]] for key in ("alpha", "bandwidth"))
-        priced_at += f", {speeds(alphas, bandwidths)}"
+        priced_at += f", {speeds(result['alpha'], result['bandwidth'])}"
     lines += [
         f"  priced at   {priced_at}",
         f"  per rank    sent at most {result['sent_max']} M, received at most {result['received_max']} M",
@@ -527,23 +527,18 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
 
 
 def _by_box(on: str, rungs: Sequence[Rung], price: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    """What NCCL's trees take at least and at most, by which box has lost the one card that `on` leaves out.
-
-    Box 0 is a root. Of 2 to 12 boxes, box 1 or the one in the middle was always the slowest.
-    """
+    """What NCCL's trees take at least and at most, by which box has lost the one card that `on` leaves out."""
     trees = [rung for rung in rungs if rung.algorithm.name in ("tree", "nvls-tree")]
-    lost = re.findall(r"(?<=,without=card )\d+", on)
-    if len(lost) != 1 or not trees:
+    intact, failed = before_failures(on)
+    if not trees or len(failed) != 1 or not failed[0].startswith("card "):
         return {}
-    intact = find_topology(on.replace(f",without=card {lost[0]}", ""))
-    links, boxes = np.count_nonzero(intact.tier == 1) // 2, intact.ranks // intact.in_box
-    cards = (links % intact.ranks or intact.ranks) // boxes  # where ranks share some, they have links to these too
-    others = sorted({0, 1 % boxes, boxes // 2})
-    broken = [without(intact, f"card {box * cards + int(lost[0]) % cards}") for box in others]
-    times = {}
+    topology = find_topology(intact)
+    if topology.ranks > MOST_BROKEN * topology.in_box:
+        return {}
+    broken, times = in_each_box(topology, int(failed[0].removeprefix("card "))), {}
     for rung in trees:
         each = [Pricing(one, **price).lock_step(rung.entry.schedule(rung.segments)) for one in broken]
-        seconds = [rung.seconds, *map(sum, each)]
+        seconds = list(map(sum, each))
         times[rung.label] = min(seconds), max(seconds)
     return times
 
@@ -595,7 +590,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         rungs, left_out = field_of(primitive, topology, among, searching=True, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
-    nccl, by_box = _by_nccl(primitive, on, network), _by_box(str(on), rungs, price)
+    nccl, by_box = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
     described = [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs]
     yield {
         "primitive": primitive,
@@ -627,8 +622,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     not_started = [name for name, why in left_out.items() if why == NOT_STARTED]
     for name in not_started:
         command = _command(primitive, name, expression, network, price)
-        yield f"{name} may be faster; it is found by a search: {command}
-"
+        yield f"{name} may be faster; it is found by a search: {command}\n"
     cost, energy = ("n_alpha", "n_beta") if counts else (), ("energy",) if known else ()
     first = "of first" if not_started else "of fastest"
     yield table(("algorithm", *cost, "time", first, "busbw", *energy, "how"), rows)

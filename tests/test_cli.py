@@ -3,14 +3,17 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from fractions import Fraction
 from pathlib import Path
 
 import click
 import pytest
 
+from colllib import units
 from colllib.algorithms import allreduce
 from colllib.busbw import ideal_gain
 from colllib.cli import cli, main
@@ -262,8 +265,20 @@ def test_a_ladder_without_a_card_says_what_trees_take_where_another_box_lacks_it
     assert span == pytest.approx((min(times), max(times)), rel=0.02)
     text = printed("ladder", "all-reduce", "--on", "dgx-h100:8,without=card 3", *at)
     assert "by which box lacks the card: a tree's root, such as box 0, sends half\n" in text
-    for on in ("dgx-h100:8", "dgx-a100:2,cards=4,without=card 5", "dgx-h100:1,without=card 3"):
+    others = ("dgx-h100:8", "dgx-a100:2,cards=4,without=card 5", "dgx-h100:1,without=card 3")
+    for on in (*others, "dgx-h100:65,gpus=2,without=card 3"):
         assert "by which box" not in printed("ladder", "all-reduce", "--on", on, *at)
+
+
+@pytest.mark.parametrize("card", [3, 19, 43])
+def test_what_a_tree_takes_without_any_card_lies_in_the_range_of_all_boxes(card):
+    """Of ten boxes box 2, which is neither next to the root nor in the middle, makes it the slowest."""
+    at = ("--message", "1MiB")
+    by_box = answer("ladder", "all-reduce", "--on", "dgx-h100:10,without=card 3", *at)["by_box_s"]
+    rungs = answer("ladder", "all-reduce", "--on", f"dgx-h100:10,without=card {card}", *at)["rungs"]
+    of_tree = next(rung for rung in rungs if rung["algorithm"] == "tree")
+    least, most = by_box["tree" if of_tree["segments"] == 1 else f"tree, P = {of_tree['segments']}"]
+    assert least * (1 - 1e-9) <= of_tree["time_s"] <= most * (1 + 1e-9)
 
 
 def test_list_names_what_can_be_run():
@@ -273,6 +288,18 @@ def test_list_names_what_can_be_run():
     )
     assert len(result["primitives"]) == 7
     assert "star:N" in result["topologies"]
+
+
+@pytest.mark.parametrize("on", ["star:8,ports=7", "inc-star:4,ports=2", "uniring:2x4", "switch-tree:8x6,uplinks=2",
+                                "fat-tree:4,oversubscription=3", "leaf-spine:2x2x2,uplink=1/2", "torus:2x4", "ring:4",
+                                "star:4,hop=1/4,switch=0", "full-mesh:4"])  # fmt: skip
+def test_the_time_is_that_of_the_printed_cost_at_the_printed_speeds(on):
+    words = ("run", "all-reduce", "ring", "--on", on, "--message", "16MB")
+    text, (n_alpha, n_beta) = printed(*words), (Fraction(answer(*words)[key]) for key in ("n_alpha", "n_beta"))
+    assert f"n_alpha = {n_alpha}, n_beta = {n_beta} " in text
+    alpha, bandwidth = re.search(r"priced at   M = 16 MB, alpha = (.*), BW = (.*)\n", text).groups()
+    seconds = float(n_alpha) * units.parse("time", alpha) + float(n_beta) * 16e6 / units.parse("bandwidth", bandwidth)
+    assert seconds == pytest.approx(answer(*words)["time_s"])
 
 
 def test_run_reports_the_executed_counts_and_the_closed_form():

@@ -13,6 +13,7 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
+from colllib.buffers import fitting
 from colllib.cli_io import Answer, Read, answered, quantity, spelled, table
 from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
@@ -443,7 +444,7 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: float, most:
     timed, blocks = schedule if algorithm else None, schedule.blocks
     rows: list[Row] = []
     doubled = [least * 2**k for k in range(int(log2(most / least)) + 1)]
-    for elements in dict.fromkeys(mpi.fitting(blocks, int(size) // 4) for size in doubled):  # small ones may be alike
+    for elements in dict.fromkeys(fitting(blocks, int(size) // 4) for size in doubled):  # small ones may be alike
         seconds, wrong = mpi.bench(primitive, timed, world, blocks=blocks, elements=elements, repeats=repeats)
         rate = 4 * elements / seconds
         mark = str(wrong) if timed else "N/A"
