@@ -10,8 +10,8 @@ else the rank's port in the box; what uses the same one at the same time shares 
 parameters are sharded and there is no pipeline, a microbatch begins when the gradients of the one before have
 left, and asks for its first parameters then.
 
-Compute is 2 operations per parameter and token forward and twice that backward, at a sustained
-rate. Left out: attention's products of queries and keys, the vocabulary and its matrices, the
+Compute is 2 operations per parameter and token forward and twice that backward, at the rate
+of matrix products alone. Left out: attention's products of queries and keys, the vocabulary and its matrices, the
 optimizer.
 
 Source for the streams: PyTorch's FSDP2, `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py` at commit
@@ -51,7 +51,7 @@ class Training:
         plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
         machine: of boxes with speeds, such as "dgx-h100:16".
         tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
-        rate: operations per second that a rank sustains.
+        rate: operations per second that a rank reaches in matrix products, waits aside.
         schedule, chunks: as for `colllib.training.pipelines.order`.
         bucket: bytes of gradients, of whole weights, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
             ZeRO each layer's leave alone.

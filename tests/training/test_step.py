@@ -518,7 +518,7 @@ def test_the_command_says_where_the_time_of_every_stage_goes(capsys, plan, expos
         assert min(stage.values()) >= 0
     assert {name[:-2] for stage in result["stages"] for name in stage if stage[name]} == {"computing"} | exposed
     computing = sum(stage["computing_s"] for stage in result["stages"]) / len(result["stages"])
-    assert isclose(result["mfu"], computing * 400 / 989 / result["time_s"])
+    assert isclose(result["mfu"], computing * 650 / 989 / result["time_s"])
 
 
 def test_what_experts_wait_for_is_a_share_of_its_own(capsys):
@@ -579,25 +579,36 @@ def test_collectives_are_priced_as_nccl_where_its_model_knows_the_machine_and_th
         assert result["time_s"] == answer(capsys, *args, "--collectives", taken)["time_s"]
 
 
-@pytest.mark.parametrize(("machine", "rate"), [("dgx-h100", 400), ("dgx-a100", 126), ("b200", 910)])
+@pytest.mark.parametrize(("machine", "rate"), [("dgx-h100", 650), ("dgx-a100", 205), ("b200", 1479)])
 def test_a_rank_computes_at_the_share_of_its_peak_that_an_h100_does(machine, rate, capsys):
-    """400 of 989 TFLOP/s, of the peaks in dense BF16 of 312 and 2,250."""
+    """650 of 989 TFLOP/s, of the peaks in dense BF16 of 312 and 2,250."""
     with pytest.raises(SystemExit):
         main(["step", "--on", f"{machine}:1", "--plan", "tp=8"])
     assert f"on {machine}:1 at {rate} TFLOP/s: " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("boxes", "microbatches", "published"), [(2048, 16, 400), (1024, 32, 430)])
+def test_with_the_rate_that_is_assumed_published_steps_of_405b_come_out(boxes, microbatches, published, capsys):
+    """TFLOP/s a GPU over the whole step: Llama 3 (2024), table 4, on 16,384 and 8,192 H100s, 8,192 tokens each."""
+    words = ["--model", "Llama 3.1 405B", "--on", f"dgx-h100:{boxes}", "--plan", f"tp=8,sp=1,pp=16,dp={boxes // 16}"]
+    result = answer(capsys, *words, "--batch", "16777216", "--schedule", "interleaved", "--chunks", "7")
+    layers = 126 * (2 * 16384 * (16384 + 1024) + 3 * 16384 * 53248)
+    assert 6 * layers * 2**24 / result["time_s"] / (8 * boxes) / 1e12 == pytest.approx(published, rel=0.03)
+    assert microbatches * 8192 * boxes // 16 == 2**24
+    assert result["mfu"] * 989 == pytest.approx(published, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("--on mi300x:16", "\n529 TFLOP/s a GPU are assumed, 40% of the peak as H100s sustain in training; what yours"),
+        ("--on mi300x:16", "\n859 TFLOP/s a GPU are assumed for matrix products alone, 66% of the peak, with which"),
         (
             "--on boxes.toml",
-            "\n400 TFLOP/s a GPU are assumed, as of an H100; what yours sustain goes into --teraflops.",
+            "\n650 TFLOP/s a GPU are assumed for matrix products alone, with which two published",
         ),
         (
             "--plan all --batch 1048576",
-            "\n400 TFLOP/s a GPU are assumed, 40% of the peak as H100s sustain in training;",
+            "\n650 TFLOP/s a GPU are assumed for matrix products alone, 66% of the peak, with which",
         ),
         ("--teraflops 300", None),
     ],
@@ -617,7 +628,7 @@ def test_a_gpu_is_the_same_by_its_own_name_and_in_a_file_as_in_its_maker_s_box(c
         with pytest.raises(SystemExit):
             main(["step", "--on", machine, "--plan", "tp=8,dp=2"])
         shown = capsys.readouterr().out
-        assert f"on {machine} at 126 TFLOP/s: " in shown
+        assert f"on {machine} at 205 TFLOP/s: " in shown
         assert "of 80 GB" in shown or "which has 80 GB" in shown
 
 
