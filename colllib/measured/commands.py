@@ -330,7 +330,8 @@ def _of_lost_cards(primitive: str, on: str, message: float | None, what_if: Sequ
         going_on += f" --message {units.message(message).replace(' ', '')}" if message else ""
         yield (
             f"{lost.replace('=', ' ').capitalize()}: of a job that is restarted; NCCL then gives every box the "
-            f"channels of the box with fewest cards. One that goes on: colllib ladder {primitive} --on {going_on}"
+            f"channels of the box with fewest cards. One that goes on, where the box counts (least is lost in the "
+            f"first or the last): colllib ladder {primitive} --on {going_on}"
         )
 
 

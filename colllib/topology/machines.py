@@ -117,7 +117,7 @@ _INSTANCES = {
 #: What `with_options` takes.
 OPTIONS = (
     "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, pcie=16GB/s, oversubscription=2, collnet=true, "
-    "processor=amd or without=card 3"
+    "processor=amd or without=card 11"
 )
 
 _ON_RAILS = (
@@ -125,7 +125,7 @@ _ON_RAILS = (
     "rails and oversubscription out. For an all-to-all, on leaves of 32 boxes: colllib ladder all-to-all --on "
     "boxes:2x32x8,rails=8,oversubscription=1:2 --alpha 0.6us,2.7us,2.7us,2.7us --bandwidth 450GB/s,50GB/s,50GB/s,50GB/s"
 )
-_LOST = "one card of one box may be missing, as in without=card 3; for all else that fails: colllib ladder"
+_LOST = "one card of one box may be missing, as in without=card 11; for all else that fails: colllib ladder"
 
 
 def by_gpu(name: str) -> Machine | None:

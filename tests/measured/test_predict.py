@@ -246,7 +246,7 @@ def test_a_job_that_is_restarted_without_one_card_has_seven_in_every_box():
     (lost,) = what_if(find("dgx-h100:64"), "all-reduce", 2**30, ["without=card 43"])
     assert lost.prediction == seven
     words = ["predict", "all-reduce", "--message", "1GiB", "--on"]
-    note = "One that goes on: colllib ladder all-reduce --on 'dgx-h100:64,without=card 43' --message 1GiB\n"
+    note = "the last): colllib ladder all-reduce --on 'dgx-h100:64,without=card 43' --message 1GiB\n"
     for asked in (["dgx-h100:64,without=card 43"], ["dgx-h100:64", "--what-if", "without=card 43"]):
         assert note in CliRunner().invoke(cli.cli, [*words, *asked]).output
     assert "a restart" in CliRunner().invoke(cli.cli, ["ladder", *words[1:], "dgx-h100:2,without=card 3"]).output
