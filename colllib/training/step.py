@@ -33,7 +33,7 @@ from colllib.limits import check_size
 from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import Gathers, buckets, place_passes
-from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
+from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, held, order, send_on
 from colllib.training.prices import by_nccl, on_tier, takes, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
@@ -77,7 +77,10 @@ class Training:
         plan, ranks = self.plan, topology(self.machine).ranks
         tiers(self.machine)
         if self.nccl and ",without=" in self.machine:
-            raise ValueError(f"{self.machine}: NCCL's prediction knows no failed cards, the fastest collectives do")
+            raise ValueError(
+                f"{self.machine}: NCCL is predicted for a job that is restarted (colllib predict), and a step goes on: "
+                "take the fastest collectives"
+            )
         if plan.gpus != ranks:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
             raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {ranks}")
@@ -118,6 +121,22 @@ class Training:
     def whole(self, layer: int) -> float:
         """Parameters of a layer that a rank has before they are sharded, if at all."""
         return sum(parameters for parameters, *_ in held_alike(self.model, self.plan, [layer]))
+
+    def activations(self, *, sequence_parallel: bool) -> float | None:
+        """Bytes that the first stage keeps for its backward, with nothing computed again; unknown of experts.
+
+        Of each token and unit of width 34 in a layer: over TP ranks 24 of them are cut, with the sequence all. Scores
+        of attention are left out, which fused kernels do not keep.
+
+        Source: Korthikanti and others (2022), sections 4.1 and 4.2.
+        """
+        plan, stages = self.plan, self.plan.pp
+        if self.model.experts:
+            return None
+        kept = 34 / plan.tp if sequence_parallel else 10 + 24 / plan.tp
+        layers = sum(len(self.layers(at)) for at in range(0, stages * self.chunks, stages))
+        microbatches = held(self.schedule, stages, 0, self.microbatches, self.chunks)
+        return kept * self.tokens / plan.cp * self.model.hidden * layers * microbatches
 
     @property
     def gathered(self) -> float:

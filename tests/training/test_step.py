@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from colllib import units
 from colllib.algorithms import allreduce, channels
 from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
@@ -670,7 +671,7 @@ def test_the_command_says_in_how_many_buckets_gradients_leave(bucket, count, cap
     """Llama 3.1 8B: 4096 x 14336 numbers in FP32 are 235 MB."""
     with pytest.raises(SystemExit):
         main(["step", "--model", "Llama 3.1 8B", "--plan", "dp=128", "--microbatches", "1", "--bucket", bucket])
-    assert f"in {count} buckets of whole weights of up to 235 MB." in capsys.readouterr().out
+    assert f"in {count} buckets of at least {bucket[:-2]} MB, of whole weights of up to 235" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -763,7 +764,26 @@ def test_a_step_waits_for_the_card_that_carries_most_where_some_have_failed(card
     assert f"each has {50 / ranks:g} GB/s of it, of 50 GB/s a card" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["step", "--on", faulty, "--plan", "dp=32", "--collectives", "nccl"])
-    assert "NCCL's prediction knows no failed cards" in capsys.readouterr().err
+    assert "NCCL is predicted for a job that is restarted (colllib predict), and a step" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("card", [3, 11])
+def test_a_step_with_a_failed_card_stands_beside_the_whole_machine_with_the_same_collectives(card, capsys):
+    words = ["--plan", "tp=4,pp=2,dp=8", "--tokens", "1024"]
+    whole = answer(capsys, "--on", "dgx-h100:8", *words, "--collectives", "fastest")["time_s"]
+    failed = answer(capsys, "--on", f"dgx-h100:8,without=card {card}", *words)
+    assert failed["collectives"] == "fastest"
+    assert failed["whole_machine_s"] == whole < failed["time_s"]
+    with pytest.raises(SystemExit):
+        main(["step", "--on", f"dgx-h100:8,without=card {card}", *words])
+    shown = capsys.readouterr().out
+    assert f"\nWith the same collectives the whole machine takes {units.seconds(whole, 4)}." in shown
+    assert "a job that goes on; NCCL is predicted for one that is restarted (colllib predict)." in shown
+    assert "knows no such machine" not in shown
+    with pytest.raises(SystemExit):
+        main(["step", "--on", f"dgx-h100:4,without=card {card}", "--model", "Llama 3.1 8B", "--plan", "all",
+              "--batch", "262144"])  # fmt: skip
+    assert "Compare with --collectives fastest on the whole machine." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("narrow", ["cards=4", "oversubscription=2", "cards=4,oversubscription=2"])
@@ -790,12 +810,70 @@ def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):
         assert (alone["time_s"], alone["state_bytes"]) == (row["time_s"], row["state_bytes"])
         assert alone["batch"] == 16384
         assert row["tokens_per_s_per_gpu"] == pytest.approx(16384 / row["time_s"] / 8)
-    # tp x pp x dp = 8 in powers of two are ten; three have several replicas and no stages, and ZeRO-3 too
-    assert len(plans) + result["too_large"] == 10 + 3
-    assert "dp=8,zero=3" in plans
+    # tp x pp x dp = 8 in powers of two are ten; six have several replicas: three without stages, and ZeRO-3 too
+    assert len(plans) + result["too_large"] == 10 + 3 + 3
+    assert {"dp=8,zero=3", "tp=2,pp=2,dp=2,zero=2"} <= set(plans)
     with pytest.raises(SystemExit):
         main(["step", *words, "Llama 3.1 8B", "--plan", "all"])
-    assert "16,384 tokens a step" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "16,384 tokens a step" in shown
+    assert "\nnot varied: cp, sp, replicate, tokens, schedule, chunks and bucket\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("plan", "share"),
+    [
+        ("dp=64,zero=3", 34),
+        ("tp=4,sp=1,dp=16", Fraction(34, 4)),
+        ("tp=4,dp=16", 10 + Fraction(24, 4)),
+        ("tp=4,sp=1,pp=4,dp=4", Fraction(34, 4)),  # 4 microbatches of 20 layers
+        ("tp=8,sp=1,pp=8,dp=1", Fraction(34, 8)),
+        ("tp=8,sp=1,cp=2,dp=4", Fraction(34, 8 * 2)),
+    ],
+)
+def test_activations_are_34_bytes_of_each_token_and_unit_of_width_in_a_layer(plan, share, capsys):
+    """Korthikanti and others (2022): sbh (10 + 24 / t), or 34 / t with sequence parallelism; 182 GB of 70B uncut."""
+    result = answer(capsys, "--on", "dgx-h100:8", "--plan", plan)
+    assert result["activations_bytes"] == pytest.approx(float(share) * 8192 * 8192 * 80)
+    with pytest.raises(SystemExit):
+        main(["step", "--on", "dgx-h100:8", "--plan", plan])
+    assert f"activations take about {units.size(result['activations_bytes'])}" in capsys.readouterr().out
+
+
+def test_all_plans_say_which_is_the_first_that_has_room_for_its_activations(capsys):
+    """Uncut 34 x 32,768 x 4,096 x 32 = 146 GB."""
+    words = ["--on", "dgx-h100:2", "--model", "Llama 3.1 8B", "--tokens", "32768", "--batch", "524288"]
+    words += ["--plan", "all"]
+    result = answer(capsys, *words)
+    first = next(row for row in result["plans"] if row["with_activations_bytes"] <= 80e9)
+    alone = answer(capsys, *words[:-1], f"{first['plan']},sp=1")
+    parts = [alone[f"{name}_bytes"] for name in ("state", "gathered", "activations")]
+    assert first["with_activations_bytes"] == pytest.approx(sum(parts))
+    assert (first["microbatches"], result["tokens"]) == (alone["microbatches"], alone["tokens"])
+    assert first != result["plans"][0]
+    with pytest.raises(SystemExit):
+        main(["step", *words])
+    assert f"sp=1 where there is tp: {first['plan']} is the first that fits in the 80 GB" in capsys.readouterr().out
+
+
+def test_the_command_names_a_larger_bucket_where_that_is_faster(capsys):
+    words = ["--on", "dgx-h100:4", "--plan", "tp=8,dp=4", "--microbatches", "1", "--tokens", "2048"]
+    result, larger = answer(capsys, *words), answer(capsys, *words, "--bucket", "200MB")
+    assert (result["bucket_bytes"], larger["bucket_bytes"]) == (25e6, 200e6)
+    with pytest.raises(SystemExit):
+        main(["step", *words])
+    saved = units.seconds(result["time_s"] - larger["time_s"])
+    shown = capsys.readouterr().out
+    assert f"in {result['buckets']} buckets of at least 25 MB, of whole weights" in shown
+    assert f"; --bucket 200MB would save {saved}." in shown
+
+
+def test_a_result_says_what_was_asked(capsys):
+    asked = {"plan": "tp=8,pp=2,dp=8", "schedule": "interleaved", "chunks": 2, "tokens": 4096, "microbatches": 4}
+    asked |= {"teraflops": 500, "model": "Llama 3.1 70B", "collectives": "fastest"}
+    result = answer(capsys, *(word for name, value in asked.items() for word in (f"--{name}", str(value))))
+    assert result["fits"] is True
+    assert {name: result[name] for name in asked} == asked
 
 
 def test_without_a_split_of_the_layers_no_collective_is_in_them(capsys):
