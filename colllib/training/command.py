@@ -11,9 +11,11 @@ from operator import itemgetter
 from typing import Any
 
 import click
+import numpy as np
 
 from colllib import units
 from colllib.cli_io import Answer, answered, progress, quantity, table, whole
+from colllib.exact import IntArray
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
@@ -409,6 +411,7 @@ def experts_command(
             raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
         chosen = routing.with_capacity(chosen, Fraction(capacity))
     destinations = routing.destinations(chosen, placement)
+    copy, rank = _busiest(chosen, destinations)
     busiest: dict[str, dict[str, float]] = {}
     deepseek, vectors, times = MODELS["DeepSeek-V3"], tokens * top_k, dict[str, dict[str, float]]()
     sizes = {name: vectors * deepseek.hidden * width for name, width in WIDTHS.items()}
@@ -425,7 +428,16 @@ def experts_command(
     yield {
         "topology": fabric.name,
         "gate": gate,
+        "ranks": fabric.ranks,
+        "experts": experts,
+        "redundant": redundant,
+        "top_k": top_k,
+        "tokens": tokens,
+        "capacity": capacity,
+        "message_bytes": sizes,
         "imbalance": chosen.imbalance,
+        "imbalance_of_copies": copy,
+        "imbalance_of_ranks": rank,
         "dropped": chosen.dropped,
         "vectors_of_M": vectors,
         "busiest_M": busiest,
@@ -433,7 +445,9 @@ def experts_command(
         "nccl_all_to_all_s": alike,
     }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
-    yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
+    copied = f", its busiest copy {copy:.2f} times" if redundant else ""
+    yield f"busiest expert: {chosen.imbalance:.2f} times the mean of an expert{copied}, {dropped}"
+    yield f"busiest rank: {rank:.2f} times the mean of a rank, which is how long all compute\n"
     rows = [
         (copies, *(f"{most:.3f} M" for most in tiers.values()), *map(units.seconds, times.get(copies, {}).values()))
         for copies, tiers in busiest.items()
@@ -445,3 +459,11 @@ def experts_command(
     if alike:
         predicted = " and ".join(f"{units.seconds(seconds)} in {name}" for name, seconds in alike.items())
         yield f"NCCL is predicted to take {predicted} where all ranks get equally many; the combine is as long in BF16."
+
+
+def _busiest(chosen: routing.Routing, destinations: IntArray) -> tuple[float, float]:
+    """What the busiest copy of an expert gets over the mean of an expert, and the busiest rank over that of a rank."""
+    ranks, served = len(chosen.chosen), destinations >= 0
+    copies = np.bincount(chosen.chosen[served] * ranks + destinations[served])
+    of_ranks = np.bincount(destinations[served])
+    return float(copies.max() * chosen.experts / served.size), float(of_ranks.max() * ranks / served.size)
