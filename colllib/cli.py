@@ -463,7 +463,7 @@ def _sentences(result: dict[str, Any]) -> str:
     if energy := result["energy_J"]:
         lines.append(f"  energy      {_span(energy)} in the links")
     lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({_CLOCKS[result['clock']]} clock)")
-    if result["busbw_GBps"] is not None:
+    if None not in (result["algbw_GBps"], result["busbw_GBps"]):  # as of one rank, in no time
         algbw, busbw = (units.rate(1e9 * result[f"{name}_GBps"]) for name in ("algbw", "busbw"))
         lines[-1] += f", algbw {algbw}, busbw {busbw}"
     return "\n".join(lines)

@@ -691,6 +691,12 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert result.stderr == ""
 
 
+def test_one_rank_that_sends_nothing_has_no_bandwidth():
+    for on in (("star:1",), ("boxes:1x1", "--alpha", "1us,1us", "--bandwidth", "50GB/s,50GB/s")):
+        *_, last = printed("run", "all-gather", "ring", "--on", *on).splitlines()
+        assert last == "  time        0 s (lock-step clock)"
+
+
 def test_who_reads_the_output_may_leave_at_once():
     line = f"{sys.executable} -m colllib list --json | true; exit ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)

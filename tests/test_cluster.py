@@ -317,7 +317,7 @@ def test_what_differs_stands_behind_a_file_as_behind_a_preset(tmp_path):
         (",gpu=rtx4090,color=red", "machine option 'color=red'"),
         (
             ",gpu=rtx4090,rails=8",
-            "machine option 'rails=8': NCCL's rings and trees stay on their rail, and few",
+            "machine option 'rails=8': up to 32 boxes have one leaf for a rail, and no",
         ),
     ):
         with pytest.raises(ValueError, match=why):

@@ -176,11 +176,11 @@ def find(expression: str) -> Machine:
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
             f"an instance ({', '.join(INSTANCES)}), a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"
         )
-    if colon and re.search(r"\bboxes=", options):
-        raise ValueError(f"machine {shortened(expression)!r}: its boxes are given twice")
     machine = replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True)
     if comma:
         machine = changed(machine, options)
+    if colon and re.search(r"\bboxes=", options):
+        raise ValueError(f"machine {shortened(expression)!r}: its boxes are given twice")
     if kind.gpus > 1 and not kind.linked:
         check_cards(machine, expression)
     return machine
