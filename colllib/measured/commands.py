@@ -342,6 +342,8 @@ def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Ite
         yield f"Up to 16 KiB EFA, TCPXO and RoCE were measured at {OTHER_NETWORKS} times these latencies."
     if machine.bridge and machine.gpus == 2 and machine.boxes == 1 and not machine.linked:
         yield f"Without the NVLink bridge that is sold for such pairs; with it: link={machine.bridge / 1e9:g}GB/s."
+    if machine.alpha:
+        yield "The file's latencies are for schedules (run, ladder, --best): these predictions take NCCL's."
     if machine.vendor == "amd":
         yield "RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links."
 

@@ -171,7 +171,7 @@ def find(expression: str) -> Topology:
         intact = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
         return without(intact, *failed)
     if is_file(expression):
-        return topology_of(machine_on(expression))
+        return topology_of(machine_on(expression, schedules=True))
     if "(" in head:
         return _operation(head, rest)
     name, _, size = head.partition(":")
