@@ -273,10 +273,10 @@ def test_latencies_and_rails_of_a_file_are_those_of_its_schedules(tmp_path):
     with pytest.raises(ValueError, match="rails = 8: NCCL's rings and trees stay on their rail"):
         machine_on(str(file))
     file.write_text(file.read_text().replace("rails = 8\n", ""))
-    told, usual = (
+    stated, usual = (
         predict(machine, "all-reduce", 1024) for machine in (machine_on(str(file)), machines.find("dgx-h100:4"))
     )
-    assert told == usual
+    assert stated == usual
     shown = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", str(file)]).output
     assert "latencies are for schedules (run, ladder, --best): these predictions take NCCL's" in shown
 

@@ -101,8 +101,8 @@ def _judged(runs: Sequence[Run], on: str | None, options: dict[str, Any]) -> lis
     """Those that may be of the boxes that are told, or else all; by the GPU that each prints, or one beside it."""
     printed = [run.gpu for run in runs if run.gpu]
     beside = next(filter(machines.by_gpu, printed), "".join(printed[:1]))
-    told = {gpu: _hints(on, gpu, options) for gpu in dict.fromkeys(run.gpu or beside for run in runs)}
-    hinted = [(run, told[run.gpu or beside]) for run in runs]
+    of_gpu = {gpu: _hints(on, gpu, options) for gpu in dict.fromkeys(run.gpu or beside for run in runs)}
+    hinted = [(run, of_gpu[run.gpu or beside]) for run in runs]
     chosen = [(run, hints) for run, hints in hinted if _of_those_boxes(run, hints)] or hinted
     return [_Judged(run, hints, diagnose(run, hints)) for run, hints in chosen]
 
