@@ -553,6 +553,8 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
         one = predict(machine, primitive, network.message)
     except ValueError:
         return None
+    if machine.alpha:
+        return None
     command = f"colllib predict {primitive} --on {shlex.quote(named)} --message {size.replace(' ', '')}"
     result = {"model": model_of(machine), "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
     return result | {"command": command}
@@ -762,9 +764,10 @@ _ABOUT_FILES = """
 \b
 Or a file: a cluster's .toml, with a line for each of boxes = 24, gpus = 8,
 gpu = "h100" (or link = "450GB/s"), and if they differ cards = 4,
-card = "400Gb/s", oversubscription = 2; what nvidia-smi topo -m printed, .txt;
-or what NCCL wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and
-take options: topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
+card = "400Gb/s", oversubscription = 2, for schedules also rails = 8 and
+alpha = "0.6us,2.7us"; what nvidia-smi topo -m printed, .txt; or what NCCL
+wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and take options:
+topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
 _ABOUT_TOPOLOGIES = (
     "\b\nTopologies, their options and defaults; what these say, graphs and machines: colllib list\n"
     + "\n".join(f"  {form.example},{_defaults(form)}" for form in TOPOLOGIES.values() if form.options)
