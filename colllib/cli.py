@@ -409,13 +409,13 @@ def _sentences(result: dict[str, Any]) -> str:
     parts += f", placement {result['placement']}" if result["placement"] != "contiguous" else ""
     lines = [
         f"{_named(result)}{parts} on {result['topology']} ({result['port_model']})",
-        f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
+        f"  end state   {'proved' if result['correct'] else 'not that of the primitive'} ({result['how']}), "
         f"{units.several(result['steps'], 'step')}, {units.several(result['messages'], 'message')}",
     ]
     if "kinds" in result:
         lines += _tables_of_tiers(result)
     else:
-        lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']} ({result['how']})")
+        lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']}")
     if "n_beta_node" in result:
         lines += _sentences_at_node(result)
     priced_at = f"M = {units.message(result['message_bytes'])}"

@@ -331,6 +331,33 @@ def test_multicast_saves_traffic_where_the_machines_switches_replicate():
     assert answer("forest", "dgx-a100:2,inc=box", "--multicast")["multicast"]["saved_at_ranks"] != "0"
 
 
+@pytest.mark.parametrize(
+    ("words", "how"),
+    [
+        ("forest dgx-a100:2", "executed"),
+        ("forest torus:12x12x12", "by symmetry"),
+        ("experts --on dgx-h100:2", "executed"),
+        ("find-topology --nodes 32 --degree 4", "closed form"),
+        ("step --on dgx-h100:2 --plan dp=16 --model Llama\xa03.1\xa08B", ["predicted"]),
+        ("step --on dgx-h100:2 --plan dp=16 --model Llama\xa03.1\xa08B --collectives fastest", ["counted"]),
+        ("step --on dgx-h100:2 --plan tp=8,pp=2,dp=1 --collectives fastest", ["closed form"]),
+        (
+            "step --on dgx-h100:2 --plan all --batch 131072 --model Llama\xa03.1\xa08B --collectives fastest",
+            ["closed form", "counted"],
+        ),
+    ],
+)
+def test_every_answer_with_a_time_or_a_count_says_how_it_is_known(words, how):
+    assert answer(*(word.replace("\xa0", " ") for word in words.split(" ")))["how"] == how
+
+
+def test_on_one_tier_and_on_several_it_is_said_how_the_end_state_was_proved():
+    for on in ("star:8", "boxes:2x4"):
+        speeds = ["--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s"] if on.startswith("boxes") else []
+        assert "end state   proved (executed), 14 steps" in printed("run", "all-reduce", "ring", "--on", on, *speeds)
+    assert "proved (by symmetry)" in printed("run", "all-reduce", "ring", "--on", "star:4096")
+
+
 def test_a_forest_runs_like_any_other_algorithm():
     result = answer("run", "all-gather", "forest", "--on", "mi250-8x2", "--segments", "2")
     assert (result["correct"], result["how"]) == (True, "executed")
