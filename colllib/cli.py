@@ -608,6 +608,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     first = "of first" if not_started else "of fastest"
     headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", first, "busbw", "how")
     yield table(headers, rows)
+    factor = bus_factor(primitive, topology.ranks)
+    yield f"\nbusbw is {'' if factor == 1 else f'{factor} times '}algbw, which is M over the time"
     if topology.in_box and topology.combines:
         yield (
             "\nin-network, NVLS and CollNet take switches that add, and lose nothing here: NVLS in a box was measured "
@@ -618,7 +620,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if any(rung.algorithm.name == "channels" for rung in rungs):
         yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
-    if topology.switches and any(rung.algorithm.name == "forest" for rung in rungs):
+    if topology.switches and topology.ranks > 1 and any(rung.algorithm.name == "forest" for rung in rungs):
         yield (
             "\nforest: through switches a rank may send to several others in a step, and pays one alpha: "
             "short messages take longer"

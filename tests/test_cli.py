@@ -439,6 +439,13 @@ def test_what_programs_find_runs_like_any_other_algorithm():
     assert (long["n_alpha"], long["n_beta"]) == (3, long["link_load_max"])
 
 
+@pytest.mark.parametrize(
+    ("primitive", "factor"), [("all-reduce", "7/4 times "), ("all-gather", "7/8 times "), ("broadcast", "")]
+)
+def test_a_ladder_says_how_its_bus_bandwidth_becomes_algbw(primitive, factor):
+    assert f"\nbusbw is {factor}algbw, which is M over the time\n" in printed("ladder", primitive, "--ranks", "8")
+
+
 def test_ladder_sorts_the_algorithms():
     rungs = answer("ladder", "all-reduce", "--ranks", "64", "--message", "1kB")["rungs"]
     assert rungs[0]["algorithm"] == "recursive-doubling"
