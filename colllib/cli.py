@@ -113,7 +113,10 @@ def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algor
     values = {}
     for text in options:
         name, _, value = text.partition("=")
-        if not value or len(text) > MOST_TEXT:
+        if len(text) > MOST_TEXT:
+            too_long = f"{len(text)} characters are too many, at most {MOST_TEXT} will do"
+            raise ValueError(f"option {units.shortened(text)!r}: {too_long}")
+        if not value:
             raise ValueError(f"option {units.shortened(text)!r}: write NAME=VALUE, such as root=3")
         values[name] = _option(chosen.options.get(name, "str"), name, value)
     return chosen.configured(values)
