@@ -148,8 +148,8 @@ class Entry:
     def in_radix(self, radix: int) -> Entry:
         """The same with a radix; made once."""
         if radix not in self._in_radix:
-            based = self.algorithm.configured({"radix": radix})
-            self._in_radix[radix] = Entry(based, self.topology, self.trusting)
+            in_radix = self.algorithm.configured({"radix": radix})
+            self._in_radix[radix] = Entry(in_radix, self.topology, self.trusting)
         return self._in_radix[radix]
 
     def in_best_radix(self, *, eta: Eta = IDEAL, **price: Unpack[Terms]) -> Entry:
@@ -330,7 +330,7 @@ def skipped(algorithm: Algorithm, topology: Topology) -> str | None:
     """Why a ladder leaves an algorithm out, as a sentence without its subject; None if it does not.
 
     >>> skipped(find("all-to-all", "direct"), topology("star:8"))
-    'sends to 7 partners a step, more than a rank has ports, where a step costs one alpha: see colllib run'
+    'sends to 7 partners at once over links that they share, where a step costs one alpha: see colllib run'
     """
     if (refusal := algorithm.refusal(topology)) is not None:
         return refusal
@@ -339,7 +339,7 @@ def skipped(algorithm: Algorithm, topology: Topology) -> str | None:
     most, ranks = topology.ranks - 1, topology.ranks
     paired = int(((topology.link_src < ranks) & (topology.link_dst < ranks)).sum()) == ranks * most
     if algorithm.many_partners and not paired and most > 1:
-        why = f"sends to {most} partners a step, more than a rank has ports, where a step costs one alpha"
+        why = f"sends to {most} partners at once over links that they share, where a step costs one alpha"
         return f"{why}: see colllib run"
     return None
 

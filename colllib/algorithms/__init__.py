@@ -147,8 +147,11 @@ def on_a_star(topology: Topology) -> bool:
 
 
 def on_own_links(topology: Topology) -> bool:
-    """Axes, with a link of BW to every neighbor."""
-    return topology.port_model == PER_NEIGHBOR and not topology.switches
+    """Axes, with a link of alpha and BW to every neighbor; what lacks links, or takes other routes, has other words."""
+    full = [tier.bandwidth for tier in topology.tiers] == [1] and (
+        topology.alpha.numerators == topology.alpha.denominator
+    ).all()
+    return topology.port_model == PER_NEIGHBOR and bool(full) and not topology.switches
 
 
 def on_a_torus(topology: Topology) -> bool:
@@ -203,8 +206,8 @@ class Algorithm:
         topologies: which topologies it serves.
         belongs: the topologies whose cost the closed form is (default: by what it takes a star with one full-duplex
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
-        many_partners: whether a rank sends to many others in one step. A step costs one alpha, so that on ranks with
-            one port such an algorithm looks better than it can be: ladders leave it out there.
+        many_partners: whether a rank sends to all others in one step. A step costs one alpha, so that without a
+            link to each such an algorithm looks better than it can be: ladders leave it out there.
         searched: where it is made for that one fabric, which ladders do not wait for unless a closed form is its cost.
         overlaps: whether its segments follow one step apart, each as the schedule in one (`pipelined`).
         in_rounds: whether its steps are as in one of lg(N) rounds in turn, so that P segments take another course than
@@ -564,7 +567,7 @@ MEANINGS = {
     "order": "near or far partners first; of pat depth or rounds; hierarchical inner-first or outer-first",
     "phased": "an axis waits until the one before is done",
     "pieces": "into how many a shard is cut; of breadth-first at most (default: as many as make it exact)",
-    "radix": "the base, at least 2",
+    "radix": "of the ranks' numbers, at least 2",
     "root": "the rank that has, or gets, the vector",
     "rotated": "blocks are cut into slices, each of which begins with another axis",
     "segments": "P, into how many the vector is cut and pipelined",
