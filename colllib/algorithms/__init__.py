@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import signature
 from math import isqrt
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -320,12 +320,12 @@ class Algorithm:
         >>> find("all-gather", "pat").options, find("broadcast", "chain").options
         ({'cap': 'int', 'order': 'str'}, {'root': 'int'})
         """
-        kinds = {
-            name: str(parameter.annotation).split(" ")[0]
-            for name, parameter in signature(self.build).parameters.items()
-            if name not in ("ranks", "segments")
+        return {
+            name: kind.__name__
+            for name, parameter in signature(self.build, eval_str=True).parameters.items()
+            for kind in (int, str, bool)
+            if kind in (parameter.annotation, *get_args(parameter.annotation)) and name not in ("ranks", "segments")
         }
-        return {name: kind for name, kind in kinds.items() if kind in ("int", "str", "bool")}
 
     def configured(self, options: Mapping[str, int | str | bool]) -> Algorithm:
         """The same algorithm with some of its options chosen.
