@@ -550,7 +550,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     nccl, by_box = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
-    yield {
+    yield lambda: {
         "primitive": primitive,
         "topology": topology.name,
         "message_bytes": network.message,
