@@ -28,12 +28,22 @@ from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray
 from colllib.execution import Execution
 from colllib.execution import trace as trace_states
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Entry, Rung, field_of
+from colllib.ladder import (
+    ANCHOR_ALPHA,
+    ANCHOR_BANDWIDTH,
+    ANCHOR_MESSAGE,
+    ANCHOR_RANKS,
+    NOT_STARTED,
+    Entry,
+    Rung,
+    field_of,
+)
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.log import PROGRAMS
 from colllib.measured.predict import predict
 from colllib.measured.tuning import model_of
+from colllib.metrics import OPTICS, PICOJOULES, joules, optical
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
@@ -328,6 +338,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "sent_max": _most(run, run.ledger.sent[: topology.ranks]),
         "received_max": _most(run, run.ledger.received[: topology.ranks]),
         "link_load_max": _most(run, run.ledger.link),
+        "energy_J": _energy(run, price["message"]),
         "tiers": [
             {
                 "name": tier.name,
@@ -354,6 +365,14 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
 def _most(run: Execution, counts: IntArray) -> str:
     """The largest share of M; of a million ranks not all become fractions."""
     return str(Fractions(counts, run.ledger.denominator).largest())
+
+
+def _energy(run: Execution, message: float) -> tuple[float, float] | None:
+    """The least and the most joules that the links take, or nothing where it is not known of each."""
+    try:
+        return joules(run, message)
+    except ValueError:
+        return None
 
 
 def _at_node(rung: Rung) -> dict[str, Any]:
@@ -421,11 +440,21 @@ def _sentences(result: dict[str, Any]) -> str:
     if formula := result.get("closed_form"):
         verdict = "agrees" if formula["agrees"] else "does not agree"
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
+    if energy := result["energy_J"]:
+        lines.append(f"  energy      {_span(energy)} in the links")
     lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({_CLOCKS[result['clock']]} clock)")
     if result["busbw_GBps"] is not None:
         algbw, busbw = (units.rate(1e9 * result[f"{name}_GBps"]) for name in ("algbw", "busbw"))
         lines[-1] += f", algbw {algbw}, busbw {busbw}"
     return "\n".join(lines)
+
+
+def _span(energy: tuple[float, float] | None) -> str:
+    """From the least to the most, with its unit once."""
+    if energy is None:
+        return ""
+    least, most = map(units.energy, energy)
+    return f"{least.removesuffix(most[most.index(' ') :])} to {most}"
 
 
 def _sentences_at_node(result: dict[str, Any]) -> list[str]:
@@ -529,6 +558,17 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
     return result | {"command": command}
 
 
+def _command(primitive: str, name: str, on: str, network: Network, price: dict[str, Any]) -> str:
+    """That runs what a ladder does not search for."""
+    size = units.message(network.message).replace(" ", "")
+    words = ["colllib", "run", primitive, name, "--on", on, "--message", size]
+    if network.alpha:
+        words += ["--alpha", ",".join(f"{1e6 * alpha:g}us" for alpha in price["alpha"])]
+    if network.bandwidth:
+        words += ["--bandwidth", ",".join(f"{bandwidth / 1e9:g}GB/s" for bandwidth in price["bandwidth"])]
+    return shlex.join([*words, *(["--segments", "best"] if algorithms.find(primitive, name).segmented else [])])
+
+
 @cli.command("ladder")
 @click.argument("primitive", type=PRIMITIVE)
 @click.option("--ranks", type=whole(), help=f"N, on a star (default: {ANCHOR_RANKS})")
@@ -543,10 +583,11 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     """
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
-    topology = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
+    expression = f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on
+    topology = network.with_speeds(find_topology(expression))
     price = network.on(topology)
     with progress(algorithms.every(primitive), attrgetter("name")) as among:
-        rungs, left_out = field_of(primitive, topology, among, **price)
+        rungs, left_out = field_of(primitive, topology, among, searching=True, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     nccl, by_box = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
@@ -560,6 +601,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         "by_box_s": by_box,
     }
     counts, fastest = topology.levels == 1, rungs[0].seconds
+    energies = [_energy(rung.execution, network.message) for rung in rungs]
+    known = any(energies)
     rows = [
         (
             rung.label,
@@ -567,16 +610,24 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
             units.seconds(rung.seconds, 4),
             f"{units.ratio(1 if rung.seconds == fastest else rung.seconds / fastest)}x",
             units.rate(rung.busbw) if isfinite(rung.busbw) else "",
+            *([_span(spent)] if known else []),
             rung.how + (f" ({rung.not_run})" if rung.not_run else ""),
         )
-        for rung in rungs
+        for rung, spent in zip(rungs, energies, strict=True)
     ]
     yield (
         f"{primitive} on {topology.name} ({topology.port_model}), "
         f"M = {units.message(network.message)}, {speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
     )
-    headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
-    yield table(headers, rows)
+    not_started = [name for name, why in left_out.items() if why == NOT_STARTED]
+    for name in not_started:
+        command = _command(primitive, name, expression, network, price)
+        yield f"{name} may be faster; it is found by a search: {command}\n"
+    cost, energy = ("n_alpha", "n_beta") if counts else (), ("energy",) if known else ()
+    first = "of first" if not_started else "of fastest"
+    yield table(("algorithm", *cost, "time", first, "busbw", *energy, "how"), rows)
+    if known:
+        yield _what_takes_energy(topology)
     if topology.in_box and topology.combines:
         yield (
             "\nin-network, NVLS and CollNet take switches that add, and lose nothing here: NVLS in a box was measured "
@@ -587,13 +638,26 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if any(rung.algorithm.name == "channels" for rung in rungs):
         yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
-    if left_out:
-        reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
+    if topology.switches and any(rung.algorithm.name == "forest" for rung in rungs):
+        yield (
+            "\nforest: through switches a rank may send to several others in a step, and pays one alpha: "
+            "short messages take longer"
+        )
+    whys = dict.fromkeys(why for why in left_out.values() if why != NOT_STARTED)
+    if reasons := {why: [name for name, other in left_out.items() if other == why] for why in whys}:
         yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())
     if nccl:
         speed = f"{units.seconds(nccl['time_s'])}, {units.rate(1e9 * nccl['busbw_GBps'])} busbw"
         after = " after a restart" if "without=" in str(on) else ""
         yield f"\nNCCL should take {speed}{after}, by {nccl['picked']} ({nccl['model']}): {nccl['command']}"
+
+
+def _what_takes_energy(topology: Topology) -> str:
+    """Of a ladder's column."""
+    inside, outside = (f"{low:g} to {high:g} pJ" for low, high in (PICOJOULES["box"], OPTICS))
+    links = optical(topology)
+    way = f", of which a message to the same place in another box crosses {links}" if links else ""
+    return f"\nenergy is that of the ends of links, {inside} a bit in a box, {outside} on an optical link{way}"
 
 
 @cli.command("mpi-run")

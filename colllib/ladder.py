@@ -19,7 +19,7 @@ from colllib.bounds import bus_factor
 from colllib.cost import Cost, Terms, best_segments, check_latency
 from colllib.efficiency import IDEAL, Eta, effective
 from colllib.execution import Execution, execute, expected_seconds
-from colllib.limits import IN_FULL, MOST_BLOCKS, TooLarge, check_seconds, check_size
+from colllib.limits import IN_FULL, MOST_BLOCKS, SOON, NotSoon, TooLarge, check_seconds, check_size, waiting
 from colllib.schedule import Orbit, Schedule
 from colllib.segmentation import Parts, Pricing, continued, in_every_way, lowest, overlapped
 from colllib.symmetry import by_symmetry, expected_by_symmetry
@@ -49,6 +49,7 @@ FABRICS = (
 )
 
 EXECUTED, CLOSED_FORM = "executed", "closed form"
+NOT_STARTED = "is found by a search that a ladder does not start"
 
 MOST_SEGMENTS = 2**14  # that are tried when the best number is sought
 LONGEST = 6.0  # seconds, as expected, of the one that is executed where its best number of segments is sought
@@ -326,22 +327,44 @@ def offered(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
     return tuple(a for a in every(primitive) if skipped(a, topology) is None)
 
 
-def skipped(algorithm: Algorithm, topology: Topology) -> str | None:
+def skipped(algorithm: Algorithm, topology: Topology, searching: bool = False) -> str | None:
     """Why a ladder leaves an algorithm out, as a sentence without its subject; None if it does not.
+
+    Args:
+        searching: whether it starts searches.
 
     >>> skipped(find("all-to-all", "direct"), topology("star:8"))
     'sends to 7 partners at once over links that they share, where a step costs one alpha: see colllib run'
     """
     if (refusal := algorithm.refusal(topology)) is not None:
         return refusal
-    if algorithm.searched and algorithm.searched(topology) and not algorithm.costs_its_closed_form(topology):
-        return "is found by a search that a ladder does not start"
+    waited = algorithm.searched is None or topology.ranks * topology.num_links <= algorithm.searched
+    if not waited and not (searching and not algorithm.searched) and not algorithm.costs_its_closed_form(topology):
+        return NOT_STARTED
+    return _crowded(topology) if algorithm.many_partners else None
+
+
+def _crowded(topology: Topology) -> str | None:
+    """Why sending to all others in a step is left out; None where a rank has a link to each."""
     most, ranks = topology.ranks - 1, topology.ranks
     paired = int(((topology.link_src < ranks) & (topology.link_dst < ranks)).sum()) == ranks * most
-    if algorithm.many_partners and not paired and most > 1:
-        why = f"sends to {most} partners at once over links that they share, where a step costs one alpha"
-        return f"{why}: see colllib run"
-    return None
+    if paired or most <= 1:
+        return None
+    why = f"sends to {most} partners at once over links that they share, where a step costs one alpha"
+    return f"{why}: see colllib run"
+
+
+def _sought(candidate: Entry) -> str | None:
+    """Search for a schedule where that takes about two seconds at most; why what is found is left out, as `skipped`."""
+    try:
+        with waiting(SOON):
+            schedule = candidate.schedule()
+    except NotSoon:
+        return NOT_STARTED
+    except ValueError as error:  # such as links that are wider one way
+        return str(error)
+    partners = max((max(step.partners()) for step in schedule.steps), default=0)
+    return _crowded(candidate.topology) if partners == candidate.topology.ranks - 1 else None
 
 
 def run(algorithm: Algorithm, topology: Topology, *, segments: int | None = None, **price: Unpack[Terms]) -> Rung:
@@ -460,12 +483,20 @@ def ladder(primitive: str, topology: Topology, **price: Unpack[Terms]) -> list[R
 
 
 def field_of(
-    primitive: str, topology: Topology, among: Iterable[Algorithm] | None = None, **price: Unpack[Terms]
+    primitive: str,
+    topology: Topology,
+    among: Iterable[Algorithm] | None = None,
+    searching: bool = False,
+    **price: Unpack[Terms],
 ) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm, or some, that a topology offers, fastest first, and why the others are left out.
 
     Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best radix, a hierarchical one
     in the order and with the algorithms on its tiers that are fastest at their best P, and channels in the faster turn.
+
+    Args:
+        among: which of them.
+        searching: whether forests, flows and syntheses are searched for, where that takes about two seconds at most.
 
     Raises:
         NoRouteError: if none can run because ranks are cut off from the others.
@@ -479,10 +510,13 @@ def field_of(
     rungs, left_out = [], {}
     for algorithm in every(primitive) if among is None else among:
         try:
-            if (why := skipped(algorithm, topology)) is not None:
+            candidate = Entry(algorithm, topology)
+            why = skipped(algorithm, topology, searching)
+            if why is None and algorithm.searched == 0:
+                why = _sought(candidate)
+            if why is not None:
                 left_out[algorithm.name] = why
                 continue
-            candidate = Entry(algorithm, topology)
             rung = _in_best_way(candidate, price)
             rungs.append(rung or run(candidate.in_best_radix(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from colllib import units
@@ -15,6 +18,7 @@ MOST_MESSAGES = 2**27
 MOST_AT_ONCE = 2**23  # messages that are made together
 MOST_CROSSINGS = 2**27  # of links, in one step
 MOST_SECONDS = 60
+SOON = 2  # seconds: a search for which a ladder waits
 IN_FULL = 2**22  # messages: what has more is run by symmetry where it is the same seen from every rank
 
 # what executing takes, in seconds on one core, as measured for rings, trees and relays on stars, tori and boxes
@@ -22,11 +26,18 @@ STEP, LINK, MESSAGE, CROSSING = 150e-6, 4e-9, 50e-9, 80e-9
 SEED_MESSAGE, SEED_ADD = 1.2e-6, 2e-6  # by symmetry, a message of the seed, and what it takes longer if it adds
 FLOW = 5e-7  # a maximum flow, for every node
 TREE = 2.5e-6  # a tree that is packed and lowered, for every two ranks
+PIECE = 2e-6  # a piece that a flow takes over a link
 EVENT = 20e-6  # on the event clock, a message
+
+_PATIENCE = ContextVar[float]("seconds", default=MOST_SECONDS)
 
 
 class TooLarge(ValueError):
     """What would take too much memory, or too long."""
+
+
+class NotSoon(TooLarge):
+    """What would take longer than one wants to wait here, and may be run."""
 
 
 def check_size(what: str, count: int, most: int, unit: str) -> None:
@@ -41,6 +52,22 @@ def check_size(what: str, count: int, most: int, unit: str) -> None:
         raise TooLarge(f"{units.shortened(what, 120)}: {number} {unit} are too many, at most {most} will do")
 
 
+@contextmanager
+def waiting(seconds: float) -> Iterator[None]:
+    """Let what would take longer than this, and less than a minute, be refused as `NotSoon`.
+
+    >>> with waiting(1):
+    ...     check_seconds("a forest on mi250:3", 7)
+    Traceback (most recent call last):
+    colllib.limits.NotSoon: a forest on mi250:3: this would take about 7 s
+    """
+    before = _PATIENCE.set(seconds)
+    try:
+        yield
+    finally:
+        _PATIENCE.reset(before)
+
+
 def check_seconds(what: str, seconds: float, fewer: str = "ranks or segments") -> None:
     """Refuse what would take more than about a minute, and say of what to take fewer."""
     if seconds > MOST_SECONDS:
@@ -48,6 +75,8 @@ def check_seconds(what: str, seconds: float, fewer: str = "ranks or segments") -
             f"{what}: this would take about {units.seconds(seconds, 2)}, and at most {MOST_SECONDS} s are spent on one "
             f"run: take fewer {fewer}"
         )
+    if seconds > _PATIENCE.get():
+        raise NotSoon(f"{what}: this would take about {units.seconds(seconds, 2)}")
 
 
 def small_text(path: Path) -> str:

@@ -18,7 +18,9 @@ from colllib.algorithms import allreduce
 from colllib.busbw import ideal_gain
 from colllib.cli import cli, main
 from colllib.execution import execute
+from colllib.ladder import topology
 from colllib.measured.sweeps import figures
+from colllib.metrics import joules
 from colllib.topology import machines
 from colllib.topology.presets import PRESETS
 
@@ -144,6 +146,27 @@ def test_a_price_says_its_message_in_the_units_that_it_was_given_in():
     assert answer("ladder", "all-reduce", "--ranks", "4", "--message", "1KiB")["message_bytes"] == 1024
 
 
+@pytest.mark.parametrize(
+    ("on", "tree"),
+    [
+        (
+            "dgx-h100:3,cards=4",
+            [
+                "├─ box: switch with 8 box",
+                "└─ card: card of 2 ranks",
+                "   └─ card: switch with 4 card, 4 uplink",
+                "      └─ uplink: switch with 12 uplink",
+            ],
+        ),
+        ("fat-tree:4", ["└─ port: switch with 2 port, 2 uplink", "   └─ uplink: 2 × switch with 2 uplink, 2 uplink 2"]),
+        ("full-mesh:12", ["└─ link: ranks 1, 2, 3, 4, 5, 6, 7, 8, ...", ""]),
+        ("star:1", ["└─ port: switch with 1 port", ""]),
+    ],
+)
+def test_what_is_described_is_drawn_as_one_rank_sees_it(on, tree):
+    assert "\n".join(["\n\nrank 0", *tree]) in printed("describe", on)
+
+
 def test_one_of_something_is_singular():
     assert "1 step, 2 messages" in printed("run", "all-gather", "ring", "--on", "star:2")
     assert "star:1, 1 rank\n" in printed("forest", "star:1")
@@ -185,6 +208,26 @@ def test_a_ladder_of_boxes_says_which_row_is_the_ring_of_nccl():
     assert any(line.startswith("ring channels  ") for line in text.splitlines())
     assert "ring channels are NCCL's ring, as many as a box has ranks; ring is one alone\n" in text
     assert "ring channels" not in printed("ladder", "all-gather", "--ranks", "4")
+
+
+@pytest.mark.parametrize(("on", "way"), [("dgx-h100:4", 4), ("dgx-h100:4,rails=8", 2), ("dgx-h100:1", 0)])
+def test_a_ladder_of_boxes_has_a_column_of_energy_and_says_how_many_optical_links_a_message_crosses(on, way):
+    """Least and most of a row are those of its ledger; in one box nothing is optical."""
+    words = "ladder", "all-reduce", "--on", on, "--message", "1GB"
+    [ring] = [rung for rung in answer(*words)["rungs"] if rung["algorithm"] == "ring"]
+    assert tuple(ring["energy_J"]) == joules(execute(allreduce.ring(topology(on).ranks), topology(on)), 1e9)
+    shown = printed(*words)
+    assert {"dgx-h100:1": "290 mJ to 1.2 J"}.get(on, "5.8 to 10 J") in shown
+    assert (f"of which a message to the same place in another box crosses {way}" in shown) == (way > 0)
+
+
+def test_energy_is_told_only_of_links_whose_own_is_known():
+    assert answer("run", "all-reduce", "ring", "--on", "dgx-h100:4", "--message", "1GB")["energy_J"][0] > 5
+    assert "  energy      5.8 to 10 J in the links" in printed(
+        "run", "all-reduce", "ring", "--on", "dgx-h100:4", "--message", "1GB"
+    )
+    assert answer("run", "all-reduce", "ring", "--on", "star:8")["energy_J"] is None
+    assert "energy" not in printed("ladder", "all-reduce", "--on", "mi250:2")
 
 
 @pytest.mark.parametrize(
@@ -383,9 +426,53 @@ def test_breadth_first_says_what_a_node_pays_and_which_bounds_it_meets():
     assert "n_beta_node" not in answer("run", "all-gather", "ring", "--on", "ring:4")
 
 
+@pytest.mark.parametrize(
+    ("primitive", "on", "name", "least"),
+    [("all-gather", "mi250:2", "forest", 16), ("all-to-all", "circulant:16x3x4", "flow", 5)],
+)
+def test_a_ladder_starts_the_searches_that_end_soon(primitive, on, name, least):
+    first, second, *_ = answer("ladder", primitive, "--on", on, "--message", "1GB")["rungs"]
+    assert first["algorithm"] == name
+    assert first["time_s"] * (least if name == "forest" else 1) < second["time_s"]
+    alone = answer("run", primitive, name, "--on", on, "--message", "1GB", *["--segments=best"] * (name == "forest"))
+    assert alone["time_s"] == first["time_s"]
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (
+            "all-gather --on mi250:3 --message 1GB --alpha 1us,3us --bandwidth 50GB/s,16.5GB/s",
+            "all-gather forest --on mi250:3 --message 1GB --alpha 1us,3us --bandwidth 50GB/s,16.5GB/s --segments best",
+        ),
+        ("all-to-all --on ring:16", "all-to-all flow --on ring:16 --message 16MB"),
+        ("all-gather --on ring:5", "all-gather synthesis --on ring:5 --message 16MB"),
+    ],
+)
+def test_what_a_ladder_does_not_search_for_is_said_above_its_rows_and_the_first_is_not_called_fastest(words, command):
+    text = printed("ladder", *words.split())
+    above, _, below = text.partition("\nalgorithm ")
+    assert above.endswith(f" may be faster; it is found by a search: colllib run {command}\n")
+    assert "of first" in below
+    assert "of fastest" not in text
+    assert "of fastest" in printed("ladder", "all-reduce", "--on", "ring:5")
+
+
+def test_a_ladder_leaves_out_trees_that_send_straight_to_all_and_says_what_those_through_switches_pay():
+    left_out = answer("ladder", "all-gather", "--ranks", "8")["left_out"]
+    assert left_out["forest"] == left_out["direct"]
+    assert "\nforest: through switches" in printed("ladder", "all-gather", "--on", "dgx-h100:2")
+    assert "\nforest: through" not in printed("ladder", "all-gather", "--on", "torus:3x3")
+
+
+def test_what_a_search_refuses_stands_among_what_is_left_out():
+    left_out = answer("ladder", "all-to-all", "--on", "torus:4x4")["left_out"]
+    assert "more than 5000 pieces" in left_out["flow"]
+
+
 def test_a_ladder_on_a_graph_waits_for_breadth_first_and_names_what_it_does_not_wait_for():
     result = answer("ladder", "all-gather", "--on", "kautz:2x12", "--message", "1GB")
-    assert result["rungs"][0]["algorithm"] == "breadth-first"
+    assert {"forest", "breadth-first"} == {rung["algorithm"] for rung in result["rungs"][:2]}
     assert result["left_out"]["synthesis"] == "is found by a search that a ladder does not start"
     assert {"breadth-first", "breadth-first-rooted"} <= {
         rung["algorithm"] for rung in answer("ladder", "all-reduce", "--on", "kautz:2x12")["rungs"]

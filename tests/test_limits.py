@@ -10,7 +10,7 @@ import pytest
 from colllib.algorithms import CATALOGUE, broadcast, find
 from colllib.execution import expected_seconds
 from colllib.ladder import MOST_SEGMENTS, run
-from colllib.limits import MOST_SECONDS, TooLarge
+from colllib.limits import MOST_SECONDS, NotSoon, TooLarge, check_seconds, waiting
 from colllib.primitives import all_gather, all_to_all
 from colllib.schedule import pipelined
 from colllib.topology.expression import find as topology
@@ -113,6 +113,18 @@ def test_blocks_that_are_too_many_are_refused(build, small_memory):
 def test_what_would_run_for_hours_is_refused_at_once(primitive, name, expression, segments, small_memory):
     with pytest.raises(TooLarge, match=r"^.*(too many, at most|take fewer ranks or segments).*$"):
         run(find(primitive, name), topology(expression), segments=segments, **PRICE)
+
+
+def test_who_waits_less_is_refused_what_others_may_run_and_what_nobody_may():
+    check_seconds("a search", 7)
+    with waiting(2):
+        check_seconds("a search", 1.9)
+        with pytest.raises(NotSoon, match="would take about 7 s"):
+            check_seconds("a search", 7)
+        with pytest.raises(TooLarge, match="at most 60 s") as refused:
+            check_seconds("a search", 61)
+        assert not isinstance(refused.value, NotSoon)
+    check_seconds("a search", 7)
 
 
 def test_an_all_to_all_between_4096_ranks_in_boxes_is_not_refused():

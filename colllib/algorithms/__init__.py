@@ -176,16 +176,6 @@ def on_a_full_mesh(topology: Topology) -> bool:
     return linked and full_alpha and len(topology.router(src, dst)[0]) == len(src)
 
 
-def beyond_small_graphs(topology: Topology) -> bool:
-    """What takes long: more ranks and links than a ladder waits for."""
-    return topology.ranks * topology.num_links > MOST_AWAITED
-
-
-def on_any(_: Topology) -> bool:
-    """Every topology."""
-    return True
-
-
 _BELONGS = {"ranks": on_a_star, "lattice": on_own_links, "topology": on_one_switch}
 
 
@@ -208,7 +198,8 @@ class Algorithm:
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
         many_partners: whether a rank sends to all others in one step. A step costs one alpha, so that without a
             link to each such an algorithm looks better than it can be: ladders leave it out there.
-        searched: where it is made for that one fabric, which ladders do not wait for unless a closed form is its cost.
+        searched: of what is made for that one fabric, on how many ranks times links everybody waits for it, also where
+            no closed form is its cost; 0 for what only a ladder that searches starts, where it is found soon.
         overlaps: whether its segments follow one step apart, each as the schedule in one (`pipelined`).
         in_rounds: whether its steps are as in one of lg(N) rounds in turn, so that P segments take another course than
             P + 1; those of other algorithms add steps like the ones before.
@@ -225,7 +216,7 @@ class Algorithm:
     topologies: Callable[[Topology], str | None] = any_will_do
     belongs: Callable[[Topology], bool] | None = None
     many_partners: bool = False
-    searched: Callable[[Topology], bool] | None = None
+    searched: int | None = None
     overlaps: bool = False
     in_rounds: bool = False
 
@@ -245,7 +236,7 @@ class Algorithm:
     @property
     def compared(self) -> bool:
         """Whether players have it."""
-        return not self.searched or self.has_closed_form
+        return self.searched is None or self.has_closed_form
 
     def costs_its_closed_form(self, topology: Topology) -> bool:
         """Whether `cost` is the cost there.
@@ -390,10 +381,10 @@ _LINKED: dict[str, Any] = {
     "takes": "topology",
     "topologies": breadth_first.on_connected_ranks,
     "belongs": on_a_torus,
-    "searched": beyond_small_graphs,
+    "searched": MOST_AWAITED,
 }
-_SOLVED: dict[str, Any] = _LINKED | {"topologies": synthesis.on_several_ranks, "searched": on_any}
-_PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": on_any}
+_SOLVED: dict[str, Any] = _LINKED | {"topologies": synthesis.on_several_ranks, "searched": 0}
+_PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": 0}
 _MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 
 

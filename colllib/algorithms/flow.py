@@ -8,6 +8,7 @@ Collective Communication Schedules for Direct-Connect Topologies".
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from colllib.algorithms.breadth_first import on_connected_ranks
 from colllib.exact import Fractions, IntArray
-from colllib.limits import TooLarge, check_size
+from colllib.limits import PIECE, TooLarge, check_seconds, check_size
 from colllib.primitives import Blocks
 from colllib.schedule import Schedule, Step
 from colllib.topology.base import Topology
@@ -27,6 +28,7 @@ CLOSE = 1e-6  # to a whole number of pieces
 HOP = 1e-5  # price of a hop of a block: of equally short schedules that with the fewest
 
 
+@lru_cache(maxsize=8)
 def all_to_all(topology: Topology, steps: int = 0) -> Schedule:
     """Blocks travel over any paths and wait anywhere; the sum of the steps' largest loads is as small as can be.
 
@@ -54,6 +56,7 @@ def all_to_all(topology: Topology, steps: int = 0) -> Schedule:
     amounts = _amounts(topology, hops, steps)
     pieces = _pieces(amounts, topology.name)
     piece_counts = np.rint(amounts * pieces).astype(np.intp)
+    check_seconds(f"all-to-all flow on {topology.name}", PIECE * float(piece_counts.sum()), "ranks")
     messages = [
         (t, int(topology.link_src[link]), int(topology.link_dst[link]), (source * ranks + target) * pieces + piece)
         for source in range(ranks)
@@ -91,7 +94,7 @@ def _amounts(topology: Topology, hops: IntArray, steps: int) -> NDArray[np.float
     }
     solution = linprog(np.r_[np.full(len(most), HOP), np.ones(steps)], **limits, method="highs-ds")
     if solution.x is None:
-        raise ArithmeticError(f"all-to-all flow on {topology.name}: {solution.message}")
+        raise ValueError(f"all-to-all flow on {topology.name}: {solution.message}")
     amounts: NDArray[np.float64] = solution.x[: len(most)].reshape(ranks, steps, links)
     return amounts
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from colllib.algorithms.breadth_first import on_connected_ranks, shards
 from colllib.exact import IntArray
-from colllib.limits import check_size
+from colllib.limits import check_seconds, check_size
 from colllib.primitives import check_counts
 from colllib.schedule import Schedule, Step
 from colllib.topology.base import Topology
@@ -68,6 +68,7 @@ def all_gather(
         raise ValueError(f"synthesis on {topology.name}: {len(loads)} loads for {steps} steps")
     messages = topology.ranks * pieces * len(links) * steps
     check_size(f"synthesis on {topology.name}", messages, MOST_VARIABLES, "messages to choose from")
+    check_seconds(f"synthesis on {topology.name}", seconds, "seconds")
     solution = _least_cost(topology, links, steps, pieces, loads, seconds)
     if solution.status == INFEASIBLE:
         raise ValueError(f"synthesis on {topology.name}: no schedule in {pieces} pieces has loads {loads}")
