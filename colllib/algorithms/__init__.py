@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import signature
 from math import isqrt
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -315,7 +315,7 @@ class Algorithm:
             name: kind.__name__
             for name, parameter in signature(self.build, eval_str=True).parameters.items()
             for kind in (int, str, bool)
-            if kind in (parameter.annotation, *get_args(parameter.annotation)) and name not in ("ranks", "segments")
+            if parameter.annotation in (kind, kind | None) and name not in ("ranks", "segments")
         }
 
     def configured(self, options: Mapping[str, int | str | bool]) -> Algorithm:
