@@ -106,11 +106,11 @@ def test_an_entry_says_how_its_cost_is_known():
 def test_an_option_has_its_type_whether_annotations_are_text_or_not():
     """This module does not postpone them, as most of the library's do."""
 
-    def star_shaped(ranks: int, root: int = 0, lead: int | None = None, order: str = "near", fair: bool = False, loads: tuple[int, ...] = ()):
-        raise NotImplementedError((ranks, root, lead, order, fair, loads))
+    def build(ranks: int, root: int = 0, lead: int | None = None, fair: bool = False, loads: tuple[int, ...] = ()):
+        raise NotImplementedError((ranks, root, lead, fair, loads))
 
-    options = replace(find("broadcast", "chain"), build=star_shaped).options
-    assert options == {"root": "int", "lead": "int", "order": "str", "fair": "bool"}
+    options = replace(find("broadcast", "chain"), build=build).options
+    assert options == {"root": "int", "lead": "int", "fair": "bool"}
 
 
 def test_a_relay_round_a_ring_of_three_sends_as_the_direct_algorithm_and_no_rank_on_a_star_has_a_link_to_each():
