@@ -596,18 +596,18 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     nccl, by_box = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
-    described = [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs]
-    yield {
+    yield lambda: {
         "primitive": primitive,
         "topology": topology.name,
         "message_bytes": network.message,
-        "rungs": described,
+        "rungs": [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs],
         "left_out": left_out,
         "nccl": nccl,
         "by_box_s": by_box,
     }
     counts, fastest = topology.levels == 1, rungs[0].seconds
-    known = any(result["energy_J"] for result in described)
+    energies = [_energy(rung.execution, network.message) for rung in rungs]
+    known = any(energies)
     rows = [
         (
             rung.label,
@@ -615,10 +615,10 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
             units.seconds(rung.seconds, 4),
             f"{units.ratio(1 if rung.seconds == fastest else rung.seconds / fastest)}x",
             units.rate(rung.busbw) if isfinite(rung.busbw) else "",
-            *([_span(result["energy_J"])] if known else []),
+            *([_span(spent)] if known else []),
             rung.how + (f" ({rung.not_run})" if rung.not_run else ""),
         )
-        for rung, result in zip(rungs, described, strict=True)
+        for rung, spent in zip(rungs, energies, strict=True)
     ]
     yield (
         f"{primitive} on {topology.name} ({topology.port_model}), "

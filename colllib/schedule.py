@@ -165,7 +165,7 @@ class Schedule:
         """Number of blocks."""
         return len(self.blocks)
 
-    @property
+    @cached_property
     def num_messages(self) -> int:
         """Number of (source, destination, block) messages over all steps."""
         return sum(len(step.src) for step in self.steps)

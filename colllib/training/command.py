@@ -184,7 +184,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     """All plans that a machine can run, the fastest first."""
     machine, memory = topology(on), _gpu(on, "memory")
     box = tiers(on).in_box
-    fit, too_large, refused = [], 0, ""
+    fit, too_large, refused = [], 0, dict[str, str]()
     with progress(_plans(model, machine.ranks, box), _named) as offered:
         for plan in offered:
             try:
@@ -195,10 +195,12 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
                 else:
                     too_large += 1
             except ValueError as error:  # a plan that cannot be
-                refused = f"no plan can run, such as {_named(plan)}: {error}"
+                refused[_named(plan)] = str(error)
+    of_those = next((f"such as {named}: {why}" for named, why in refused.items()), "")
     if not fit:
         too_little = f"{too_large} plans do not fit in the {units.size(memory or 0)} of a GPU" if too_large else ""
-        raise ValueError(f"{model.name} on {on}: {'; '.join(filter(None, (too_little, refused)))}")
+        none = f"no plan can run, {of_those}" if refused else ""
+        raise ValueError(f"{model.name} on {on}: {'; '.join(filter(None, (too_little, none)))}")
     plans, rows = [], []
     for seconds, training in sorted(fit, key=itemgetter(0)):
         named, rate, state = _named(training.plan), batch / seconds / machine.ranks, training.state
@@ -211,6 +213,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         "collectives": COLLECTIVES[others["nccl"]],
         "how": sorted(set().union(*(training.hows for _, training in fit))),
         "too_large": too_large,
+        "refused": refused,
         "plans": plans,
     }
     yield f"{model.name} on {on}, {batch:,} tokens a step; activations, which take memory too, are not counted\n"
@@ -218,6 +221,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     if too_large:
         least = "state and gathered layers are larger"
         yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
+    if refused:
+        yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
     yield f"\n{_priced(others['nccl'], on)}"
 
 
