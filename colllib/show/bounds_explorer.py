@@ -128,16 +128,7 @@ def _plane(primitive: str, n: int, ports: str) -> Chart:
     starts: dict[tuple[float, float], list[Curve]] = {}
     for curve in curves:
         starts.setdefault((curve.xs[0], curve.ys[0]), []).append(curve)
-    marks = [
-        Mark(
-            x,
-            ", ".join(curve.label for curve in alike),
-            y,
-            alike[0].look,
-            "left" if x > left and 2.5 * x > right else "right",
-        )
-        for (x, y), alike in starts.items()
-    ]
+    marks = [Mark(x, ", ".join(curve.label for curve in alike), y, alike[0].look) for (x, y), alike in starts.items()]
     frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number)
     body = plot([corner, *curves], frame, marks=marks) + keys([(curve.name, curve.look) for curve in curves])
     return Chart(body, f"Latencies against bytes at N = {n}. {_summary(primitive, n, ports)}")

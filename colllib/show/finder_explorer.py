@@ -38,6 +38,7 @@ def frontier(n: int, d: int) -> Chart:
         x_label="steps n_alpha",
         y_label="n_beta per rank, M/B",
         y_from_zero=False,
+        scattered=["the frontier"],
         marks=marks,
         title="No graph below beats another in both",
     )

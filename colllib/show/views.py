@@ -22,7 +22,8 @@ from colllib.show.theme import color, escape, typeset
 
 Texts = Mapping[str, str]
 
-WIDE, NARROW = 640, 520  # how wide Python draws; below this, letters instead of names
+WIDE, NARROW = 640, 520  # how wide Python draws; below this, fewer values along a map
+BESIDE = 0.45  # of the width for names beside curves; where they need more, letters stand for them
 LOW, HIGH = 1e2, 1e11  # the messages in bytes at both ends of a curve
 POINTS = 64  # of a curve, but for the first
 
@@ -108,13 +109,17 @@ class Curves(View):
         by_size = [race.standings({**state, race.message: size}) for size in sizes]
         now = race.standings(state)
         show = _FORMATS[self.what]
+        at_rule = [measured(self.what, one, message, now) for one in now]
+        seconds = [units.seconds(one.seconds) for one in now]
+        ends = seconds if self.what == "slowdown" else [show(value) for value in at_rule]
+        named = all(
+            LETTER * len(f"{value} {one.row.name}") <= BESIDE * width for value, one in zip(ends, now, strict=True)
+        )
         curves = []
         for k, one in enumerate(now):
             ys = [measured(self.what, row[k], size, row) for row, size in zip(by_size, sizes, strict=True)]
-            at_rule = measured(self.what, one, message, now)
-            name = one.row.name if width >= NARROW else letters(one.row.name, one.look)
-            value = units.seconds(one.seconds) if self.what == "slowdown" else show(at_rule)
-            curves.append(Curve(one.row.name, f"{value} {name}", sizes, ys, one.look, at_rule))
+            label = f"{ends[k]} {one.row.name if named else letters(one.row.name, one.look)}"
+            curves.append(Curve(one.row.name, label, sizes, ys, one.look, at_rule[k]))
         first = turns(race, state, sizes) if self.strip else []
         strip = [(size, one.row.name, one.look) for size, (one, *_) in first]
         frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
@@ -123,7 +128,7 @@ class Curves(View):
         turning = "; ".join(f"from {units.size(size)} {_names(tied)}" for size, tied in first)
         return figure(
             f"{self.y_label} against M. At {typed}: {values}." + (f" Fastest {turning}." if turning else ""),
-            body + ("" if width >= NARROW else keys([(one.row.name, one.look) for one in now])),
+            body + ("" if named else keys([(one.row.name, one.look) for one in now])),
         )
 
 
@@ -170,7 +175,7 @@ class Variants(View):
             ys = [seconds for _, seconds in prices]
         frame = Frame(self.x_label, "time", 2, 0, number, units.seconds, True, width, 210)
         rule = Rule(state[self.at], texts[self.at]) if self.at else None
-        mark = Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds, side="below")
+        mark = Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds)
         body = plot([Curve(one.row.name, "", xs, ys, one.look)], frame, marks=[mark], rule=rule)
         return figure(f"Time against {self.x_label}. Best: {best} with {units.seconds(one.seconds)}.", body)
 

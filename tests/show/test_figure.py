@@ -113,16 +113,17 @@ def test_short_labels_stand_above_where_a_curve_ends_far_from_the_right():
     assert "cl-legend" in lines({"far": far, "near": near}, x_label="x", y_label="y").fragment()
 
 
-def test_the_label_of_a_mark_stands_on_the_side_that_is_asked_for():
-    def anchor(side):
-        marks = [Mark(2, "best", 3, side=side)]
-        html = lines({"a": ([1, 2], [1, 9])}, x_label="x", y_label="y", marks=marks).fragment()
-        return re.search(r'y="([\d.]+)" text-anchor="(\w+)"[^>]*>best<', html).groups()
+def test_the_label_of_a_mark_takes_the_corner_where_nothing_crosses_it():
+    def stands(at, *ys):
+        html = lines({"a": ([1, 2, 3], ys)}, x_label="x", y_label="y", marks=[Mark(at, "best", ys[at - 1])]).fragment()
+        x, y, anchor = re.search(r'x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"[^>]*>best<', html).groups()
+        across, up = map(float, re.search(r'cx="([\d.]+)" cy="([\d.]+)" r="4.5"', html).groups())
+        return anchor, float(x) > across, float(y) > up
 
-    above, left, right, below = map(anchor, ("", "left", "right", "below"))
-    assert above == left
-    assert (above[1], right[1], below[1]) == ("end", "start", "end")
-    assert float(below[0]) == float(above[0]) + 25
+    assert stands(2, 1, 5, 9) == ("end", False, False)  # beside a rising line it is above on the left
+    assert stands(2, 9, 5, 1) == ("start", True, False)
+    assert stands(2, 5, 10, 5)[2]  # at the top there is room below only
+    assert stands(3, 9, 5, 1)[0] == "end"
 
 
 def test_labels_of_series_and_marks_are_escaped():
