@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from colllib import units
 from colllib.cost import crossover
 from colllib.show.control import State
+from colllib.show.figure import legend_row
 from colllib.show.lines import LETTER, Axis, Curve, Frame, Mark, Rule, number, plot, px, text
 from colllib.show.looks import Look, known, letters
 from colllib.show.race import Priced, Race, fastest, turns
@@ -215,24 +216,31 @@ class Dots(View):
             return f'style="left:{100 * (log10(seconds) - low) / (high - low):.2f}%'
 
         grid = "".join(f'<u {at(10.0**k)}"></u>' for k in range(low, high + 1))
-        rows = []
-        for one in standings:
-            ticks = f'<u class="cl-floor" {at(one.floor)}"></u>' if one.floor else ""
-            if ideal:
-                ticks += f'<s {at(ideal[one.row.name])};border-color:{one.tint}"></s>'
-            bold = "b" if one is first else "span"
-            variant = f"<small>{escape(one.label)}</small>" if one.variant else ""
-            rows.append(
-                f'<div data-row="{escape(one.row.name)}"><{bold}>{escape(one.row.name)} {variant}</{bold}>'
-                f'<i>{grid}{ticks}<em {at(one.seconds)};background:{one.tint}"></em></i>'
-                f"<{bold}>{units.seconds(one.seconds)}</{bold}></div>"
-            )
         scale = "".join(
             f'<u {at(10.0**k)}">{units.seconds(10.0**k)}</u>' for k in range(low, high + 1, 1 + (high - low) // 6)
         )
+        ends = f'<div><span></span><i class="cl-track cl-scale">{scale}</i><span></span></div>'
+        rows = [ends]
+        for one in standings:
+            ticks = f'<u class="cl-floor" {at(one.floor)}"></u>' if one.floor else ""
+            if ideal:
+                ticks += f'<s {at(ideal[one.row.name])};color:{one.tint}"></s>'
+            bold = "b" if one is first else "span"
+            variant = f'<small style="color:{one.tint}">{escape(one.label)}</small>' if one.variant else ""
+            rows.append(
+                f'<div data-row="{escape(one.row.name)}"><{bold}>{escape(one.row.name)} {variant}</{bold}>'
+                f'<i class="cl-track">{grid}{ticks}<em {at(one.seconds)};color:{one.tint}"></em></i>'
+                f"<{bold}>{units.seconds(one.seconds)}</{bold}></div>"
+            )
         described = "; ".join(f"{one.title} {units.seconds(one.seconds)}" for one in standings)
-        rows.append(f'<div><span></span><i class="cl-scale">{scale}</i><span></span></div>')
-        return figure(f"Time of each, logarithmic: {described}.", f'<div class="cl-dots">{"".join(rows)}</div>')
+        marks = {"<em></em>": "time, log scale"}
+        if ideal:
+            marks |= {"<s></s>": "ideal"}
+        if any(one.floor for one in standings):
+            marks |= {'<u class="cl-floor"></u>': "sum of the lower bounds"}
+        key = legend_row((f'<i class="cl-track cl-key">{mark}</i>', words) for mark, words in marks.items())
+        body = f'{key}<div class="cl-dots">{"".join([*rows, ends])}</div>'
+        return figure(f"Time of each, logarithmic: {described}.", body)
 
 
 @dataclass(frozen=True)

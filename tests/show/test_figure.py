@@ -163,11 +163,29 @@ def test_bars_that_are_not_ranked_keep_their_order_and_widths():
     assert sorted(re.findall(r"width:[\d.]+%", kept.body)) == sorted(re.findall(r"width:[\d.]+%", sorted_by_value.body))
 
 
-def test_bars_on_a_logarithmic_scale_say_so():
-    chart = bars({"a": 20, "b": 2000}, log=True)
-    assert "Logarithmic scale; the bars start at 10." in chart.body
-    assert [float(w) for w in re.findall(r"width:([\d.]+)%", chart.body)] == pytest.approx([13.08, 100])
-    assert "width:100.00%" in bars({"a": 10}, log=True).body
+def test_values_on_a_logarithmic_scale_are_dots_between_powers_of_ten():
+    chart = bars({"a": 2, "b": 200}, log=True)
+    assert "log scale" in chart.body
+    assert [float(at) for at in re.findall(r'<em style="left:([\d.]+)%"', chart.body)] == pytest.approx([10.03, 76.7])
+    assert re.findall(r">([\d,]+)</u>", chart.body) == ["1", "10", "100", "1,000"]
+    assert "cl-bar" not in chart.body.replace("cl-bars", "")
+    assert 'style="left:0.00%"' in bars({"a": 10}, log=True).body
+
+
+def test_bars_that_are_shares_have_the_whole_as_their_track():
+    chart = bars({"a": 1, "b": 2}, of=8)
+    assert re.findall(r"width:([\d.]+)%", chart.body) == ["12.50", "25.00"]
+    assert "cl-whole" in chart.body
+    assert "cl-whole" not in bars({"a": 1, "b": 2}).body
+
+
+def test_several_values_of_a_label_stand_together_and_are_told_apart_without_color():
+    chart = bars({"x": {"in": 4, "out": 1}, "y": {"in": 2}, "z": 3}, highlight=["x"])
+    assert repr(chart) == "Bar chart, lowest first: y in 2; z 3; x in 4, out 1."
+    key, drawn = chart.body.split('<div class="cl-bars')
+    assert re.findall(r"</i>(\w+)</span>", key) == ["in", "out"]
+    assert (key.count("cl-hollow"), drawn.count("cl-hollow")) == (1, 1)
+    assert '<b style="grid-row:span 2">x</b>' in drawn
 
 
 @pytest.mark.parametrize(
@@ -176,6 +194,8 @@ def test_bars_on_a_logarithmic_scale_say_so():
         ({}, {}, "at least one value"),
         ({"a": -1}, {}, "'a' has the value -1; it must be finite and zero or more"),
         ({"a": 0}, {"log": True}, "must be finite and positive"),
+        ({"a": {"b": -1}}, {}, "'a, b' has the value -1"),
+        ({"a": 3}, {"of": 2}, "'a' has the value 3, more than the 2 that it is a share of"),
         ({"a": 1}, {"highlight": ["b"]}, "highlight 'b' is not a bar; the bars are a"),
     ],
 )

@@ -232,15 +232,20 @@ const draw = (function () {
     const lines = decades.map((time) => `<u ${at(time)}"></u>`).join("");
     const rows = all.map((one) => {
       let more = one.floor ? `<u class="cl-floor" ${at(one.floor)}"></u>` : "";
-      if (plain.size) more += `<s ${at(plain.get(one.row.n))};border-color:${color(one.tint)}"></s>`;
-      const bold = one === first ? "b" : "span", variant = one.variant ? `<small>${escape(one.label)}</small>` : "";
+      if (plain.size) more += `<s ${at(plain.get(one.row.n))};color:${color(one.tint)}"></s>`;
+      const bold = one === first ? "b" : "span", variant = one.variant ? `<small style="color:${color(one.tint)}">${escape(one.label)}</small>` : "";
       return `<div data-row="${escape(one.row.n)}"><${bold}>${escape(one.row.n)} ${variant}</${bold}>`
-        + `<i>${lines}${more}<em ${at(one.seconds)};background:${color(one.tint)}"></em></i><${bold}>${seconds(one.seconds)}</${bold}></div>`;
+        + `<i class="cl-track">${lines}${more}<em ${at(one.seconds)};color:${color(one.tint)}"></em></i><${bold}>${seconds(one.seconds)}</${bold}></div>`;
     });
     const step = 1 + Math.floor((high - low) / 6);
     const scale = decades.filter((_, k) => k % step === 0).map((time) => `<u ${at(time)}">${seconds(time)}</u>`).join("");
     const described = all.map((one) => `${one.title} ${seconds(one.seconds)}`).join("; ");
-    const body = `<div class="cl-dots">${rows.join("")}<div><span></span><i class="cl-scale">${scale}</i><span></span></div></div>`;
+    const ends = `<div><span></span><i class="cl-track cl-scale">${scale}</i><span></span></div>`;
+    const marks = [["<em></em>", "time, log scale"]];
+    if (plain.size) marks.push(["<s></s>", "ideal"]);
+    if (all.some((one) => one.floor)) marks.push(['<u class="cl-floor"></u>', "sum of the lower bounds"]);
+    const key = marks.map(([drawn, words]) => `<span><i class="cl-track cl-key">${drawn}</i>${words}</span>`).join("");
+    const body = `<div class="cl-legend">${key}</div><div class="cl-dots">${ends}${rows.join("")}${ends}</div>`;
     return { html: figure(`Time of each, logarithmic: ${described}.`, body) };
   }
 
