@@ -25,7 +25,7 @@ ROOM = 0.07  # of a logarithmic axis, below the lowest curve
 DECADE = 24  # the least room for values between powers of ten
 AT_ENDS = 0.25  # of the width for a label beside the curves
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
+HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ def _corner(mark: Mark, x: Axis, y: Axis, lines: list[list[Place]], wide: float,
         outside = left < x.start or box[2] > right or up < y.stop + 5 or up > y.start
         if (trouble := floor(1000 * outside + sum(_crossed(line, box) for line in lines) + 0.5)) < least:
             least, edges = trouble, [(left, up - 9), (box[2], up - 9), (box[2], up), (left, up)]
-            best = text(at + (shift if anchor == "start" else -shift), up, anchor, mark.label, _HALO)
+            best = text(at + (shift if anchor == "start" else -shift), up, anchor, mark.label, HALO)
     lines.append(edges)
     return best
 

@@ -196,15 +196,11 @@ const draw = (function () {
     const { svg, x } = plot(drawn, frame, { ends: true, rule: { x: message, label: typed, strip } });
     const described = drawn.map((one) => `${one.name} ${show(one.atRule)}`).join("; ");
     const turning = strip.length ? ` Fastest ${strip.map(([size, tied]) => `from ${race.size(size)} ${names(tied)}`).join("; ")}.` : "";
-    return { html: figure(`${view.y_label} against M. At ${typed}: ${described}.${turning}`, svg + (named ? "" : keys(now))), x };
+    return { html: figure(`${view.y_label} against M. At ${typed}: ${described}.${turning}`, svg + (named ? "" : keys(now, inked))), x };
   }
-  function keys(all, more = []) {
-    const spans = all.map((one) => `<span data-row="${escape(one.row.n)}"><b style="color:${color(one.look[0])}">`
-      + `${escape(letters(one))}</b> ${escape(one.row.n)}</span>`);
-    const drawn = all.map((one) => one.look[2]), others = new Map(more);
-    others.forEach((label, code) => { if (!drawn.includes(code)) spans.push(`<span><b>${code}</b> ${escape(label)}</span>`); });
-    return `<div class="cl-legend">${spans.join("")}</div>`;
-  }
+  const inked = (hue) => `color:${hue}`, tinted = (hue) => `background:color-mix(in srgb,${hue} 25%,transparent);padding:0 0.3em`;
+  const keys = (all, style) => `<div class="cl-legend">${all.map((one) => `<span data-row="${escape(one.row.n)}">`
+    + `<b style="${style(color(one.look[0]))}">${escape(letters(one))}</b> ${escape(one.row.n)}</span>`).join("")}</div>`;
 
   function variants(view, field, state, texts, width) {
     const one = race.standings(field, state).find((each) => each.variant || each.row.w[""].length > 2);
@@ -259,8 +255,8 @@ const draw = (function () {
   }
 
   const MESSAGES = Array.from({ length: 25 }, (_, k) => 10 ** (2 + k / 3)), UNPRICED = "?";
-  const LEFT = 42, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
-  const SHADED = "Letters: what it takes; grayer where it is over 10% slower than the fastest, or twice.";
+  const LEFT = 42, ROW = 17;
+  const SHADES = [["within 10% of the fastest", color(2), 12], ["up to twice as long", color(1), 25], ["longer", color(1), 55], ["", color(7), 25]];
   function runs(values) {
     const stretches = [];
     values.forEach((value, k) => {
@@ -271,7 +267,7 @@ const draw = (function () {
   }
   const box = (left, row, width) => `M${px(left)} ${px(ROW * row)}H${px(left + width)}V${px(ROW * row + ROW)}H${px(left)}z`;
   function shade(one, first) {
-    if (!one || one.seconds <= 1.1 * first.seconds) return 0;
+    if (one.seconds <= 1.1 * first.seconds) return 0;
     return one.seconds === Infinity ? 3 : one.seconds <= 2 * first.seconds ? 1 : 2;
   }
   function verdict(choices) {
@@ -281,26 +277,36 @@ const draw = (function () {
       + `more than twice in ${priced.filter((times) => times > 2).length}.`;
   }
   const code = (variant, looks) => (looks[variant] || [0, 0, UNPRICED])[2];
-  function mapRow(k, first, taken, cell, looks) {
+  function fills(k, first, taken, cell) {
     const at = (column) => LEFT + cell * column;
-    const fills = runs(first.map((one) => one.row.n)).map(([column, length, name]) => `<path d="${box(at(column), k, cell * length)}" `
-      + `data-row="${escape(name)}" style="fill:${color(first[column].look[0])}" fill-opacity=".25"/>`);
-    const shades = runs(taken.map((one, j) => shade(one, first[j]))).filter((run) => run[2]).map(([column, length, dark]) => (
-      `<path d="${box(at(column), k, cell * length)}" fill-opacity="${SHADES[dark]}"/>`));
-    const codes = runs(taken.map((one, j) => (one ? code(one.variant, looks) : first[j].look[2])))
-      .filter(([, length, letters]) => cell * length > 9 * letters.length)
-      .map(([column, length, letters]) => text(at(column + length / 2), ROW * k + 12.5, "middle", letters));
-    return [...fills, ...shades, ...codes].join("");
+    if (taken[0]) {
+      return runs(taken.map((one, j) => shade(one, first[j]))).map(([column, length, dark]) => (
+        `<path d="${box(at(column), k, cell * length)}" style="fill:${SHADES[dark][1]}" fill-opacity="${SHADES[dark][2] / 100}"/>`)).join("");
+    }
+    return runs(first.map((one) => one.row.n)).map(([column, length, name]) => `<path d="${box(at(column), k, cell * length)}" `
+      + `data-row="${escape(name)}" style="fill:${color(first[column].look[0])}" fill-opacity=".25"/>`).join("");
+  }
+  function codes(k, first, taken, cell, looks) {
+    return runs(taken.map((one, j) => (one ? code(one.variant, looks) : first[j].look[2]))).map(([column, length, letters]) => (
+      (column ? `<path d="M${px(LEFT + cell * column)} ${px(ROW * k)}v${ROW}" stroke="var(--cl-edge,#77808a)"/>` : "")
+      + (cell * length > 9 * letters.length ? text(LEFT + cell * (column + length / 2), ROW * k + 12.5, "middle", letters, HALO) : ""))).join("");
+  }
+  function regrets(pairs, looks) {
+    const dark = [...new Set(pairs.map(([one, best]) => shade(one, best)))].sort().map((k) => SHADES[k]).filter(([words]) => words)
+      .map(([words, hue, share]) => `<span><i class="cl-swatch" style="background:color-mix(in srgb,${hue} ${share}%,transparent)"></i>${words}</span>`);
+    const named = new Map(pairs.map(([one]) => [code(one.variant, looks), looks[one.variant] ? one.variant : "not priced"]));
+    return `<div class="cl-legend">${dark.join("")}${[...named].map(([letters, label]) => `<span><b>${letters}</b> ${escape(label)}</span>`).join("")}</div>`;
   }
   function map(view, field, state, texts, width) {
     const sizes = MESSAGES, cell = (width - LEFT - 6) / sizes.length, bottom = ROW * view.over.length;
-    const first = [], taken = [];
+    const first = [], taken = [], lettered = [];
     const body = view.over.map((n, k) => {
       const atRanks = { ...field, rows: field.at(view.ranks, String(n)) };
       const row = sizes.map((size) => race.standings(atRanks, { ...state, [field.m]: size }));
       first.push(row.map((each) => race.fastest(each)[0]));
       taken.push(row.map((each) => each.find((one) => one.row.k)));
-      return mapRow(k, first[k], taken[k], cell, field.looks) + text(LEFT - 5, ROW * k + 12.5, "end", n);
+      lettered.push(codes(k, first[k], taken[k], cell, field.looks));
+      return fills(k, first[k], taken[k], cell) + text(LEFT - 5, ROW * k + 12.5, "end", n);
     });
     const x = axis(sizes[0] * 10 ** (-1 / 6), sizes[sizes.length - 1] * 10 ** (1 / 6), 10, LEFT, width - 6);
     sizes.filter((_, k) => k % (width >= NARROW ? 6 : 12) === 0).forEach((size) => {
@@ -314,16 +320,16 @@ const draw = (function () {
     const between = `M${px(LEFT)} ${px(ROW * above)}H${px(width - 6)}`;
     const rank = known ? box(LEFT, above, width - 6 - LEFT) : between;
     body.push(`<path d="${rank}M${px(message)} 0V${px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>`);
-    const svg = `<svg viewBox="0 0 ${px(width)} ${px(bottom + 36)}" font-size="11.5" aria-hidden="true">${body.join("")}</svg>`;
+    const svg = `<svg viewBox="0 0 ${px(width)} ${px(bottom + 36)}" font-size="11.5" aria-hidden="true">${body.concat(lettered).join("")}</svg>`;
     const leads = new Map();
     first.flat().forEach((one) => leads.set(one.row.n, { one, times: (leads.get(one.row.n) || { times: 0 }).times + 1 }));
     const often = [...leads.values()].sort((a, b) => b.times - a.times);
     const described = often.map(({ one, times }) => `${one.row.n} ${fixed(100 * times / sizes.length / view.over.length, 0)}%`).join("; ");
-    const choices = taken.flatMap((row, k) => row.map((one, j) => one && one.seconds / first[k][j].seconds)).filter((times) => times);
-    const variants = [...new Set(taken.flat().filter((one) => one).map((one) => one.variant))];
-    const legend = keys(often.map(({ one }) => one), variants.map((variant) => [code(variant, field.looks), field.looks[variant] ? variant : "not priced"]));
-    const alt = `Map of the fastest over N and M; share of the cells: ${described}.`, assessment = verdict(choices);
-    const hint = assessment && `<p class="cl-hint">${SHADED} ${assessment}</p>`;
+    const pairs = taken.flatMap((row, k) => row.map((one, j) => [one, first[k][j]])).filter(([one]) => one);
+    const legend = pairs.length ? regrets(pairs, field.looks) : keys(often.map(({ one }) => one), tinted);
+    const assessment = verdict(pairs.map(([one, best]) => one.seconds / best.seconds));
+    const alt = `Map of the fastest over N and M; share of the cells: ${described}.`;
+    const hint = assessment && `<p class="cl-hint">${assessment}</p>`;
     return { html: figure(`${alt} ${assessment}`.trimEnd(), svg + legend + hint), x, row: ROW, y: ROW * (above + known / 2) };
   }
 
