@@ -374,7 +374,7 @@ def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None)
         radius, drawn = (2.6, f"fill:{hue}") if curve.joined else (3.5, curve.dot)
         for value, place in zip(curve.xs, map(str.split, places), strict=True):
             out += '<circle data-at="{}" cx="{}" cy="{}" r="{}" style="{}"/>'.format(value, *place, radius, drawn)
-    elif len(places) <= 16:
+    elif len(places) <= 16 and len(places) != 2:  # two are the ends of a straight line
         rings = "".join(f"M{place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0" for place in places)
         out += f'<path d="{rings}" style="fill:{hue}"/>'
     if end is not None:
@@ -387,7 +387,7 @@ def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None)
     return f'<g data-row="{escape(curve.name)}">{out}</g>'
 
 
-def _key(curve: Curve) -> str:
+def key(curve: Curve) -> str:
     """What stands for a series in the legend: a piece of its line, or a dot."""
     hue, dashes = curve.look.color, curve.look.dashes
     drawn = f'<path d="M0 5H30" style="stroke:{hue}" stroke-width="2.5"{dashes}/>'
@@ -472,6 +472,7 @@ def lines(
     dots: bool = False,
     scattered: Collection[str] = (),
     palette: Sequence[str] = (),
+    paired: Mapping[str, str] | None = None,
     title: str = "",
 ) -> Chart:
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
@@ -480,7 +481,8 @@ def lines(
     stand at the ends of the curves, longer ones above, and all of them if a curve ends far from the right. `bands` are
     the lows and highs around some of the series. With `dots` each point has one that a style finds by its x, as
     ``data-at``. No line joins the dots of the `scattered` series. Figures with one `palette`, the names of all their
-    series, have a color for each name.
+    series, have a color for each name. Series that are `paired` with others, such as what is predicted with what is
+    measured, are dashed in the color of these, which are solid.
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])
@@ -490,13 +492,16 @@ N = 8 is marked at 8.
     base_x, base_y = (10 if log is True else int(log) for log in (log_x, log_y))
     bands = bands or {}
     _check(series, bands, marks, (base_x, base_y))
-    names = list(palette or series)
+    paired = paired or {}
+    names = list(palette or dict.fromkeys(paired.get(name, name) for name in series))
     look_of = dict(zip(names, looks(names), strict=True))
+    look_of |= {name: look_of[other]._replace(dash=1) for name, other in paired.items()}
+    look_of |= {other: look_of[other]._replace(dash=0) for other in paired.values()}
     curves = [
         Curve(name, name, *points, look_of[name], band=bands.get(name), dots=dots, joined=name not in scattered)
         for name, points in series.items()
     ]
-    keys = [(_key(curve), curve.name) for curve in curves]
+    keys = [(key(curve), curve.name) for curve in curves]
     together = len(series) > 1 and not scattered and _end_together(series, base_x)
 
     def draw(width: float) -> str:

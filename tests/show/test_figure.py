@@ -93,7 +93,7 @@ def test_scattered_dots_are_not_joined_and_their_legend_shows_a_dot():
         {"line": ([1, 8], [1, 1]), "runs": ([1, 2, 8], [2, 1, 3])}, x_label="x", y_label="y", scattered=["runs"]
     )
     legend, line, runs = re.split('<g data-row="(?:line|runs)">', chart.fragment())
-    assert (line.count("<path"), runs.count("<path"), runs.count("<circle")) == (2, 0, 3)
+    assert (line.count("<path"), runs.count("<path"), runs.count("<circle")) == (1, 0, 3)
     assert (legend.count("<circle"), legend.count("M0 5H30")) == (1, 1)
     assert chart.alt.startswith("Chart of y against x for line, runs.")
 
@@ -105,6 +105,14 @@ def test_figures_with_one_palette_have_a_color_for_each_name():
 
     assert color("b", "a") == color("a", "b")[::-1]
     assert color("c") == color("a", "b", "c")[2:]
+
+
+def test_what_is_paired_is_dashed_in_the_color_of_the_other_which_is_solid():
+    series = dict.fromkeys(["was", "should", "another"], CURVES["ring"])
+    html = lines(series, x_label="x", y_label="y", paired={"should": "was", "another": "unknown"}).fragment()
+    was, should, another = re.findall(r'd="M\d[^"]*" style="(stroke:[^"]+)" stroke-width="2"([^/]*)/', html)
+    assert was[0] == should[0] != another[0]
+    assert (was[1], should[1]) == ("", another[1])
 
 
 def test_short_labels_stand_above_where_a_curve_ends_far_from_the_right():

@@ -115,7 +115,7 @@ const draw = (function () {
     const places = one.xs.map((a, k) => `${px(x.at(a))} ${px(y.at(one.ys[k]))}`);
     const hue = color(one.look[0]);
     let out = `<path d="M${places.join("L")}" style="stroke:${hue}" stroke-width="2"${dashes(one.look[1])}/>`;
-    if (places.length <= 16) {
+    if (places.length <= 16 && places.length !== 2) {
       const rings = places.map((place) => `M${place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0`).join("");
       out += `<path d="${rings}" style="fill:${hue}"/>`;
     }
