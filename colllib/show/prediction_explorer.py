@@ -46,7 +46,8 @@ def prediction_explorer() -> Explorer:
         ],
         summary=_summary,
         note=f"{VERSION}'s model, scaled to published sweeps. Latency and wire are the two parts of the "
-        f"time. Runs of others stand at {binary_size(PUBLISHED)}, with which most end. Of small messages between boxes it knows no network's own latency.",
+        f"time. Runs of others stand at {binary_size(PUBLISHED)}, with which most end. Of small messages between boxes "
+        "it knows no network's own latency.",
         note_title="What is predicted here",
         name="prediction",
     )
