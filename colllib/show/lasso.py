@@ -48,8 +48,8 @@ class Lasso:
             '<button type="button" data-act="worst">Worst set</button>'
             '<button type="button" data-act="clear">Clear</button></div>'
             '<p class="cl-hint">Drag a loop around ranks, tap one to put it in or out, or use arrow keys and the space '
-            f'bar.</p><div class="cl-ground">{pictures}<svg aria-hidden="true"><path/></svg></div>'
-            '<p class="cl-summary" aria-live="polite">The set is drawn with a script, which does not run here.</p>'
+            'bar.</p><p class="cl-summary" aria-live="polite">The set is drawn with a script, which does not run here.</p>'
+            f'<div class="cl-ground">{pictures}<svg aria-hidden="true"><path/></svg></div>'
             '<table class="colllib-table" aria-label="This set beside the worst"></table>'
             f"<script>{asset('lasso.js')}</script></section>"
         )
