@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FEW = 3  # values that stand side by side
 MOST_STATES = 6_000
-MOST_BYTES = 6_000_000
+MOST_BYTES = 8_000_000
 
 
 @dataclass(frozen=True)

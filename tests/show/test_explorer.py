@@ -204,7 +204,7 @@ def test_fragments_may_be_charts_tables_or_text():
             lambda: (
                 Explorer("x", [Control("n", "N", range(4))], [Part(lambda n: f"{n} " * 10**6)], summary=SAID).payload
             ),
-            "unpacks to .* MB, over the 6 MB",
+            "unpacks to .* MB, over the 8 MB",
         ),
     ],
 )
