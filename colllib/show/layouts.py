@@ -194,7 +194,7 @@ APART = 64.0  # a row of ranks and its switches
 def boxes_in_a_row(
     dims: Sequence[int], size: Size, width: float, switches: bool
 ) -> tuple[list[Point], list[tuple[Box, int]]]:
-    """Ranks in a row, a frame round those of each box, with room for its switch above them if it takes part.
+    """Ranks in a row, a frame round those of each box, with room for its switch below them if it takes part.
 
     >>> places, frames = boxes_in_a_row((2, 2), (40, 20), 300, True)
     >>> [x for x, _ in places], len(frames)
@@ -206,8 +206,8 @@ def boxes_in_a_row(
     frames = []
     for first in range(0, count, dims[0]):
         inside = [Box(x, y, *size) for x, y in places[first : first + dims[0]]]
-        above = [replace(inside[0], y=-(size[1] + APART))] * switches
-        frames.append((_around([*inside, *above], 6.0), 0))
+        below = [replace(inside[0], y=size[1] + APART)] * switches
+        frames.append((_around([*inside, *below], 6.0), 0))
     return places, frames
 
 

@@ -94,11 +94,12 @@ def test_running_costs_are_what_a_second_interpreter_counts(primitive, n):
 
 
 @pytest.mark.parametrize("kind", PLAYERS)
-def test_they_start_at_step_0_and_end_with_all_in_place(kind):
+def test_they_start_at_step_1_and_end_with_all_in_place(kind):
     player = player_of(kind)
-    assert player.start["step"] == 0
+    assert player.start["step"] == 1
     summary = player.all_parts[-1].html
-    assert "nothing has moved yet" in summary(player.start)
+    assert "step 1 of" in summary(player.start)
+    assert "nothing has moved yet" in summary(player.start | {"step": 0})
     last = max(player.choices(len(player.controls) - 1, player.start))
     ready, places = re.search(r"(\d+) of (\d+) places", summary(player.start | {"step": last})).groups()
     assert ready == places
@@ -106,7 +107,7 @@ def test_they_start_at_step_0_and_end_with_all_in_place(kind):
 
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_a_page_stays_small(kind):
-    assert len(player_of(kind)._repr_html_()) < 240_000
+    assert len(player_of(kind)._repr_html_()) < 320_000
 
 
 def test_every_algorithm_of_the_library_is_offered_where_it_runs():
@@ -186,7 +187,6 @@ def test_the_keyboard_steps_plays_and_loops(tmp_path, with_chromium):
     with opened(page, viewport={"width": 900, "height": 900}) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
         steps = tab.get_by_role("slider", name="Steps done")
-        steps.press("ArrowRight")
         assert steps.get_attribute("aria-valuetext") == "1 of 6"
         assert tokens(tab) == 4
         steps.press("End")
@@ -210,7 +210,7 @@ def test_blocks_travel_along_their_arrows_and_land_when_they_arrive(tmp_path, wi
         tab.get_by_role("slider", name="Steps done").press("ArrowRight")
         moving = "() => document.querySelector('.cl-wide .t').getAnimations().map((a) => a.animationName)"
         assert tab.evaluate(moving) == ["cl-travel"]
-        assert tab.locator(".cl-wide .m").count() == 0
+        assert tab.locator(".cl-wide .m").count() == 4  # those of the step before
         tab.wait_for_selector(".cl-scene:not(.cl-go)")
         assert tab.locator(".cl-wide .m").count() == 4
         paths = tab.eval_on_selector_all(".cl-wide .t", "(all) => all.map((t) => getComputedStyle(t).offsetPath)")
@@ -258,8 +258,10 @@ def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
     last = max(player.choices(len(player.controls) - 1, player.start))
     with opened(write_page(tmp_path, player), reduced_motion="reduce") as (tab, troubles):
         tab.wait_for_selector(".cl-running")
+        steps = tab.get_by_role("slider", name="Steps done")
+        steps.press("Home")
         for t in range(1, last + 1):
-            tab.get_by_role("slider", name="Steps done").press("ArrowRight")
+            steps.press("ArrowRight")
             same = tab.evaluate(
                 """(markup) => {
                   const python = document.createElement("div");
