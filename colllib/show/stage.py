@@ -252,10 +252,13 @@ class Stage:
     def _on_lattice(self, axes: Lattice, topology: Topology) -> None:
         small_map = len(axes.dims) == 2 and len(self.film.cells) == axes.ranks  # each cell where its owner is
         columns = axes.dims[0] if small_map else self._columns
-        out = (max(axes.dims) > 2 and axes.wraps) or len(axes.dims) > 2
+        deep = axes.dims[2:] == (2,)
+        out = (max(axes.dims) > 2 and axes.wraps) or (len(axes.dims) > 2 and not deep)
         stub = self.width / 18 if out else 4.0
         if len(axes.dims) > 2 and self.look.labeled:  # as many columns as let the slices be beside one another
             most = (self.width / prod(axes.dims[2:]) - 2 * stub) / axes.dims[0] - 46
+            if deep:
+                most = layouts.widest_of_cube(axes, self.room)
             columns = next((count for count in range(columns, 1, -1) if self._size(count)[0] <= most), columns)
         size = self._size(columns)
         gap = max(18.0, min(46.0, (self.room - 2 * stub) / axes.dims[0] - size[0]))
@@ -270,6 +273,8 @@ class Stage:
         """A link between neighbors: straight, or out of the picture and in again where it goes round or to a slice."""
         one, other = self._boxes[a, 0], self._boxes[b, 0]
         apart = 6.0 if self.width != WIDE else 9.0 if axis == 0 else 18.0
+        if axis == 2 and layouts.is_cube(axes, (one.width, one.height), self.room):
+            return lane(one, other, 4.0)
         if axis < 2 and b - a == sign * axes.strides[axis]:
             return lane(one, other, apart)
         if axis < 2:
