@@ -329,9 +329,17 @@ class Stage:
 
     @cached_property
     def tokens(self) -> list[list[tuple[int, tuple[int, ...] | str]]]:
-        """Step by step, where on its track each message stands when nothing moves, in percent, and what it says."""
+        """Step by step, where on its track each message stands when nothing moves, in percent, and what it says; of
+        many that say the same amount only the first says it."""
         steps = [self._stops(messages, self.says) for messages in self.film.messages]
-        return [[(rest, content) for rest, content, _ in stops] for stops in steps]
+        contents = [[content for _, content, _ in stops] for stops in steps]
+        for says in contents:
+            if len(says) > FEW and len(set(says)) == 1 and isinstance(says[0], str):
+                says[1:] = [""] * (len(says) - 1)
+        return [
+            [(rest, content) for (rest, *_), content in zip(stops, says, strict=True)]
+            for stops, says in zip(steps, contents, strict=True)
+        ]
 
     def _most_that_fits(self) -> str:
         """How much all messages can say without covering cards or one another."""
