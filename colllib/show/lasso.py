@@ -51,7 +51,7 @@ class Lasso:
             'bar.</p><p class="cl-summary" aria-live="polite">The set is drawn with a script, which does not run here.</p>'
             f'<div class="cl-ground">{pictures}<svg aria-hidden="true"><path/></svg></div>'
             '<p class="cl-hint">At each rank: its card below, in a box with a switch its port to that above. Orange is '
-            'what the set has to leave by.</p>'
+            "the narrowest that its shards have to pass.</p>"
             '<table class="colllib-table" aria-label="This set beside the worst"></table>'
             f"<script>{asset('lasso.js')}</script></section>"
         )
