@@ -99,10 +99,11 @@ def _picture(phase: str, rank: int, bit: int) -> Drawing:
 def _lamps(phase: str, rank: int, bit: int) -> str:
     """The three checks as lamps, lit where they notice."""
     flip = flip_case(phase, rank, bit)
-    lit = {text: getattr(flip, name) for name, text in CHECKS.items()}
-    return legend_of(
-        ("disk i h1" if on else "disk", f"{text}: {'notices' if on else 'silent'}") for text, on in lit.items()
-    )
+    items = []
+    for name, text in CHECKS.items():
+        notices = getattr(flip, name)
+        items.append(("disk i h1", f"{text}: notices") if notices else ("disk", f"{text}: silent"))
+    return legend_of(items)
 
 
 def _exact() -> faults.Singles:

@@ -18,7 +18,6 @@ from colllib.show.geometry import Box, between
 from colllib.show.pen import Drawing, Pen, drawing
 from colllib.show.theme import listed
 
-
 UPPER, LOWER = {0, 1, 2, 3, 8}, {4, 5, 6, 7, 9}  # the nodes of the two boxes
 
 

@@ -48,7 +48,8 @@ class Lasso:
             '<button type="button" data-act="worst">Worst set</button>'
             '<button type="button" data-act="clear">Clear</button></div>'
             '<p class="cl-hint">Drag a loop around ranks, tap one to put it in or out, or use arrow keys and the space '
-            'bar.</p><p class="cl-summary" aria-live="polite">The set is drawn with a script, which does not run here.</p>'
+            "bar.</p>"
+            '<p class="cl-summary" aria-live="polite">The set is drawn with a script, which does not run here.</p>'
             f'<div class="cl-ground">{pictures}<svg aria-hidden="true"><path/></svg></div>'
             '<p class="cl-hint">At each rank: its card below, in a box with a switch its port to that above. Orange is '
             "the narrowest that its shards have to pass.</p>"
