@@ -99,11 +99,11 @@ def bars(
             cells.append(f"<i{look}>{draw(value)}</i><{tag}>{escape(value_format(value))}</{tag}>")
     if log:
         cells.append(f'<span class="cl-hint">log scale</span><i class="cl-track cl-scale">{draw(0)}</i><span></span>')
-    said = "; ".join(f"{label} {_listed(parts, value_format)}" for label, parts in shown)
-    alt = f"{title + '. ' if title else ''}Bar chart{', lowest first' if ranked else ''}: {said}."
+    described = "; ".join(f"{label} {_listed(parts, value_format)}" for label, parts in shown)
+    alt = f"{title + '. ' if title else ''}Bar chart{', lowest first' if ranked else ''}: {described}."
     sample = "<em></em>" if log else '<span class="cl-bar"></span>'
     key = legend_row((f"<i{_look(names, name, f'{kind} cl-key')}>{sample}</i>", name) for name in names)
-    return Chart(f'{key}<div class="cl-bars{" cl-whole" if of else ""}">{"".join(cells)}</div>', alt, title)
+    return Chart(f'{key}<div class="cl-bars{" cl-of" if of else ""}">{"".join(cells)}</div>', alt, title)
 
 
 def _checked(groups: Mapping[str, Mapping[str, float]], log: bool, of: float) -> list[float]:

@@ -275,7 +275,7 @@ def _grid(x: Axis, y: Axis, frame: Frame, strip: float) -> str:
         inside = min(across, frame.width - frame.letter / 2 * len(label))
         out.append(f'<path d="M{px(across)} {px(y.start)}v{px(4 + strip)}" stroke="currentColor"/>')
         out.append(text(inside, y.start + 17 + strip, "middle", label))
-    fine = "".join(f"M{px(at)} {px(y.start)}v3" for at in x.between())
+    fine = "".join(f"M{px(at)} {px(y.start)}v3" for at in x.between() if not strip)
     fine += "".join(f"M{px(x.start)} {px(at)}h-3" for at in y.between())
     out.append(f'<path d="{fine}M{px(x.start)} {px(y.start)}H{px(x.stop)}" stroke="currentColor"/>')
     cut = "" if y.base or y.low <= 0 else f", axis from {frame.y_format(y.low)}"

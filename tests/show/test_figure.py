@@ -54,7 +54,7 @@ def test_a_conclusion_above_a_figure_is_read_with_it_once():
 
 
 def test_lines_differ_in_color_and_in_style():
-    html = lines(CURVES, x_label="N", y_label="steps").fragment()
+    html = lines(CURVES, x_label="N", y_label="steps").body
     styles = re.findall(r'style="(stroke:[^"]+)" stroke-width="2"([^/]*)/', html)
     assert len(styles) == 2
     assert styles[0][0] != styles[1][0]
@@ -79,7 +79,7 @@ def test_a_band_lies_around_its_curve_inside_the_picture_and_is_told():
     assert chart.alt.endswith("Band of a at the end: 1 to 50.")
     band, line = (
         [tuple(map(float, point.split())) for point in path.rstrip("z").split("L")]
-        for path in re.findall(r'd="M([^"]*L[^"]*)" style', chart.fragment())[:2]
+        for path in re.findall(r'd="M([^"]*L[^"]*)" style', chart.body)[:2]
     )
     assert len(band) == 4
     assert all(0 <= y <= 250 for _, y in band)
@@ -92,7 +92,7 @@ def test_scattered_dots_are_not_joined_and_their_legend_shows_a_dot():
     chart = lines(
         {"line": ([1, 8], [1, 1]), "runs": ([1, 2, 8], [2, 1, 3])}, x_label="x", y_label="y", scattered=["runs"]
     )
-    legend, line, runs = re.split('<g data-row="(?:line|runs)">', chart.fragment())
+    legend, line, runs = re.split('<g data-row="(?:line|runs)">', chart.body)
     assert (line.count("<path"), runs.count("<path"), runs.count("<circle")) == (1, 0, 3)
     assert (legend.count("<circle"), legend.count("M0 5H30")) == (1, 1)
     assert chart.alt.startswith("Chart of y against x for line, runs.")
@@ -100,7 +100,7 @@ def test_scattered_dots_are_not_joined_and_their_legend_shows_a_dot():
 
 def test_figures_with_one_palette_have_a_color_for_each_name():
     def color(*names):
-        html = lines(dict.fromkeys(names, CURVES["ring"]), x_label="x", y_label="y", palette="abc").fragment()
+        html = lines(dict.fromkeys(names, CURVES["ring"]), x_label="x", y_label="y", palette="abc").body
         return re.findall(r'style="(stroke:[^"]+)" stroke-width="2"([^/]*)/', html)
 
     assert color("b", "a") == color("a", "b")[::-1]
@@ -109,7 +109,7 @@ def test_figures_with_one_palette_have_a_color_for_each_name():
 
 def test_what_is_paired_is_dashed_in_the_color_of_the_other_which_is_solid():
     series = dict.fromkeys(["was", "should", "another"], CURVES["ring"])
-    html = lines(series, x_label="x", y_label="y", paired={"should": "was", "another": "unknown"}).fragment()
+    html = lines(series, x_label="x", y_label="y", paired={"should": "was", "another": "unknown"}).body
     was, should, another = re.findall(r'd="M\d[^"]*" style="(stroke:[^"]+)" stroke-width="2"([^/]*)/', html)
     assert was[0] == should[0] != another[0]
     assert (was[1], should[1]) == ("", another[1])
@@ -117,13 +117,13 @@ def test_what_is_paired_is_dashed_in_the_color_of_the_other_which_is_solid():
 
 def test_short_labels_stand_above_where_a_curve_ends_far_from_the_right():
     far, near = ([1, 8], [2, 3]), ([1, 2], [1, 2])
-    assert "cl-legend" not in lines({"far": far, "too": far}, x_label="x", y_label="y").fragment()
-    assert "cl-legend" in lines({"far": far, "near": near}, x_label="x", y_label="y").fragment()
+    assert "cl-legend" not in lines({"far": far, "too": far}, x_label="x", y_label="y").body
+    assert "cl-legend" in lines({"far": far, "near": near}, x_label="x", y_label="y").body
 
 
 def test_the_label_of_a_mark_takes_the_corner_where_nothing_crosses_it():
     def stands(at, *ys):
-        html = lines({"a": ([1, 2, 3], ys)}, x_label="x", y_label="y", marks=[Mark(at, "best", ys[at - 1])]).fragment()
+        html = lines({"a": ([1, 2, 3], ys)}, x_label="x", y_label="y", marks=[Mark(at, "best", ys[at - 1])]).body
         x, y, anchor = re.search(r'x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"[^>]*>best<', html).groups()
         across, up = map(float, re.search(r'cx="([\d.]+)" cy="([\d.]+)" r="4.5"', html).groups())
         return anchor, float(x) > across, float(y) > up
@@ -135,7 +135,7 @@ def test_the_label_of_a_mark_takes_the_corner_where_nothing_crosses_it():
 
 
 def test_labels_of_series_and_marks_are_escaped():
-    html = lines({"<b>": ([1, 2], [1, 2])}, x_label="x", y_label="y", marks=[Mark(1, "a<b")]).fragment()
+    html = lines({"<b>": ([1, 2], [1, 2])}, x_label="x", y_label="y", marks=[Mark(1, "a<b")]).body
     assert "<b>" not in html
     assert "&lt;b&gt;" in html
     assert "a&lt;b" in html
@@ -183,8 +183,8 @@ def test_values_on_a_logarithmic_scale_are_dots_between_powers_of_ten():
 def test_bars_that_are_shares_have_the_whole_as_their_track():
     chart = bars({"a": 1, "b": 2}, of=8)
     assert re.findall(r"width:([\d.]+)%", chart.body) == ["12.50", "25.00"]
-    assert "cl-whole" in chart.body
-    assert "cl-whole" not in bars({"a": 1, "b": 2}).body
+    assert "cl-of" in chart.body
+    assert "cl-of" not in bars({"a": 1, "b": 2}).body
 
 
 def test_several_values_of_a_label_stand_together_and_are_told_apart_without_color():

@@ -72,7 +72,7 @@ const draw = (function () {
       out.push(`<path d="M${px(at)} ${px(y.start)}v${px(4 + strip)}" stroke="currentColor"/>`);
       out.push(text(Math.min(at, frame.width - LETTER / 2 * label.length), y.start + 17 + strip, "middle", label));
     });
-    const fine = between(x).map((at) => `M${px(at)} ${px(y.start)}v3`).concat(between(y).map((at) => `M${px(x.start)} ${px(at)}h-3`));
+    const fine = (strip ? [] : between(x)).map((at) => `M${px(at)} ${px(y.start)}v3`).concat(between(y).map((at) => `M${px(x.start)} ${px(at)}h-3`));
     out.push(`<path d="${fine.join("")}M${px(x.start)} ${px(y.start)}H${px(x.stop)}" stroke="currentColor"/>`);
     out.push(text(2, 13, "start", frame.yLabel + y.scale));
     out.push(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.xLabel + x.scale));
