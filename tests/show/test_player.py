@@ -106,7 +106,7 @@ def test_they_start_at_step_0_and_end_with_all_in_place(kind):
 
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_a_page_stays_small(kind):
-    assert len(player_of(kind)._repr_html_()) < 240_000
+    assert len(player_of(kind)._repr_html_()) < 320_000
 
 
 def test_every_algorithm_of_the_library_is_offered_where_it_runs():
