@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
-from myst_nb.sphinx_ import HideCodeCellNode
+from myst_nb.sphinx_ import HideCodeCellNode  # type: ignore[import-untyped]
 from pybtex.richtext import Text  # type: ignore[import-untyped]
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -112,13 +112,13 @@ def unite_folds(app: Sphinx, document: nodes.document) -> None:
     """Make a fold in Markdown and the folded cell right after it one fold, which looks like that of any cell."""
     for dropdown in [one for one in document.findall(nodes.admonition) if "dropdown" in one["classes"]]:
         title, *body = dropdown.children
-        cell = dropdown.next_node(nodes.container, descend=False, siblings=True)
-        after = dropdown.parent.index(dropdown) + 1
         fold = HideCodeCellNode("", *body, prompt_show=title.astext(), prompt_hide=title.astext())
         fold["classes"] = ["above-input"]
-        if dropdown.parent.children[after : after + 1] == [cell] and cell.get("hide_mode") == "all":
-            dropdown.parent.remove(cell)
-            fold.extend(cell.children)
+        after = dropdown.parent.index(dropdown) + 1
+        for cell in dropdown.parent.children[after : after + 1]:
+            if isinstance(cell, nodes.container) and cell.get("hide_mode") == "all":
+                dropdown.parent.remove(cell)
+                fold.extend(cell.children)
         dropdown.replace_self(nodes.container("", fold, classes=["cell", "tag_hide-cell"]))
 
 
