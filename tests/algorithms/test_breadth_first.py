@@ -27,7 +27,7 @@ ONE = st.just(1)
 
 @st.composite
 def networks(draw, most_ranks=9, widths=ONE):
-    """Strongly connected: a ring through all ranks, and more links at random, bonds and self-loops among them."""
+    """Strongly connected: a ring through all ranks, and more links at random, trunks and self-loops among them."""
     ranks = draw(st.integers(1, most_ranks))
     order = draw(st.permutations(range(ranks)))
     links = {(order[i], order[(i + 1) % ranks]) for i in range(ranks) if ranks > 1}
@@ -51,7 +51,7 @@ def least_load_over_all_sets(topology, receiver, t):
     """Hall: over every set of neighbors, the owners that depend on it over its bandwidth."""
     away = hops(topology)
     width = Counter()
-    for w, u, speed in topology.to_networkx().edges(data="bandwidth"):  # the links of a bond one by one
+    for w, u, speed in topology.to_networkx().edges(data="bandwidth"):  # the links of a trunk one by one
         if u == receiver != w:
             width[w] += speed
     owners = [v for v in range(topology.ranks) if away[v][receiver] == t]

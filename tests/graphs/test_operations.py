@@ -104,11 +104,11 @@ def test_a_message_takes_a_shortest_way_and_never_a_self_loop(expression):
         assert [*topology.link_src[path], dst] == [src, *topology.link_dst[path]]
 
 
-def test_a_bond_of_two_halves_what_a_step_takes():
+def test_a_trunk_of_two_halves_what_a_step_takes():
     ring = allgather.ring(5)
-    alone, bond = (execute(ring, find(f"uniring:{d}x5")).cost for d in (1, 2))
-    assert alone.n_alpha == bond.n_alpha == 4
-    assert alone.n_beta == 2 * bond.n_beta
+    alone, trunk = (execute(ring, find(f"uniring:{d}x5")).cost for d in (1, 2))
+    assert alone.n_alpha == trunk.n_alpha == 4
+    assert alone.n_beta == 2 * trunk.n_beta
 
 
 WRONG = {
