@@ -142,4 +142,5 @@ def test_an_operation_that_does_not_apply_is_refused_in_one_line(expression):
 
 
 def test_an_option_stays_with_the_operand_before_it():
-    assert find("product(torus:3x3,order=1:0,ring:3)").name == "product(torus:3x3,ring:3)"
+    name = "product(torus:3x3,order=1:0,ring:3)"
+    assert find(name).name == name
