@@ -344,9 +344,7 @@ def experts_command(
     if redundant:
         placement = routing.by_load(chosen.load, fabric.ranks, redundant)
     if capacity is not None:
-        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", capacity):
-            raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
-        chosen = routing.with_capacity(chosen, Fraction(capacity))
+        chosen = routing.with_capacity(chosen, _decimal("capacity", capacity))
     destinations = routing.destinations(chosen, placement)
     busiest: dict[str, dict[str, float]] = {}
     deepseek, vectors, times = MODELS["DeepSeek-V3"], tokens * top_k, dict[str, dict[str, float]]()
@@ -373,14 +371,25 @@ def experts_command(
     }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
-    rows = [
-        (copies, *(f"{most:.3f} M" for most in tiers.values()), *map(units.seconds, times.get(copies, {}).values()))
-        for copies, tiers in busiest.items()
-    ]
-    yield table(("sent once", *busiest["per rank"], *(times and WIDTHS)), rows)
+    yield _table_of_copies(busiest, times)
     size = " and ".join(f"{units.size(size)} in {name}" for name, size in sizes.items())
     width = f"{size} at the width of {deepseek.name}, {deepseek.hidden:,}"
     yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {width}."
     if alike:
         predicted = " and ".join(f"{units.seconds(seconds)} in {name}" for name, seconds in alike.items())
         yield f"NCCL is predicted to take {predicted} where all ranks get equally many; the combine is as long in BF16."
+
+
+def _decimal(what: str, text: str) -> Fraction:
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        raise ValueError(f"{what} {units.shortened(text)!r}: must be a decimal number, as in 1.25")
+    return Fraction(text)
+
+
+def _table_of_copies(busiest: dict[str, dict[str, float]], times: dict[str, dict[str, float]]) -> str:
+    """What the busiest link of each tier carries, and how long that takes, by what is sent once."""
+    rows = [
+        (copies, *(f"{most:.3f} M" for most in loads.values()), *map(units.seconds, times.get(copies, {}).values()))
+        for copies, loads in busiest.items()
+    ]
+    return table(("sent once", *busiest["per rank"], *(times and WIDTHS)), rows)
