@@ -113,7 +113,10 @@ def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algor
     values = {}
     for text in options:
         name, _, value = text.partition("=")
-        if not value or len(text) > MOST_TEXT:
+        if len(text) > MOST_TEXT:
+            too_long = f"{len(text)} characters are too many, at most {MOST_TEXT} will do"
+            raise ValueError(f"option {units.shortened(text)!r}: {too_long}")
+        if not value:
             raise ValueError(f"option {units.shortened(text)!r}: write NAME=VALUE, such as root=3")
         values[name] = _option(chosen.options.get(name, "str"), name, value)
     return chosen.configured(values)
@@ -420,13 +423,13 @@ def _sentences(result: dict[str, Any]) -> str:
     parts += f", placement {result['placement']}" if result["placement"] != "contiguous" else ""
     lines = [
         f"{_named(result)}{parts} on {result['topology']} ({result['port_model']})",
-        f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
+        f"  end state   {'proved' if result['correct'] else 'not that of the primitive'} ({result['how']}), "
         f"{units.several(result['steps'], 'step')}, {units.several(result['messages'], 'message')}",
     ]
     if "kinds" in result:
         lines += _tables_of_tiers(result)
     else:
-        lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']} ({result['how']})")
+        lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']}")
     if "n_beta_node" in result:
         lines += _sentences_at_node(result)
     priced_at = f"M = {units.message(result['message_bytes'])}"
@@ -553,6 +556,8 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
         one = predict(machine, primitive, network.message)
     except ValueError:
         return None
+    if machine.alpha:
+        return None
     command = f"colllib predict {primitive} --on {shlex.quote(named)} --message {size.replace(' ', '')}"
     result = {"model": model_of(machine), "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
     return result | {"command": command}
@@ -626,6 +631,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     cost, energy = ("n_alpha", "n_beta") if counts else (), ("energy",) if known else ()
     first = "of first" if not_started else "of fastest"
     yield table(("algorithm", *cost, "time", first, "busbw", *energy, "how"), rows)
+    factor = bus_factor(primitive, topology.ranks)
+    yield f"\nbusbw is {'' if factor == 1 else f'{factor} times '}algbw, which is M over the time"
     if known:
         yield _what_takes_energy(topology)
     if topology.in_box and topology.combines:
@@ -638,7 +645,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if any(rung.algorithm.name == "channels" for rung in rungs):
         yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
-    if topology.switches and any(rung.algorithm.name == "forest" for rung in rungs):
+    if topology.switches and topology.ranks > 1 and any(rung.algorithm.name == "forest" for rung in rungs):
         yield (
             "\nforest: through switches a rank may send to several others in a step, and pays one alpha: "
             "short messages take longer"
@@ -762,9 +769,10 @@ _ABOUT_FILES = """
 \b
 Or a file: a cluster's .toml, with a line for each of boxes = 24, gpus = 8,
 gpu = "h100" (or link = "450GB/s"), and if they differ cards = 4,
-card = "400Gb/s", oversubscription = 2; what nvidia-smi topo -m printed, .txt;
-or what NCCL wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and
-take options: topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
+card = "400Gb/s", oversubscription = 2, for schedules also rails = 8 and
+alpha = "0.6us,2.7us"; what nvidia-smi topo -m printed, .txt; or what NCCL
+wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and take options:
+topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
 _ABOUT_TOPOLOGIES = (
     "\b\nTopologies, their options and defaults; what these say, graphs and machines: colllib list\n"
     + "\n".join(f"  {form.example},{_defaults(form)}" for form in TOPOLOGIES.values() if form.options)

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from colllib import ladder, units
 from colllib.algorithms import find
+from colllib.algorithms.hierarchical import TWO_TIERS
 from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import BEST_SEGMENTS_SQUARED, CROSSOVER
 from colllib.ladder import Entry, Rung
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.views import listed
-from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster, price, rungs
+from colllib.two_tiers import CLUSTERS, cluster, price, rungs
 
 #: The kinds of topology, each with the one whose times are shown.
 ANCHORS = {

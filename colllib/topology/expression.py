@@ -171,7 +171,7 @@ def find(expression: str) -> Topology:
         return without(find(intact), *failed)
     head, *rest = _outside(intact)
     if is_file(expression):
-        return topology_of(machine_on(expression))
+        return topology_of(machine_on(expression, schedules=True))
     if "(" in head:
         return _operation(head, rest)
     name, _, size = head.partition(":")

@@ -41,7 +41,8 @@ def star(
     """
     check_ranks(ranks)
     check_counts(ports=ports)
-    check_network(f"star:{ranks}", ranks + 1, 2 * ranks)
+    name = f"{'inc-' if combines or replicates or scatters else ''}star:{ranks}"
+    check_network(name, ranks + 1, 2 * ranks)
     nodes, hub = np.arange(ranks), np.full(ranks, ranks)
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:

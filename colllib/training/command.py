@@ -211,6 +211,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         "model": model.name,
         "batch": batch,
         "collectives": COLLECTIVES[others["nccl"]],
+        "how": sorted(set().union(*(training.hows for _, training in fit))),
         "too_large": too_large,
         "refused": refused,
         "plans": plans,
@@ -247,6 +248,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         "operations": len(step.ops),
         "batch": batch,
         "collectives": COLLECTIVES[training.nccl],
+        "how": sorted(training.hows),
         "teraflops": training.rate / 1e12,
         "time_s": step.seconds,
         "tokens_per_s_per_gpu": rate,
@@ -367,6 +369,7 @@ def experts_command(
         "vectors_of_M": vectors,
         "busiest_M": busiest,
         "time_s": times,
+        "how": run.how,
         "nccl_all_to_all_s": alike,
     }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from colllib import ladder, units
+from colllib.algorithms.hierarchical import TWO_TIERS
 from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import BEST_SEGMENTS_SQUARED, CROSSOVER
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
 from colllib.show.cheatsheet import ANCHORS, bounds_table, closed_forms, handy, two_tiers
-from colllib.two_tiers import TWO_TIERS, cluster, price
+from colllib.two_tiers import cluster, price
 
 
 @pytest.mark.parametrize("kind", ANCHORS)
