@@ -261,7 +261,7 @@ def heat_map(links: Heat, sender: int | None = None, title: str = "") -> Chart:
     """Draw the links of a small lattice, colored by load; of more than two loads with each as a number, in M/N.
 
     >>> heat_map(heat("torus 2 × 2", "X first, ties balanced"))
-    torus 2 × 2, tie=balanced: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of ...
+    torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b. ...
     """
     axes = links.run.topology.lattice
     assert axes is not None
