@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shlex
 import sys
 import traceback
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from tabulate import tabulate
 
 from colllib import algorithms, msccl, simgrid, units
@@ -45,6 +43,7 @@ from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.log import PROGRAMS
 from colllib.measured.predict import predict
 from colllib.measured.tuning import model_of
+from colllib.metrics import OPTICS, PICOJOULES, joules, optical
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
@@ -52,11 +51,12 @@ from colllib.schedule import Schedule, Step
 from colllib.segmentation import Pricing
 from colllib.topology import Topology, machines, star
 from colllib.topology.cluster import machine_on
-from colllib.topology.expression import MEANINGS, OPERATIONS, TOPOLOGIES, Form
+from colllib.topology.expression import MEANINGS, OPERATIONS, TOPOLOGIES, Form, before_failures
 from colllib.topology.expression import find as find_topology
-from colllib.topology.failures import without
+from colllib.topology.failures import in_each_box
 from colllib.topology.presets import PRESETS
 
+MOST_BROKEN = 64  # boxes of which each lacks a card in turn: so many take seconds, and twice as many four times as long
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
 MOST_CELLS = 2**16
 MOST_EXPORTED = 2**17  # messages in a file
@@ -328,6 +328,8 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "ranks": topology.ranks,
         "segments": rung.segments,
         "message_bytes": price["message"],
+        "alpha": price["alpha"],
+        "bandwidth": price["bandwidth"],
         "how": rung.how,
         "not_run": rung.not_run and rung.not_run.described,
         # execute has proved the end state; this is the proof that it is the primitive's
@@ -339,6 +341,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "sent_max": _most(run, run.ledger.sent[: topology.ranks]),
         "received_max": _most(run, run.ledger.received[: topology.ranks]),
         "link_load_max": _most(run, run.ledger.link),
+        "energy_J": _energy(run, price["message"]),
         "tiers": [
             {
                 "name": tier.name,
@@ -365,6 +368,14 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
 def _most(run: Execution, counts: IntArray) -> str:
     """The largest share of M; of a million ranks not all become fractions."""
     return str(Fractions(counts, run.ledger.denominator).largest())
+
+
+def _energy(run: Execution, message: float) -> tuple[float, float] | None:
+    """The least and the most joules that the links take, or nothing where it is not known of each."""
+    try:
+        return joules(run, message)
+    except ValueError:
+        return None
 
 
 def _at_node(rung: Rung) -> dict[str, Any]:
@@ -423,8 +434,7 @@ def _sentences(result: dict[str, Any]) -> str:
         lines += _sentences_at_node(result)
     priced_at = f"M = {units.message(result['message_bytes'])}"
     if "kinds" not in result:
-        alphas, bandwidths = ([tier[key] for tier in result["tiers"]] for key in ("alpha", "bandwidth"))
-        priced_at += f", {speeds(alphas, bandwidths)}"
+        priced_at += f", {speeds(result['alpha'], result['bandwidth'])}"
     lines += [
         f"  priced at   {priced_at}",
         f"  per rank    sent at most {result['sent_max']} M, received at most {result['received_max']} M",
@@ -433,11 +443,21 @@ def _sentences(result: dict[str, Any]) -> str:
     if formula := result.get("closed_form"):
         verdict = "agrees" if formula["agrees"] else "does not agree"
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
+    if energy := result["energy_J"]:
+        lines.append(f"  energy      {_span(energy)} in the links")
     lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({_CLOCKS[result['clock']]} clock)")
     if result["busbw_GBps"] is not None:
         algbw, busbw = (units.rate(1e9 * result[f"{name}_GBps"]) for name in ("algbw", "busbw"))
         lines[-1] += f", algbw {algbw}, busbw {busbw}"
     return "\n".join(lines)
+
+
+def _span(energy: tuple[float, float] | None) -> str:
+    """From the least to the most, with its unit once."""
+    if energy is None:
+        return ""
+    least, most = map(units.energy, energy)
+    return f"{least.removesuffix(most[most.index(' ') :])} to {most}"
 
 
 def _sentences_at_node(result: dict[str, Any]) -> list[str]:
@@ -510,23 +530,18 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
 
 
 def _by_box(on: str, rungs: Sequence[Rung], price: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    """What NCCL's trees take at least and at most, by which box has lost the one card that `on` leaves out.
-
-    Box 0 is a root. Of 2 to 12 boxes, box 1 or the one in the middle was always the slowest.
-    """
+    """What NCCL's trees take at least and at most, by which box has lost the one card that `on` leaves out."""
     trees = [rung for rung in rungs if rung.algorithm.name in ("tree", "nvls-tree")]
-    lost = re.findall(r"(?<=,without=card )\d+", on)
-    if len(lost) != 1 or not trees:
+    intact, failed = before_failures(on)
+    if not trees or len(failed) != 1 or not failed[0].startswith("card "):
         return {}
-    intact = find_topology(on.replace(f",without=card {lost[0]}", ""))
-    links, boxes = np.count_nonzero(intact.tier == 1) // 2, intact.ranks // intact.in_box
-    cards = (links % intact.ranks or intact.ranks) // boxes  # where ranks share some, they have links to these too
-    others = sorted({0, 1 % boxes, boxes // 2})
-    broken = [without(intact, f"card {box * cards + int(lost[0]) % cards}") for box in others]
-    times = {}
+    topology = find_topology(intact)
+    if topology.ranks > MOST_BROKEN * topology.in_box:
+        return {}
+    broken, times = in_each_box(topology, int(failed[0].removeprefix("card "))), {}
     for rung in trees:
         each = [Pricing(one, **price).lock_step(rung.entry.schedule(rung.segments)) for one in broken]
-        seconds = [rung.seconds, *map(sum, each)]
+        seconds = list(map(sum, each))
         times[rung.label] = min(seconds), max(seconds)
     return times
 
@@ -578,17 +593,19 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         rungs, left_out = field_of(primitive, topology, among, searching=True, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
-    nccl, by_box = _by_nccl(primitive, on, network), _by_box(str(on), rungs, price)
+    nccl, by_box = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
+    described = [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs]
     yield {
         "primitive": primitive,
         "topology": topology.name,
         "message_bytes": network.message,
-        "rungs": [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs],
+        "rungs": described,
         "left_out": left_out,
         "nccl": nccl,
         "by_box_s": by_box,
     }
     counts, fastest = topology.levels == 1, rungs[0].seconds
+    known = any(result["energy_J"] for result in described)
     rows = [
         (
             rung.label,
@@ -596,9 +613,10 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
             units.seconds(rung.seconds, 4),
             f"{units.ratio(1 if rung.seconds == fastest else rung.seconds / fastest)}x",
             units.rate(rung.busbw) if isfinite(rung.busbw) else "",
+            *([_span(result["energy_J"])] if known else []),
             rung.how + (f" ({rung.not_run})" if rung.not_run else ""),
         )
-        for rung in rungs
+        for rung, result in zip(rungs, described, strict=True)
     ]
     yield (
         f"{primitive} on {topology.name} ({topology.port_model}), "
@@ -608,11 +626,13 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     for name in not_started:
         command = _command(primitive, name, expression, network, price)
         yield f"{name} may be faster; it is found by a search: {command}\n"
+    cost, energy = ("n_alpha", "n_beta") if counts else (), ("energy",) if known else ()
     first = "of first" if not_started else "of fastest"
-    headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", first, "busbw", "how")
-    yield table(headers, rows)
+    yield table(("algorithm", *cost, "time", first, "busbw", *energy, "how"), rows)
     factor = bus_factor(primitive, topology.ranks)
     yield f"\nbusbw is {'' if factor == 1 else f'{factor} times '}algbw, which is M over the time"
+    if known:
+        yield _what_takes_energy(topology)
     if topology.in_box and topology.combines:
         yield (
             "\nin-network, NVLS and CollNet take switches that add, and lose nothing here: NVLS in a box was measured "
@@ -635,6 +655,14 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         speed = f"{units.seconds(nccl['time_s'])}, {units.rate(1e9 * nccl['busbw_GBps'])} busbw"
         after = " after a restart" if "without=" in str(on) else ""
         yield f"\nNCCL should take {speed}{after}, by {nccl['picked']} ({nccl['model']}): {nccl['command']}"
+
+
+def _what_takes_energy(topology: Topology) -> str:
+    """Of a ladder's column."""
+    inside, outside = (f"{low:g} to {high:g} pJ" for low, high in (PICOJOULES["box"], OPTICS))
+    links = optical(topology)
+    way = f", of which a message to the same place in another box crosses {links}" if links else ""
+    return f"\nenergy is that of the ends of links, {inside} a bit in a box, {outside} on an optical link{way}"
 
 
 @cli.command("mpi-run")

@@ -94,6 +94,8 @@ class Cost:
             object.__setattr__(self, "n_beta", Fraction(self.n_beta))
 
     def __add__(self, other: Cost) -> Cost:
+        if isinstance(other, TieredCost):
+            return other + self
         return Cost(self.n_alpha + other.n_alpha, self.n_beta + other.n_beta)
 
     def __repr__(self) -> str:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from colllib.buffers import inputs, outputs, split
+from colllib.exact import IntArray
 from colllib.schedule import Schedule
 
 Numbers = NDArray[Any]
@@ -61,9 +63,9 @@ def final_values(
     if len(start) != schedule.ranks or any(len(row) != len(blocks) for row in start):
         raise ValueError(f"one value is needed for each of {schedule.ranks} ranks and {len(blocks)} blocks")
     state: list[list[Any]] = [[None] * len(blocks) for _ in range(schedule.ranks)]
-    for rank, sourced in enumerate(_blocks_of_ranks(schedule, "source")):
-        for block in sourced:
-            state[rank][block] = start[rank][block]
+    for rank, row in enumerate(state):
+        for block in inputs(blocks, rank).tolist():
+            row[block] = start[rank][block]
     for t, step in enumerate(schedule.steps):
         arriving = []
         for src, dst, block, add in zip(*(values.tolist() for values in step), strict=True):
@@ -80,8 +82,7 @@ def final_values(
 def run_on(schedule: Schedule, buffers: Sequence[ArrayLike]) -> list[Numbers]:
     """Run a schedule on each rank's send buffer, cut along the first axis, and return each rank's receive buffer.
 
-    A send buffer is the blocks that the rank holds before, in block order, end to end; a receive
-    buffer is the blocks that it must hold after. For an all-reduce both are the vector, for an
+    Buffers are laid out as in `colllib.buffers`. For an all-reduce both are the vector, for an
     all-gather the shard and the whole, for an all-to-all one piece for and from each rank. What
     a rank neither holds nor must hold is an empty array. Floating-point sums round as the schedule's
     order makes them round.
@@ -101,37 +102,26 @@ def run_on(schedule: Schedule, buffers: Sequence[ArrayLike]) -> list[Numbers]:
     lengths = _lengths(schedule, arrays)
     nothing = next((array for array in arrays if len(array)), arrays[0])[:0]  # numpy takes an empty list for floats
     start: list[list[Numbers | None]] = [[None] * len(schedule.blocks) for _ in arrays]
-    for array, blocks, row in zip(arrays, _blocks_of_ranks(schedule, "source"), start, strict=True):
-        ends = np.cumsum([lengths[block] for block in blocks], dtype=int)
-        for block, piece in zip(blocks, np.split(array if len(array) else nothing, ends), strict=False):
+    for rank, (array, row) in enumerate(zip(arrays, start, strict=True)):
+        own = inputs(schedule.blocks, rank)
+        for block, piece in zip(own.tolist(), split(array if len(array) else nothing, lengths[own]), strict=True):
             row[block] = piece
-    final = final_values(schedule, start)
     return [
-        np.concatenate([nothing, *(final[rank][block] for block in blocks)])
-        for rank, blocks in enumerate(_blocks_of_ranks(schedule, "target"))
+        np.concatenate([nothing, *(row[block] for block in outputs(schedule.blocks, rank).tolist())])
+        for rank, row in enumerate(final_values(schedule, start))
     ]
 
 
-def _blocks_of_ranks(schedule: Schedule, side: str) -> list[list[int]]:
-    """The blocks of each rank before ("source") or after ("target")."""
-    blocks = schedule.blocks
-    of_ranks: list[list[int]] = [[] for _ in range(schedule.ranks)]
-    for block, who in enumerate(getattr(blocks, side).tolist()):
-        for rank in blocks.holders(who).tolist():
-            of_ranks[rank].append(block)
-    return of_ranks
-
-
-def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
+def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> IntArray:
     """How many rows each block has."""
     if len(arrays) != schedule.ranks:
         raise ValueError(f"{len(arrays)} buffers for {schedule.ranks} ranks: one each is needed")
     share = schedule.blocks.share
     sizes = set()
-    for rank, blocks in enumerate(_blocks_of_ranks(schedule, "source")):
+    for rank in range(schedule.ranks):
         if not arrays[rank].ndim:
             raise ValueError(f"the buffer of rank {rank} is {arrays[rank]}, one value: must be an array of them")
-        part = sum((share[block] for block in blocks), Fraction(0))
+        part = sum((share[block] for block in inputs(schedule.blocks, rank).tolist()), Fraction(0))
         if part:
             sizes.add(Fraction(len(arrays[rank])) / part)
         elif len(arrays[rank]):
@@ -142,4 +132,4 @@ def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
     rows = [size * value for size in sizes for value in share]
     if any(row.denominator != 1 for row in rows):
         raise ValueError(f"a message of {sizes.pop()} rows cannot be cut into blocks of {set(map(str, share))} of it")
-    return [int(row) for row in rows]
+    return np.array(rows, dtype=np.intp)

@@ -4,7 +4,8 @@ The lock-step clock waits at the end of every step for the slowest link; this on
 serves messages first come, first served; alpha delays a message and does not occupy the link. A
 link of several cables serves as many messages at once: each takes the first cable that is free.
 Within its route a message cuts through: its head asks for the next link as soon as it gets there,
-and waits there if the link is busy. A node passes a block on only once it has arrived in full.
+and waits there if the link is busy. Behind a narrower link it holds a wide one as long as the narrower
+one takes, since its tail comes no sooner. A node passes a block on only once it has arrived in full.
 Blocks from one node to one other in one step travel as one message.
 
 With a `Processor` the clock is that of LogP and LogGP: the links' alpha is their L and 1/BW their

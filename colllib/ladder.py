@@ -276,7 +276,8 @@ class Rung:
     @property
     def busbw(self) -> float:
         """What nccl-tests calls bus bandwidth, in bytes per second."""
-        return self.algbw * float(bus_factor(self.algorithm.primitive, self.entry.topology.ranks))
+        share = float(bus_factor(self.algorithm.primitive, self.entry.topology.ranks))
+        return self.algbw * share if share else 0.0  # of one rank nothing is sent, in no time
 
 
 def _options(algorithm: Algorithm) -> list[str]:
@@ -407,6 +408,8 @@ def _best_segments(candidate: Entry, price: Terms) -> tuple[int, NotRun | None]:
         return segments, None
     check_latency(price["alpha"])
     in_one = candidate.schedule()
+    if not in_one.num_steps:
+        return 1, None
     if candidate.algorithm.overlaps:
         tried, parts = dict[int, tuple[float, float]](), overlapped(in_one, candidate.topology, **price)
     else:

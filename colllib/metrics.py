@@ -11,6 +11,7 @@ from colllib.cost import Cost
 from colllib.exact import Fractions, counted
 from colllib.execution import Execution
 from colllib.schedule import Schedule
+from colllib.topology import Topology
 
 
 def busy_ports(schedule: Schedule) -> list[int]:
@@ -121,6 +122,23 @@ def crossings(execution: Execution) -> dict[str, Crossing]:
     return by_tier
 
 
+def optical(topology: Topology) -> int:
+    """The links with optics that a message crosses on its way from the first box to the same place in the last one.
+
+    >>> from colllib.topology import boxes
+    >>> optical(boxes((4, 8))), optical(boxes((4, 8), rails=8))
+    (4, 2)
+    """
+    src, dst = np.array([0]), np.array([topology.ranks - (topology.in_box or topology.ranks)])
+    _, links = topology.router(src, dst)
+    return sum(PICOJOULES.get(_kind(topology.tiers[tier].name)) is OPTICS for tier in topology.tier[links])
+
+
+def _kind(tier: str) -> str:
+    """Of a tier's name: the uplinks of every height are alike."""
+    return tier.split()[0]
+
+
 #: Picojoules per bit and link, lowest and highest, of what its two ends take; memory and switching silicon are not in
 #: it. In a box: NVLink-C2C, and the serial link of 112 Gb/s that it is compared with
 #: (https://www.besthub.dev/articles/why-nvidia-s-nvlink-c2c-is-redefining-gpu-cpu-interconnects-f3c3b77f8d87).
@@ -146,7 +164,7 @@ def joules(execution: Execution, message: float) -> tuple[float, float]:
         raise ValueError(f"message size {message!r}: must be a number of bytes, at least 0")
     least = most = 0.0
     for name, crossing in crossings(execution).items():
-        kind = name.split()[0]  # the uplinks of every height
+        kind = _kind(name)
         if crossing.total and kind not in PICOJOULES:
             raise ValueError(f"no picojoules per bit for the tier {name!r}: known are {', '.join(PICOJOULES)}")
         low, high = PICOJOULES.get(kind, (0.0, 0.0))

@@ -7,10 +7,6 @@ compares the buffers bit by bit. Under mpirun, for all-reduce::
     mpirun -n 8 colllib mpi-run all-reduce ring
 
 This needs an MPI, and mpi4py, which ``make mpi`` installs.
-
-How a buffer holds blocks, everywhere here: a rank's input is the blocks that it holds or
-contributes to, its output the blocks that it must hold afterwards, one after another, by source
-rank, then by target rank, then by number. That is how MPI's own buffers are laid out.
 """
 
 from __future__ import annotations
@@ -20,22 +16,19 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from math import gcd
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from colllib.buffers import Array, counts, fitting, inputs, outputs, split, turns
 from colllib.exact import IntArray
 from colllib.primitives import PRIMITIVES, Blocks
 from colllib.provenance import NOTHING, Summed, check_step, refuse_never
 from colllib.schedule import Schedule
 
-Array = NDArray[Any]
 LARGEST_SUM = 2**24  # float32 holds every integer up to here, and so do the other types
 
 
@@ -60,73 +53,6 @@ def library() -> str:
     return " ".join(text.partition(",")[0].splitlines()[0].replace("Version:", "").strip("\0").split())
 
 
-def fitting(blocks: Blocks, at_least: int = 1) -> int:
-    """The smallest message that no share cuts through an element.
-
-    Args:
-        blocks: the blocks of a schedule.
-        at_least: the least number of elements wanted.
-
-    Returns:
-        a number of elements for M.
-
-    >>> from colllib.primitives import all_gather
-    >>> fitting(all_gather(6)), fitting(all_gather(6), at_least=1000)
-    (6, 1002)
-    """
-    share = blocks.share
-    unit = share.denominator // gcd(share.denominator, *share.numerators.tolist())
-    return unit * max(1, -(-at_least // unit))
-
-
-def counts(blocks: Blocks, elements: int) -> IntArray:
-    """How many elements each block has in a message of `elements`.
-
-    Raises:
-        ValueError: if a share cuts through an element, naming the lengths that fit.
-
-    >>> from fractions import Fraction
-    >>> from colllib.primitives import broadcast
-    >>> counts(broadcast(4, shares=[Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]), 12)
-    array([6, 4, 2])
-    """
-    unit = fitting(blocks)
-    if elements < 1 or elements % unit:
-        above = unit * max(1, -(-elements // unit))
-        fitting_lengths = f"{above - unit} or {above}" if above > unit else f"{above}"
-        raise ValueError(f"{elements} elements: the blocks need a multiple of {unit}, such as {fitting_lengths}")
-    share = blocks.share
-    # each product is divisible; Python's integers do not overflow on the way
-    return np.array([n * elements // share.denominator for n in share.numerators.tolist()], dtype=np.intp)
-
-
-def inputs(blocks: Blocks, rank: int) -> IntArray:
-    """The blocks that a rank holds or contributes to, in the order of its input buffer.
-
-    >>> from colllib.primitives import all_to_all
-    >>> inputs(all_to_all(3), rank=1)
-    array([3, 4, 5])
-    """
-    return _in_order(blocks, blocks.source, rank)
-
-
-def outputs(blocks: Blocks, rank: int) -> IntArray:
-    """The blocks that a rank must hold afterwards, in the order of its output buffer.
-
-    >>> from colllib.primitives import all_to_all
-    >>> outputs(all_to_all(3), rank=1)
-    array([1, 4, 7])
-    """
-    return _in_order(blocks, blocks.target, rank)
-
-
-def _in_order(blocks: Blocks, side: IntArray, rank: int) -> IntArray:
-    with_rank = [group for group in np.unique(side) if rank in blocks.holders(int(group))]
-    # groups of ranks count as equal: only single ranks sort
-    order = np.lexsort((np.minimum(blocks.target, blocks.ranks), np.minimum(blocks.source, blocks.ranks)))
-    return order[np.isin(side[order], with_rank)]
-
-
 def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) -> Array:
     """Be one rank of a schedule: send and receive what it says, step by step.
 
@@ -137,7 +63,7 @@ def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) 
 
     Args:
         schedule: any schedule without switches.
-        buffer: this rank's input, of any dtype (see the module's docstring for the order); empty, but
+        buffer: this rank's input, of any dtype (see `colllib.buffers` for the order); empty, but
             of the same dtype, on a rank that contributes nothing.
         communicator: an mpi4py communicator of as many processes as the schedule has ranks.
         elements: the length of the whole message M, in elements.
@@ -159,7 +85,7 @@ def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) 
     _agree(communicator, _misfit(schedule.blocks, rank, buffer, elements), (buffer.dtype.str, elements))
     count = counts(schedule.blocks, elements)
     own = inputs(schedule.blocks, rank)
-    contents = dict(zip(own.tolist(), _split(buffer.copy(), count[own]), strict=True))
+    contents = dict(zip(own.tolist(), split(buffer.copy(), count[own]), strict=True))
     private = communicator.Dup()  # the caller's own messages cannot be mistaken for these
     try:
         for turn in turns(schedule, rank, contents, count):
@@ -172,41 +98,6 @@ def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) 
     finally:
         private.Free()
     return _joined([contents[block] for block in outputs(schedule.blocks, rank).tolist()], buffer.dtype)
-
-
-class Turn(NamedTuple):
-    """A rank's part of one step."""
-
-    sends: dict[int, list[Array]]  # blocks, by the rank that they go to
-    expects: dict[int, int]  # a number of elements, by the rank that they come from
-    arrived: dict[int, Array]  # what came, likewise: for who takes the turn to fill
-
-
-def turns(schedule: Schedule, rank: int, contents: dict[int, Array], count: IntArray) -> Iterator[Turn]:
-    """One rank's part of each step: everything leaves before anything that arrives is applied, as the next one begins.
-
-    Args:
-        contents: what the rank holds, by block; it changes.
-        count: how many elements each block has.
-    """
-    for step in schedule.steps:
-        to_me, from_me = step.dst == rank, step.src == rank
-        coming = {int(src): np.flatnonzero(to_me & (step.src == src)) for src in np.unique(step.src[to_me])}
-        leaving = {int(dst): np.flatnonzero(from_me & (step.dst == dst)) for dst in np.unique(step.dst[from_me])}
-        sends = {dst: [contents[block] for block in step.block[which].tolist()] for dst, which in leaving.items()}
-        turn = Turn(sends, {src: int(count[step.block[which]].sum()) for src, which in coming.items()}, {})
-        yield turn
-        parts: dict[int, Array] = {}  # by the message's place in the step: the order of addition is the schedule's
-        for src, which in coming.items():
-            parts.update(zip(which.tolist(), _split(turn.arrived[src], count[step.block[which]]), strict=True))
-        for i in sorted(parts):
-            block = int(step.block[i])
-            contents[block] = contents[block] + parts[i] if step.add[i] and block in contents else parts[i]
-
-
-def _split(buffer: Array, lengths: IntArray) -> list[Array]:
-    """The blocks that stand end to end in a buffer."""
-    return np.split(buffer, np.cumsum(lengths))[:-1]
 
 
 def _joined(parts: list[Array], dtype: np.dtype[Any]) -> Array:

@@ -19,7 +19,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.mpi import counts, fitting
+from colllib.buffers import counts, fitting, inputs, outputs
 from colllib.plain_xml import number, parsed
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
@@ -132,13 +132,10 @@ def _chunks(schedule: Schedule, primitive: str) -> tuple[list[int], list[int]]:
     """The place and the number of chunks of each block."""
     blocks = schedule.blocks
     count = counts(blocks, fitting(blocks))
-    order = np.arange(len(count))
-    owner = {"all-gather": blocks.source, "reduce-scatter": blocks.target}.get(primitive)
-    if owner is not None:
-        order = np.argsort(owner, kind="stable")
-        shards = np.bincount(owner, count, schedule.ranks)
-        if (shards != shards[0]).any():
-            raise ValueError(f"an {primitive} with shards of several sizes: MSCCL takes equal ones")
+    whole, part = (outputs, inputs) if primitive == "all-gather" else (inputs, outputs)
+    if len({int(count[part(blocks, rank)].sum()) for rank in range(schedule.ranks)}) > 1:
+        raise ValueError(f"an {primitive} with shards of several sizes: MSCCL takes equal ones")
+    order = whole(blocks, 0)
     first = np.empty_like(count)
     first[order] = np.cumsum(count[order]) - count[order]
     return first.tolist(), count.tolist()

@@ -74,7 +74,7 @@ def local_search(
     best = min(order_of(topology, "contiguous"), random.permutation(topology.ranks), key=objective)
     least = objective(best)
     seconds_of_a_try = expected_seconds(f"{schedule!r}", schedule, topology)
-    for _ in range(min(tries, int(SEARCHED / seconds_of_a_try)) if topology.ranks > 1 else 0):
+    for _ in range(min(tries, int(SEARCHED / seconds_of_a_try)) if schedule.num_steps and topology.ranks > 1 else 0):
         low, high = np.sort(random.choice(topology.ranks, 2, replace=False))
         neighbor = best.copy()
         if random.integers(2):

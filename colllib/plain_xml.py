@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from colllib.units import shortened
 
-MOST_TEXT, MOST_DEPTH = 32 * 2**20, 50
+MOST_TEXT, MOST_DEPTH, MOST_NUMBER = 32 * 2**20, 50, 10**9
 
 
 class _Plain(TreeBuilder):
@@ -50,12 +50,12 @@ def parsed(text: str, root: str) -> Element:
 
 
 def number(element: Element, name: str, least: int = 0) -> int:
-    """A whole number among the attributes; refused if it is missing, no number, or too small."""
+    """A whole number among the attributes; refused if it is missing, no number, too small, or over 10^9."""
     text = element.get(name)
     try:
         value = int(text or "")
     except ValueError:
         raise ValueError(f"<{element.tag}>: {name} = {shortened(repr(text))} is no whole number") from None
-    if not least <= value <= 10**9:
-        raise ValueError(f"<{element.tag}>: {name} = {value} must be at least {least}")
+    if not least <= value <= MOST_NUMBER:
+        raise ValueError(f"<{element.tag}>: {name} = {shortened(str(value))} must be {least} to {MOST_NUMBER:,}")
     return value

@@ -54,6 +54,9 @@ def stream_limit(primitive: str, ranks: int) -> Cost:
 def switch_gain(primitive: str, ranks: int, message: float, endpoint: float, switch: float) -> Gain:
     """The closed forms, which tests hold against execution, at the best whole numbers of segments.
 
+    Raises:
+        ValueError: for a primitive with which the switch cannot help.
+
     >>> switch_gain("all-reduce", 512, 10e3, 300e-9, 200e-9).software
     'recursive doubling'
     """
@@ -63,9 +66,10 @@ def switch_gain(primitive: str, ranks: int, message: float, endpoint: float, swi
     entries = [Entry(algorithm, topology, trusting=True) for algorithm in offered(primitive, topology)]
     rungs = [entry.priced(**price) for entry in entries if entry.how == CLOSED_FORM]
     rungs.sort(key=lambda rung: rung.seconds)
-    software, through = (
-        next(rung for rung in rungs if rung.algorithm.takes == takes) for takes in ("ranks", "topology")
-    )
+    by_kind = {rung.algorithm.takes: rung for rung in reversed(rungs)}
+    if not by_kind.keys() >= {"ranks", "topology"}:
+        raise ValueError(f"{primitive}: through the switch and without it there is not one closed form each")
+    software, through = by_kind["ranks"], by_kind["topology"]
     return Gain(software.label, software.seconds, through.seconds, stream_limit(primitive, ranks).seconds(**price))
 
 

@@ -146,6 +146,15 @@ def rate(value: float, digits: int = 3) -> str:
     return size(value, digits) + "/s"
 
 
+def energy(value: float, digits: int = 2) -> str:
+    """Joules for reading.
+
+    >>> energy(5.8), energy(0.0935), energy(35_800)
+    ('5.8 J', '94 mJ', '36 kJ')
+    """
+    return _scaled(value, "J", ((1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")), digits)
+
+
 def several(count: int, noun: str) -> str:
     """How many of something.
 

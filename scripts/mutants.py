@@ -135,7 +135,6 @@ EQUIVALENT = {
     "pair = step.src[bundled] * schedule.nodes - step.dst[bundled]": "that names a pair as well",
     "pair[source * blocks.ranks - target] = True": "that is another place for each pair as well",
     "place = 1": "the first list stays as it is, and the next ones take what comes",
-    "ranks = len(pair[1])": "both trees have all ranks",
     "while top <= limit and time(min(2 * top, limit)) * SAME < time(top):": "at the limit no time is below itself",
     "return _fitting(values, int(np.max(times, initial=2))) * times": "numbers that fit are objects too",
     "if values.strides == (0,) and len(values) == 1:": "a copy has the same values",
@@ -147,7 +146,6 @@ EQUIVALENT = {
     "exchanged: bool=False) -> None:": "equal sums with a number each are proved as well",
     "if (self.cells[into] != number).all():": "messages that do not meet are found to be so once more",
     "times = np.minimum(counts[end - len(left) * lanes:end], 3)": "three times is more than once as well",
-    "if levels >= 1:": "the exact way takes longer, and gives the same time",
     "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
     "if current.min() <= 0:": "then nothing is empty",
     "if current.min() < 1:": "then nothing is empty",
@@ -379,6 +377,13 @@ def readings(tree: ast.Module) -> Iterator[str]:
             yield from (faulty(alone, node)[1] for node in sites(alone))
 
 
+def stale() -> list[str]:
+    """What `EQUIVALENT` names and no fault makes any more."""
+    files = (ast.parse((LIBRARY / name).read_text(encoding="utf-8")) for part in PARTS.values() for name in part.first)
+    read = {line.removeprefix("el") for tree in files for line in readings(tree)}  # where an if is an elif
+    return [line for line in EQUIVALENT if line.removeprefix("el") not in read]
+
+
 def faulty(tree: ast.Module, node: ast.AST) -> tuple[str, str]:
     """A file's text with a fault in one node, and its line."""
     at = next(index for index, other in enumerate(ast.walk(tree)) if other is node)
@@ -412,10 +417,8 @@ def main() -> int:
     names = [chosen.only] if chosen.only else list(part.first)
     if not part.first.keys() >= set(names):
         parser.error(f"{chosen.only}: the part {chosen.part} has {', '.join(part.first)}")
-    files = (ast.parse((LIBRARY / name).read_text(encoding="utf-8")) for part in PARTS.values() for name in part.first)
-    read = {line.removeprefix("el") for tree in files for line in readings(tree)}  # where an if is an elif
-    if stale := [line for line in EQUIVALENT if line.removeprefix("el") not in read]:
-        parser.error(f"EQUIVALENT: no line with a fault reads {stale}")
+    if lines := stale():
+        parser.error(f"EQUIVALENT: no line with a fault reads {lines}")
     with contextlib.redirect_stdout(io.StringIO()):
         pytest.main(["--version"])  # imports the plugins
     hypothesis.settings.register_profile("unshrunk", phases=UNSHRUNK)

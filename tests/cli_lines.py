@@ -182,9 +182,10 @@ class Lines:
         """Placements and groups, as `run` and `ladder` take them."""
         if self.random.random() > 0.15:
             return []
-        if self.random.random() < 0.5:
-            return ["--placement", self.one_of(["contiguous", "strided", "random", "random,3"], NUMBERS, WILD)]
-        return ["--groups", f"{self.one_of(['inside', 'across'], WILD)}:{self.number()}"]
+        kinds = ["contiguous", "strided", "random", "random,3", "search"]
+        placement = ["--placement", self.one_of(kinds, NUMBERS, WILD)]
+        groups = ["--groups", f"{self.one_of(['inside', 'across'], WILD)}:{self.number()}"]
+        return self.one_of([placement, groups, placement + groups])
 
     def line(self) -> list[str]:
         common = ["run"] * 10 + ["trace"] * 4 + ["ladder"] * 4 + ["mpi-run"] * 2 + ["list"]

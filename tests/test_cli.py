@@ -3,19 +3,24 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from fractions import Fraction
 from pathlib import Path
 
 import click
 import pytest
 
+from colllib import units
 from colllib.algorithms import allreduce
 from colllib.busbw import ideal_gain
 from colllib.cli import cli, main
 from colllib.execution import execute
+from colllib.ladder import topology
 from colllib.measured.sweeps import figures
+from colllib.metrics import joules
 from colllib.topology import machines
 from colllib.topology.presets import PRESETS
 
@@ -141,6 +146,27 @@ def test_a_price_says_its_message_in_the_units_that_it_was_given_in():
     assert answer("ladder", "all-reduce", "--ranks", "4", "--message", "1KiB")["message_bytes"] == 1024
 
 
+@pytest.mark.parametrize(
+    ("on", "tree"),
+    [
+        (
+            "dgx-h100:3,cards=4",
+            [
+                "├─ box: switch with 8 box",
+                "└─ card: card of 2 ranks",
+                "   └─ card: switch with 4 card, 4 uplink",
+                "      └─ uplink: switch with 12 uplink",
+            ],
+        ),
+        ("fat-tree:4", ["└─ port: switch with 2 port, 2 uplink", "   └─ uplink: 2 × switch with 2 uplink, 2 uplink 2"]),
+        ("full-mesh:12", ["└─ link: ranks 1, 2, 3, 4, 5, 6, 7, 8, ...", ""]),
+        ("star:1", ["└─ port: switch with 1 port", ""]),
+    ],
+)
+def test_what_is_described_is_drawn_as_one_rank_sees_it(on, tree):
+    assert "\n".join(["\n\nrank 0", *tree]) in printed("describe", on)
+
+
 def test_one_of_something_is_singular():
     assert "1 step, 2 messages" in printed("run", "all-gather", "ring", "--on", "star:2")
     assert "star:1, 1 rank\n" in printed("forest", "star:1")
@@ -184,6 +210,26 @@ def test_a_ladder_of_boxes_says_which_row_is_the_ring_of_nccl():
     assert "ring channels" not in printed("ladder", "all-gather", "--ranks", "4")
 
 
+@pytest.mark.parametrize(("on", "way"), [("dgx-h100:4", 4), ("dgx-h100:4,rails=8", 2), ("dgx-h100:1", 0)])
+def test_a_ladder_of_boxes_has_a_column_of_energy_and_says_how_many_optical_links_a_message_crosses(on, way):
+    """Least and most of a row are those of its ledger; in one box nothing is optical."""
+    words = "ladder", "all-reduce", "--on", on, "--message", "1GB"
+    [ring] = [rung for rung in answer(*words)["rungs"] if rung["algorithm"] == "ring"]
+    assert tuple(ring["energy_J"]) == joules(execute(allreduce.ring(topology(on).ranks), topology(on)), 1e9)
+    shown = printed(*words)
+    assert {"dgx-h100:1": "290 mJ to 1.2 J"}.get(on, "5.8 to 10 J") in shown
+    assert (f"of which a message to the same place in another box crosses {way}" in shown) == (way > 0)
+
+
+def test_energy_is_told_only_of_links_whose_own_is_known():
+    assert answer("run", "all-reduce", "ring", "--on", "dgx-h100:4", "--message", "1GB")["energy_J"][0] > 5
+    assert "  energy      5.8 to 10 J in the links" in printed(
+        "run", "all-reduce", "ring", "--on", "dgx-h100:4", "--message", "1GB"
+    )
+    assert answer("run", "all-reduce", "ring", "--on", "star:8")["energy_J"] is None
+    assert "energy" not in printed("ladder", "all-reduce", "--on", "mi250:2")
+
+
 @pytest.mark.parametrize(
     ("on", "machine"),
     [("dgx-h100:4", "dgx-h100:4"), ("h100:3", "h100:3"), ("dgx-h100:4,inc=both", "dgx-h100:4,collnet=true")],
@@ -219,8 +265,20 @@ def test_a_ladder_without_a_card_says_what_trees_take_where_another_box_lacks_it
     assert span == pytest.approx((min(times), max(times)), rel=0.02)
     text = printed("ladder", "all-reduce", "--on", "dgx-h100:8,without=card 3", *at)
     assert "by which box lacks the card: a tree's root, such as box 0, sends half\n" in text
-    for on in ("dgx-h100:8", "dgx-a100:2,cards=4,without=card 5", "dgx-h100:1,without=card 3"):
+    others = ("dgx-h100:8", "dgx-a100:2,cards=4,without=card 5", "dgx-h100:1,without=card 3")
+    for on in (*others, "dgx-h100:65,gpus=2,without=card 3"):
         assert "by which box" not in printed("ladder", "all-reduce", "--on", on, *at)
+
+
+@pytest.mark.parametrize("card", [3, 19, 43])
+def test_what_a_tree_takes_without_any_card_lies_in_the_range_of_all_boxes(card):
+    """Of ten boxes box 2, which is neither next to the root nor in the middle, makes it the slowest."""
+    at = ("--message", "1MiB")
+    by_box = answer("ladder", "all-reduce", "--on", "dgx-h100:10,without=card 3", *at)["by_box_s"]
+    rungs = answer("ladder", "all-reduce", "--on", f"dgx-h100:10,without=card {card}", *at)["rungs"]
+    of_tree = next(rung for rung in rungs if rung["algorithm"] == "tree")
+    least, most = by_box["tree" if of_tree["segments"] == 1 else f"tree, P = {of_tree['segments']}"]
+    assert least * (1 - 1e-9) <= of_tree["time_s"] <= most * (1 + 1e-9)
 
 
 def test_list_names_what_can_be_run():
@@ -230,6 +288,18 @@ def test_list_names_what_can_be_run():
     )
     assert len(result["primitives"]) == 7
     assert "star:N" in result["topologies"]
+
+
+@pytest.mark.parametrize("on", ["star:8,ports=7", "inc-star:4,ports=2", "uniring:2x4", "switch-tree:8x6,uplinks=2",
+                                "fat-tree:4,oversubscription=3", "leaf-spine:2x2x2,uplink=1/2", "torus:2x4", "ring:4",
+                                "star:4,hop=1/4,switch=0", "full-mesh:4"])  # fmt: skip
+def test_the_time_is_that_of_the_printed_cost_at_the_printed_speeds(on):
+    words = ("run", "all-reduce", "ring", "--on", on, "--message", "16MB")
+    text, (n_alpha, n_beta) = printed(*words), (Fraction(answer(*words)[key]) for key in ("n_alpha", "n_beta"))
+    assert f"n_alpha = {n_alpha}, n_beta = {n_beta}\n" in text
+    alpha, bandwidth = re.search(r"priced at   M = 16 MB, alpha = (.*), BW = (.*)\n", text).groups()
+    seconds = float(n_alpha) * units.parse("time", alpha) + float(n_beta) * 16e6 / units.parse("bandwidth", bandwidth)
+    assert seconds == pytest.approx(answer(*words)["time_s"])
 
 
 def test_run_reports_the_executed_counts_and_the_closed_form():

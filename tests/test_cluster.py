@@ -223,6 +223,7 @@ def test_what_nvidia_smi_printed_is_a_topology(tmp_path):
         ("<system>&secret;</system>", "no XML"),
         ("<system/>", "without <gpu>"),
         (system(1, 1, speed="fast"), "no whole number"),
+        (system(1, 1, speed="9" * 15), "speed = 999999999999999 must be 1 to 1,000,000,000"),
     ],
 )
 def test_xml_from_elsewhere_is_refused_in_one_line(text, why):

@@ -15,6 +15,7 @@ from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import pipelined
 from colllib.topology import boxes
+from colllib.topology.base import injection
 
 costs = st.builds(Cost, st.integers(0, 40), st.fractions(min_value=0, max_value=20, max_denominator=30))
 ANCHOR = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
@@ -191,3 +192,7 @@ def test_costs_over_several_levels_do_not_meet_at_one_size():
     for ask in (lambda: crossover(ring, doubling), lambda: half_bandwidth_message(ring)):
         with pytest.raises(ValueError, match="over several levels"):
             ask()
+    with pytest.raises(ValueError, match="over different tiers: they cannot be added"):
+        Cost(1, 1) + ring
+    with pytest.raises(ValueError, match="several levels of BW: what a rank injects is not one number there"):
+        injection(boxes((2, 4)))

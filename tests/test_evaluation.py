@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import reference
 
-from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, reduce
+from colllib.algorithms import ALGORITHMS, CATALOGUE, allgather, allreduce, alltoall, broadcast, reduce
+from colllib.buffers import fitting
 from colllib.evaluation import final_values, run_on
+from colllib.topology.expression import find
 
 SERVED = [pytest.param(a, n, id=f"{n}-{a.primitive} {a.name}") for a in ALGORITHMS for n in (2, 3, 5, 8) if a.fits(n)]
 
@@ -73,6 +75,35 @@ def test_every_algorithm_leaves_the_numbers_that_the_reference_leaves(algorithm,
     for rank, result in enumerate(run_on(schedule, buffers)):
         expected = np.concatenate([nothing, *(left[rank, b] for b in blocks_by_rank(blocks.target)[rank])])
         assert result.tolist() == expected.tolist()
+
+
+def whole_messages(primitive, n, rows):
+    """Send buffers of a message of so many rows, and the receive buffers that numpy makes of them."""
+    message = np.random.default_rng(n).integers(0, 10**6, (n, rows))
+    shards = message[:, : rows // n]
+    pairs = message.reshape(n, n, -1)
+    nothing = [[]] * (n - 1)
+    return {
+        "broadcast": ([message[0], *nothing], [message[0]] * n),
+        "reduce": (message, [message.sum(axis=0), *nothing]),
+        "all-reduce": (message, [message.sum(axis=0)] * n),
+        "reduce-scatter": (message, np.array_split(message.sum(axis=0), n)),
+        "all-gather": (shards, [np.concatenate(shards)] * n),
+        "all-to-all": (message, pairs.swapaxes(0, 1).reshape(n, -1)),
+        "point-to-point": ([message[0], *nothing], [*nothing, message[0]]),
+    }[primitive]
+
+
+@pytest.mark.parametrize("on", ["torus:4x2", "mesh:2x3", "ring:5", "boxes:2x4"])
+def test_every_algorithm_of_a_topology_leaves_what_numpy_says(on):
+    topology = find(on)
+    for algorithm in [each for each in CATALOGUE if each.refusal(topology) is None]:
+        schedule = algorithm.build(algorithm.argument(topology))
+        if not schedule.switches:
+            rows = fitting(schedule.blocks) * topology.ranks
+            before, after = whole_messages(algorithm.primitive, topology.ranks, rows)
+            results = run_on(schedule, before)
+            assert [row.tolist() for row in results] == [list(row) for row in after], (algorithm.primitive, algorithm)
 
 
 def test_the_primitives_are_what_numpy_says():

@@ -65,6 +65,7 @@ def test_repeating_and_taking_follow_positions():
 
 def test_different_arrays_are_not_the_same():
     assert not Fractions.of([1, 2]).same_as(Fractions.of([1]))
+    assert not Fractions.of([1, 1]).same_as(Fractions.of([1]))
     assert not Fractions.of([1, 2]).same_as(Fractions.of([1, 3]))
 
 

@@ -15,6 +15,7 @@ from colllib.ladder import field_of, ladder
 from colllib.topology import NoRouteError, boxes
 from colllib.topology.cuts import bisection
 from colllib.topology.expression import find as topology
+from colllib.topology.failures import in_each_box
 
 
 def walk(net, src, dst):
@@ -178,3 +179,12 @@ def test_two_ranks_that_are_still_joined_have_a_ladder_where_another_one_is_cut_
     price = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e11}
     [row] = ladder("point-to-point", topology("inc-star:4,without=1-s0"), **price)
     assert row.seconds == pytest.approx(1e-6 + 1e6 / 1e11)
+
+
+@pytest.mark.parametrize(
+    ("on", "card", "cards"),
+    [("boxes:3x4,ranks=9", 3, [3, 7]), ("boxes:3x4,ranks=9", 8, [0, 4, 8]), ("boxes:3x4,cards=2", 3, [1, 3, 5])],
+)
+def test_the_card_in_the_same_place_of_each_box_where_there_is_one(on, card, cards):
+    fabrics = in_each_box(topology(on), card)
+    assert [fabric.name for fabric in fabrics] == [f"{on},without=card {each}" for each in cards]

@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 from functools import cache
 from itertools import product
+from math import inf
 
 import pytest
 from click.testing import CliRunner
@@ -351,10 +352,12 @@ def test_where_one_rank_is_run_for_all_no_more_segments_are_chosen_than_there_is
 
 
 @pytest.mark.parametrize("primitive", ladders.PRIMITIVES)
-def test_on_one_rank_every_row_takes_no_time(primitive):
-    rungs = ladder(primitive, star(1), **ANCHOR)
+@pytest.mark.parametrize("on", ["star:1", "ring:1", "torus:1x1", "full-mesh:1", "mesh:1x1", "switch-tree:1x4"])
+def test_on_one_rank_every_row_takes_no_time(primitive, on):
+    rungs = ladder(primitive, find_on(on), **ANCHOR)
     assert rungs
-    assert {rung.seconds for rung in rungs} == {0}
+    assert {(rung.seconds, rung.segments) for rung in rungs} == {(0, 1)}
+    assert {rung.busbw for rung in rungs} <= {0, inf}
 
 
 def test_the_command_says_in_the_row_what_was_too_long_to_run(monkeypatch):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
+import networkx as nx
 import pytest
 import reference
 
 from colllib.algorithms import allgather, allreduce, broadcast, of, reducescatter
 from colllib.bounds import port_bound
+from colllib.cost import Tier
 from colllib.execution import execute
 from colllib.metrics import busiest_link, busy_ports, crossings, one_way_cost, phases, port_messages, staging
 from colllib.schedule import pipelined, scaled
 from colllib.topology import boxes, from_links, full_mesh, ring, star
+from colllib.topology.expression import find
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 8])
@@ -158,6 +162,20 @@ def test_a_flat_ring_over_boxes_leaves_each_of_them_by_one_card_and_enters_by_an
     inside = 2 * (size - 1) * count
     assert load["box"] == (share, inside * share, inside)
     assert load["card"] == load["uplink"] == (share, 2 * count * share, 2 * count)
+
+
+def test_links_of_one_speed_that_differ_otherwise_are_tiers_of_their_own():
+    """A ring over two boxes of 16 dies: 31/32 of M over every link on the way from a die to the next, by any tier."""
+    dies = find("mi250:2")
+    hops = [nx.shortest_path_length(dies.to_networkx(), die, (die + 1) % 32) for die in range(32)]
+    by_tier = crossings(execute(allgather.ring(32), dies))
+    assert set(by_tier) == {"4 BW", "2 BW", "1 BW at level 0", "1 BW at level 1"}
+    assert sum(load.total for load in by_tier.values()) == sum(hops) * Fraction(31, 32)
+    three = from_links("three", 3, [(0, 1), (1, 2), (2, 0)], bandwidth=[4, 4, 4], cables=[4, 1, 1])
+    passed = [(load.total, load.used) for load in crossings(execute(allgather.ring(3), three)).values()]
+    assert passed == [(Fraction(4, 3), 2), (Fraction(2, 3), 1)]
+    with pytest.raises(ValueError, match="three has tiers link, link: each needs a name of its own"):
+        replace(three, tiers=(Tier("link"), Tier("link")))
 
 
 def one_way_by_hand(schedule):

@@ -23,6 +23,7 @@ from mpi_threads import on_threads
 
 from colllib import mpi
 from colllib.algorithms import allgather, allreduce, broadcast, pointtopoint
+from colllib.buffers import counts, fitting, inputs, outputs
 from colllib.cli import main
 from colllib.execution import ScheduleError, execute
 from colllib.measured.diagnose import diagnose
@@ -451,16 +452,16 @@ def test_the_fitting_length_is_the_least_in_which_every_block_is_whole(shares, l
     total = sum(shares) or 1
     shares = [share / total for share in shares] if sum(shares) else [Fraction(1)]
     blocks = broadcast_blocks(2, shares)
-    length = mpi.fitting(blocks, least)
+    length = fitting(blocks, least)
     fits = [n for n in range(least, length + 1) if all((share * n).denominator == 1 for share in shares)]
     assert fits == [length]
-    assert mpi.counts(blocks, length).tolist() == [share * length for share in shares]
+    assert counts(blocks, length).tolist() == [share * length for share in shares]
 
 
 def test_buffers_hold_blocks_as_mpi_lays_them_out():
     textbook = allgather.ring(4, first=1).blocks  # rank r starts with chunk r + 1
-    assert [mpi.inputs(textbook, rank).tolist() for rank in range(4)] == [[1], [2], [3], [0]]
-    assert mpi.outputs(textbook, 2).tolist() == [1, 2, 3, 0]  # by rank, whatever the chunk's number
+    assert [inputs(textbook, rank).tolist() for rank in range(4)] == [[1], [2], [3], [0]]
+    assert outputs(textbook, 2).tolist() == [1, 2, 3, 0]  # by rank, whatever the chunk's number
     assert mpi.mpi_function("all-gather", textbook) == "MPI_Allgather"
     uneven = all_gather(2, [Fraction(1, 3), Fraction(2, 3)])
     assert mpi.mpi_function("all-gather", uneven) == "MPI_Allgatherv"

@@ -117,6 +117,16 @@ def answer(*words):
     return json.loads(result.output)
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "on", "group"),
+    [("all-reduce ring", "star:4", "inside:1"), ("point-to-point direct", "hypercube:2", "across:1")],
+)
+def test_where_nothing_is_sent_no_better_order_is_sought(algorithm, on, group):
+    words = ["run", *algorithm.split(), "--on", on, "--groups", group, "--placement", "search", "--json"]
+    result = CliRunner().invoke(cli, words)
+    assert (result.exit_code, json.loads(result.output)["time_s"]) == (0, 0)
+
+
 def test_the_command_line_places_and_groups(monkeypatch):
     monkeypatch.setattr("colllib.placement.SEARCHED", 0.1)
     tensor, data = (

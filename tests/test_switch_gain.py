@@ -52,5 +52,7 @@ def test_parts_of_alpha_below_a_nanosecond_count():
     """They were rounded to nanoseconds."""
     small, large = (switch_gain("all-reduce", 8, 0.0, 14 * unit, 4 * unit).lockstep / unit for unit in (1e-10, 1e-7))
     assert small == pytest.approx(large)
+    with pytest.raises(ValueError, match="point-to-point: through the switch and without it"):
+        switch_gain("point-to-point", 8, 1e6, 1e-7, 1e-7)
     with pytest.raises(ValueError, match="take 0 s"):
         able_star(8, 0.0, 0.0)

@@ -22,7 +22,7 @@ from colllib.topology import (
     star,
     switch_tree,
 )
-from colllib.topology.expression import find
+from colllib.topology.expression import TOPOLOGIES, find
 from colllib.topology.presets import PRESETS
 from colllib.topology.star import one_switch
 
@@ -281,14 +281,58 @@ def test_switches_that_can_do_anything_are_named_so(build):
     assert [getattr(plain, ability) for ability in ABILITIES] == [False] * 3
     for chosen in ABILITIES:
         able = build(**{chosen: True})
-        assert able.name == f"inc-{plain.name}"
+        lacking = "".join(f",{ability}=false" for ability in ABILITIES if ability != chosen)
+        assert able.name == f"inc-{plain.name}{lacking}"
         assert [ability for ability in ABILITIES if getattr(able, ability)] == [chosen]
+
+
+#: For each option a size at which it changes something, and another value than its default.
+OTHERWISE = {
+    "torus tie": ("4x4", "balanced"),
+    "torus order": ("4x4", "1:0"),
+    "mesh order": ("3x4", "1:0"),
+    "ring tie": ("4", "balanced"),
+    "boxes cards": ("2x4", "2"),
+    "boxes oversubscription": ("2x4", "2"),
+    "boxes seed": ("2x4", "3"),
+    "boxes rails": ("2x4", "2"),
+    "boxes apart": ("2x4", "true,rails=2"),
+    "boxes inside": ("2x4", "full-mesh"),
+    "boxes inc": ("2x4", "box"),
+    "boxes ranks": ("2x4", "7"),
+    "leaf-spine uplink": ("2x4x2", "2"),
+    "fat-tree oversubscription": ("4", "1:3"),
+    "mi250 dies": ("1", "8"),
+}
+OTHERS = {"ports": "2", "uplinks": "2", "endpoint": "1,switch=0", "hop": "1/4,switch=0", "switch": "0,endpoint=1"}
+OTHERS |= {"seed": "5,routing=hash", "routing": "spread"}
+SIZES = {1: "4", 2: "9x6", 3: "2x4x2"}
+
+
+def options_of_all_forms():
+    for form, named in TOPOLOGIES.items():
+        for option, default in named.options.items():
+            flipped = "false" if default == "true" else "true"
+            size, value = OTHERWISE.get(f"{form} {option}", (SIZES[named.sizes or 2], OTHERS.get(option, flipped)))
+            yield pytest.param(form, size, f"{option}={value}", id=f"{form} {option}")
+
+
+@pytest.mark.parametrize(("form", "size", "option"), list(options_of_all_forms()))
+def test_the_name_of_a_topology_says_every_option_and_names_it_again(form, size, option):
+    usual, other = find(f"{form}:{size}"), find(f"{form}:{size},{option}")
+    again = find(other.name)
+    assert usual.name != other.name == again.name
+    for column in ("link_src", "link_dst", "tier"):
+        assert np.array_equal(getattr(again, column), getattr(other, column))
+    assert again.tiers == other.tiers
+    assert list(again.alpha) == list(other.alpha)
+    assert [getattr(again, ability) for ability in ABILITIES] == [getattr(other, ability) for ability in ABILITIES]
 
 
 def test_a_star_says_how_many_ports_a_rank_has():
     assert (star(4).name, star(4).port_model) == ("star:4", "one full-duplex port per rank")
     two = star(4, ports=2)
-    assert (two.name, two.port_model) == ("star:4 with 2 ports", "2 full-duplex ports per rank")
+    assert (two.name, two.port_model) == ("star:4,ports=2", "2 full-duplex ports per rank")
     assert {tier.bandwidth for tier in two.tiers} == {2}
 
 

@@ -380,7 +380,7 @@ _LINKED: dict[str, Any] = {
     "belongs": on_a_torus,
     "searched": MOST_AWAITED,
 }
-_SOLVED: dict[str, Any] = _LINKED | {"searched": 0}
+_SOLVED: dict[str, Any] = _LINKED | {"topologies": synthesis.on_several_ranks, "searched": 0}
 _PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": 0}
 _MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 

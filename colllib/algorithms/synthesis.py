@@ -26,6 +26,13 @@ MOST_VARIABLES = 2**14
 INFEASIBLE = 2  # the solver's word for it
 
 
+def on_several_ranks(topology: Topology) -> str | None:
+    """Only ranks with links of one level among themselves, of which there are several, will do."""
+    return (
+        on_connected_ranks(topology) if topology.ranks > 1 else f"needs at least two ranks, and {topology.name} has one"
+    )
+
+
 def all_gather(
     topology: Topology, steps: int = 0, pieces: int = 1, loads: Sequence[int] = (), seconds: float = 15
 ) -> Schedule:
@@ -47,10 +54,8 @@ def all_gather(
     >>> execute(all_gather(find("diamond"), pieces=2), find("diamond")).cost
     Cost(n_alpha=3, n_beta=7/16)
     """
-    if (why := on_connected_ranks(topology)) is not None:
+    if (why := on_several_ranks(topology)) is not None:
         raise ValueError(f"synthesis {why}")
-    if topology.ranks < 2:
-        raise ValueError(f"synthesis needs at least two ranks, and {topology.name} has one")
     check_counts(pieces=pieces)
     links = np.flatnonzero(topology.link_src != topology.link_dst)
     check_size(f"synthesis on {topology.name}", topology.ranks * len(links), MOST_VARIABLES, "messages to choose from")

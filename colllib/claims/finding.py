@@ -193,8 +193,8 @@ class Claim:
         claimed: the value as the source prints it.
         value: the same as statements about named quantities (`colllib.claims.value`).
         chapter: where a reader meets the topic; empty while the claim is open.
-        answer: what decides it: "executed", "fact" for what was read in a document, the verdict where nothing is
-            compared, or nothing while the claim is open.
+        answer: what decides it: "executed", "computed" from what the source prints, "fact" for what was read in a
+            document, the verdict where nothing is compared, or nothing while the claim is open.
     """
 
     id: str

@@ -14,7 +14,7 @@ from colllib.graphs.describe import promises
 from colllib.graphs.finder import pareto
 from colllib.graphs.links import is_graph
 from colllib.ladder import CLOSED_FORM
-from colllib.topology.describe import switches, wires
+from colllib.topology.describe import drawn, switches, wires
 from colllib.topology.expression import find as find_topology
 
 
@@ -25,9 +25,10 @@ from colllib.topology.expression import find as find_topology
 def describe_command(on: str, radix: int | None) -> Answer:
     """What a topology is built from: switches, ports, cables.
 
-    Behind switches also what half of a tier's cables carry. Of a graph of equal links without switches also its degree,
-    diameter, Moore bounds, and f, at which every rank can send to every other one at once; what takes too long to find
-    is left out, and says at which size.
+    It is drawn as rank 0 sees it: what its cables lead to, and what is behind that. Behind switches also what half of
+    a tier's cables carry. Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at
+    which every rank can send to every other one at once; what takes too long to find is left out, and says at which
+    size.
     """
     topology = find_topology(on)
     built = switches(topology, radix or 0) if topology.switches else []
@@ -49,6 +50,7 @@ def describe_command(on: str, radix: int | None) -> Answer:
     yield result
     boxes = f", {result['boxes']} box{'es' if result['boxes'] > 1 else ''}" if result["boxes"] else ""
     yield f"{topology.name} ({topology.port_model}): {units.several(topology.ranks, 'rank')}{boxes}\n"
+    yield "\n".join(drawn(topology)) + "\n"
     if promised:
         described = promised | promised.pop("left_out")
         yield tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n"

@@ -9,7 +9,7 @@ from math import inf
 from string import digits
 from typing import Any
 
-from colllib.measured.expected import PAIRS, UNSURE, expected, filled
+from colllib.measured.expected import PAIRS, UNSURE, expected, filled, totals_of
 from colllib.measured.log import Run
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.shape import LARGE, Shape
@@ -118,6 +118,8 @@ def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> I
     direct = "rdma" in facts and "no rdma" not in facts
     all_used = int(facts.get("cards", "0")) >= machine.cards > 1
     for mark in _of_the_numbers(machine, form):
+        if "host memory" in facts and mark.cause in ("no-gdr", "p2p-disabled"):
+            continue  # no GPU's memory takes part
         if mark.cause == "no-gdr" and direct:
             detour = "GPUDirect RDMA is on, but may go through the processor (ACS, or a card far from its GPU)"
             yield replace(mark, cause="pcie-limited", text=detour)
@@ -177,7 +179,7 @@ def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
         yield Evidence("latency-bound", min(2.5, 8 * waiting) if explained else 0.7, text)
     if form.erratic:
         return
-    one_card = 0.0 if machine.cards_known else filled(form.measured)
+    one_card = 0.0 if machine.cards_known else filled(form.measured, totals_of(machine))
     if 0 < one_card <= UNKNOWN.card:
         yield Evidence("single-nic", 2.2, f"busbw is that of one card of {one_card * 8 / 1e9:g} Gb/s")
     elif machine.cards > 1 and waiting <= 0.15:

@@ -7,19 +7,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log2
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
+from colllib.buffers import fitting
 from colllib.cli_io import Answer, Read, answered, quantity, spelled, table
 from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
 from colllib.measured import whatif
 from colllib.measured.diagnose import AS_IT_SHOULD, Diagnosis, diagnose
 from colllib.measured.expected import PAIRS
-from colllib.measured.infer import Hints
+from colllib.measured.infer import LARGEST_HOST, Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, Published, compared, each_algorithm, predict
 from colllib.measured.read import read_file
@@ -38,6 +39,7 @@ PEERS = (
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
+WHAT_IF = "the same with a change, such as cards=4, or the same ranks placed otherwise, such as boxes=4,gpus=4"
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")  # the worst first
 
 
@@ -75,9 +77,54 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     nccl-tests or rccl-tests (old or new), nccom-test, the OSU benchmarks, in Markdown, or of columns with a header.
     """
     runs = read_file("/dev/stdin" if log == "-" else log)
+    judged = _judged(runs, on, options)
+    worst, first = min(judged, key=_urgency).run, _beside_others(judged)
+    unread = [mark for run in runs for mark in run.unread]
+    tables = [{"primitive": run.collective, "ranks": run.ranks, "state": verdict.state} for run, _, verdict in judged]
+    yield first.as_json() | {"runs": len(runs), "tables": tables, "unread_lines": [mark.line for mark in unread]}
+    primitive = options["collective"]
+    others = Counter(f"{_named(run, primitive)} {verdict.state}" for run, _, verdict in judged if run is not worst)
+    states = ", ".join(f"{count} x {what}" if count > 1 else what for what, count in others.items())
+    line = f" from line {worst.rows[0].line}" if worst.rows else ""
+    which = f"{_named(worst, primitive)}{line}, one of {len(judged)}"
+    rest = f"; {'the others' if len(judged) > 2 else 'the other'}: {states}"
+    table_of = f"\n  table       {which}{rest}" if states else ""
+    yield _sentences(first, unread).replace("\n", f"{table_of}\n", 1)
+
+
+class _Judged(NamedTuple):
+    run: Run
+    hints: Hints
+    verdict: Diagnosis
+
+
+def _judged(runs: Sequence[Run], on: str | None, options: dict[str, Any]) -> list[_Judged]:
+    """Those that may be of the boxes that are told, or else all; by the GPU that each prints, or one beside it."""
     printed = [run.gpu for run in runs if run.gpu]
-    gpu = _more_exact(options["gpu"], next(filter(machines.by_gpu, printed), ""))  # by a run or by one beside it
-    machine, kind = None if on is None else machine_on(on, gpu), machines.by_gpu(options["gpu"])
+    beside = next(filter(machines.by_gpu, printed), "".join(printed[:1]))
+    told = {gpu: _hints(on, gpu, options) for gpu in dict.fromkeys(run.gpu or beside for run in runs)}
+    hinted = [(run, told[run.gpu or beside]) for run in runs]
+    chosen = [(run, hints) for run, hints in hinted if _of_those_boxes(run, hints)] or hinted
+    return [_Judged(run, hints, diagnose(run, hints)) for run, hints in chosen]
+
+
+def _beside_others(judged: Sequence[_Judged]) -> Diagnosis:
+    """The verdict that is named first; another run of the same machine may show that its cards are in order."""
+    worst, hints, first = min(judged, key=_urgency)
+    for run, _, verdict in judged:
+        same = (run.ranks, run.boxes, run.gpu) == (worst.ranks, worst.boxes, worst.gpu)
+        by_cards = verdict.bound is not None and verdict.bound.binding in AS_IT_SHOULD
+        same &= run.collective not in (*PAIRS, worst.collective)  # a run of it with other settings says nothing
+        if same and by_cards and verdict.state == "healthy" != first.state:
+            first = diagnose(replace(worst, facts={**worst.facts, "beside": str(run.collective)}), hints)
+    return first
+
+
+def _hints(on: str | None, printed: str, options: dict[str, Any]) -> Hints:
+    """What the options say of a run whose log prints a GPU, or of one beside it."""
+    gpu = _more_exact(options["gpu"], printed)
+    known, kind = gpu if machines.by_gpu(gpu) else "", machines.by_gpu(options["gpu"])
+    machine = None if on is None else machine_on(on, known)
     if machine and kind and machine.name.split()[0] not in (kind.name.split()[0], machines.UNKNOWN.name):
         raise ValueError(f"--gpu {options['gpu']}: --on {on} has {machine.name}")
     if machine:
@@ -85,31 +132,19 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
         machine = replace(machine, boxes=boxes, gpus=gpus)
         if cards := options["cards"]:
             machine = replace(machine, cards=cards[0], card=cards[1], cards_known=True)
-    hints = Hints(**options | {"gpu": gpu or "".join(printed[:1]), "machine": machine})
-    chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
-    judged = [(diagnose(run, hints), run) for run in chosen]
-    first, worst = min(judged, key=_urgency)
-    for verdict, run in judged:  # whose cards are in order, if this is of the same machine
-        same = (run.ranks, run.boxes, run.gpu) == (worst.ranks, worst.boxes, worst.gpu)
-        by_cards = verdict.bound is not None and verdict.bound.binding in AS_IT_SHOULD
-        same &= run.collective not in (*PAIRS, worst.collective)  # a run of it with other settings says nothing
-        if same and by_cards and verdict.state == "healthy" != first.state:
-            first = diagnose(replace(worst, facts={**worst.facts, "beside": str(run.collective)}), hints)
-    unread = [mark for run in runs for mark in run.unread]
-    tables = [{"primitive": run.collective, "ranks": run.ranks, "state": verdict.state} for verdict, run in judged]
-    yield first.as_json() | {"runs": len(runs), "tables": tables, "unread_lines": [mark.line for mark in unread]}
-    others = Counter(f"{_named(run, hints)} {verdict.state}" for verdict, run in judged if run is not worst)
-    states = ", ".join(f"{count} x {what}" if count > 1 else what for what, count in others.items())
-    line = f" from line {worst.rows[0].line}" if worst.rows else ""
-    which = f"{_named(worst, hints)}{line}, one of {len(judged)}"
-    rest = f"; {'the others' if len(judged) > 2 else 'the other'}: {states}"
-    table_of = f"\n  table       {which}{rest}" if states else ""
-    yield _sentences(first, unread).replace("\n", f"{table_of}\n", 1)
+    return Hints(**options | {"gpu": gpu, "machine": machine})
 
 
-def _named(run: Run, hints: Hints) -> str:
+def _of_those_boxes(run: Run, hints: Hints) -> bool:
+    """Whether a run may be of the boxes that are told; how many hosts a rack is, nobody tells."""
+    machine = hints.machine
+    boxes = hints.boxes or (machine.boxes if machine and machine.gpus <= LARGEST_HOST else None)
+    return boxes is None or run.boxes in (None, boxes)
+
+
+def _named(run: Run, collective: str | None) -> str:
     ranks = f" of {run.ranks} ranks" if run.ranks else ""
-    return f"{hints.collective or run.collective or 'all-reduce'}{ranks}"
+    return f"{collective or run.collective or 'all-reduce'}{ranks}"
 
 
 def _more_exact(hint: str, printed: str) -> str:
@@ -118,9 +153,9 @@ def _more_exact(hint: str, printed: str) -> str:
     return printed if not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name)) else hint
 
 
-def _urgency(diagnosed: tuple[Diagnosis, Run]) -> tuple[bool, int, int, float]:
+def _urgency(judged: _Judged) -> tuple[bool, int, int, float]:
     """In which order runs are named: the worst state first, then the most boxes; small messages alone say least."""
-    diagnosis, run = diagnosed
+    run, _, diagnosis = judged
     small = diagnosis.state == "undecided" and diagnosis.form is not None and diagnosis.form.largest < LARGE
     return small, _STATES.index(diagnosis.state), -(run.boxes or 0), -diagnosis.confidence
 
@@ -157,9 +192,9 @@ def _segment(part: Segment) -> tuple[str, ...]:
 @click.argument("primitive", type=_COLLECTIVE)
 @click.option("--on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a file")
 @click.option("--message", type=quantity("message size"), help="one size, such as 1GiB, instead of a sweep")
-@click.option("--what-if", multiple=True, help="the same with a change, such as cards=4 or boxes=8,oversubscription=2")
+@click.option("--what-if", multiple=True, help=WHAT_IF)
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
-@click.option("--algorithms", "each", is_flag=True, help="what each choice of NCCL_ALGO and NCCL_PROTO would take")
+@click.option("--algorithms", "each", is_flag=True, help="what each NCCL_ALGO and NCCL_PROTO would take")
 @click.option("--best", is_flag=True, help="the best schedule of the ladder at the machine's speeds, executed")
 @answered
 def predict_command(
@@ -170,13 +205,13 @@ def predict_command(
     By NCCL's model, scaled to published measurements.
     """
     machine = machine_on(on)
-    if message is None and (what_if or sensitivity or each or best):
-        options = "--what-if, --sensitivity, --algorithms and --best"
-        raise ValueError(f"{options} compare one size: give --message too, such as 1GiB")
+    if message is None and (what_if or sensitivity or best):
+        why = "compare one size (--best executes the whole ladder at it)"
+        raise ValueError(f"--what-if, --sensitivity and --best {why}: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [message]
     predictions = [predict(machine, primitive, size) for size in sizes]
     compared = _Compared(
-        choices=each_algorithm(machine, primitive, sizes[0]) if each else [],
+        choices=_choices(machine, primitive, sizes) if each else [],
         what_if=whatif.what_if(machine, primitive, sizes[0], what_if),
         sensitivity=whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else [],
         best=_best(machine, primitive, sizes[0]) if best else None,
@@ -190,11 +225,12 @@ def predict_command(
     )
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, model scaled to published runs: {model}\n"
     yield _sweep_table("picked", predictions)
-    yield "\nefficiency: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
+    yield "\nshare: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
     yield from compared.paragraphs()
     adding = ", and what switches that add have given at most," if machine.nvls and primitive == "all-reduce" else ""
-    bound = units.rate(predictions[0].bound)
-    yield f"\nThe wires{adding} allow a busbw of {bound}. Source of the machine: {machine.source}"
+    bound, rung = predictions[0].bound, compared.best
+    lossless = ", and the best schedule is of switches that lose nothing" if rung and rung.busbw > bound else ""
+    yield f"\nThe wires{adding} allow a busbw of {units.rate(bound)}{lossless}. Source of the machine: {machine.source}"
     yield from _published_text(published, machine, predictions[-1].busbw)
     yield from _of_the_network(machine, primitive, what_if)
     if each and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1:
@@ -205,9 +241,9 @@ def predict_command(
 
 @dataclass(frozen=True)
 class _Compared:
-    """What is shown beside a prediction of one size."""
+    """What is shown beside a prediction."""
 
-    choices: list[Prediction]  # every algorithm and protocol
+    choices: list[Prediction]  # every algorithm and protocol, of a sweep at each size
     what_if: list[whatif.Change]
     sensitivity: list[whatif.Change]
     best: Rung | None  # of the ladder
@@ -231,7 +267,7 @@ class _Compared:
         for title, group in (("with", self.what_if), ("with, what helps most first", self.sensitivity)):
             if group:
                 changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]
-                yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
+                yield "\n" + table((title, "change", "time", "algbw", "busbw", "picked", "binding"), changed)
         if any(change.saved == 0 for change in self.sensitivity):
             yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model: tree, NVLS, or a protocol"
         if rung := self.best:
@@ -316,7 +352,7 @@ def _sweep_table(title: str, predictions: Sequence[Prediction]) -> str:
         (units.message(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
         for p in predictions
     ]
-    return table(("size", "time", "busbw", title, "binding", "latency", "wire", "efficiency"), rows)
+    return table(("size", "time", "algbw", "busbw", title, "binding", "latency", "wire", "share"), rows)
 
 
 def _row(p: Prediction, title: str = "picked") -> dict[str, Any]:
@@ -335,7 +371,13 @@ def _row(p: Prediction, title: str = "picked") -> dict[str, Any]:
 
 
 def _cells(p: Prediction) -> tuple[str, ...]:
-    return units.seconds(p.seconds), units.rate(p.busbw), p.picked, p.binding
+    return units.seconds(p.seconds), units.rate(p.message / p.seconds), units.rate(p.busbw), p.picked, p.binding
+
+
+def _choices(machine: Machine, collective: str, sizes: Sequence[float]) -> list[Prediction]:
+    """Every algorithm and protocol at one size, the fastest first; or the sweep of each of them."""
+    choices = [p for size in sizes for p in each_algorithm(machine, collective, size)]
+    return sorted(choices, key=lambda p: p.picked) if sizes[1:] else choices
 
 
 def _best(machine: Machine, collective: str, message: float) -> Rung:
@@ -402,7 +444,7 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: float, most:
     timed, blocks = schedule if algorithm else None, schedule.blocks
     rows: list[Row] = []
     doubled = [least * 2**k for k in range(int(log2(most / least)) + 1)]
-    for elements in dict.fromkeys(mpi.fitting(blocks, int(size) // 4) for size in doubled):  # small ones may be alike
+    for elements in dict.fromkeys(fitting(blocks, int(size) // 4) for size in doubled):  # small ones may be alike
         seconds, wrong = mpi.bench(primitive, timed, world, blocks=blocks, elements=elements, repeats=repeats)
         rate = 4 * elements / seconds
         mark = str(wrong) if timed else "N/A"

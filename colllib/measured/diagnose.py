@@ -8,8 +8,8 @@ from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CERTAIN, Evidence, advice, modeled, weighed
-from colllib.measured.expected import FEWEST, PAIRS, UNSURE, Expected, expected, filled
-from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, machine_of, ranks_of
+from colllib.measured.expected import CARD_TOTALS, FEWEST, PAIRS, UNSURE, Expected, expected, filled, totals_of
+from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, late, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import Segment
@@ -21,6 +21,7 @@ from colllib.units import binary_size, percent, several, shortened
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
+TWO_A_SLOT = ("K80", "M60")  # boards of two GPUs, which share it where they copy through host memory
 MUCH_LATER = 10.0  # times the predicted time of a small message: networks take up to 7
 WINDOW = 64  # messages that OSU's tests of bandwidth have under way at once
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
@@ -120,7 +121,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     machine, assumed = machine_of(run, hints)
     ranks = machine.ranks if machine else known_ranks
     kind = by_gpu(run.gpu)
-    if machine and kind and kind.name != machine.name:
+    if machine and kind and kind.name.casefold() != machine.name.casefold():
         assumed.insert(0, f"{AGAINST} {shortened(run.gpu)}, and {machine.name} is told")
     collective = hints.collective or run.collective
     if collective is None and max(run.factors, default=1.0) < 0.995:
@@ -181,7 +182,7 @@ def _form(run: Run, ranks: int | None) -> Shape:
         at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
         printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
         form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
-    if "device memory" in run.facts and not any(row.seconds for row in run.rows):
+    if run.dialect == "osu" and not any(row.seconds for row in run.rows):
         form = replace(form, largest=WINDOW * form.largest)
     return form
 
@@ -215,7 +216,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         others = Evidence("misconfiguration", 1.0, "sockets may leave as much of a faster card")
         marks += [Evidence("single-nic", CERTAIN - 0.5, f"{speed} is {why}"), others]
     elif not certain:
-        marks += (mark for mark in _if_slow(run, form) if run.dialect != NEURON or mark.cause == "latency-bound")
+        if_slow = (mark for mark in _if_slow(run, form) if run.dialect != NEURON or mark.cause == "latency-bound")
+        marks += if_slow if state else (replace(mark, weight=mark.weight / 2) for mark in if_slow)  # if it is slow
     ranked = [cause for cause, _ in weighed(marks)]
     cause, likely = (ranked[0], f"most likely {advice(ranked[0], run.boxes)[0]}.") if ranked else (None, "")
     if certain and (state or not why or cause != "no-gdr"):  # a card that is filled waits for no copies
@@ -309,6 +311,8 @@ class _Case:
         state, distance = _state(self.form, self.bound, self.machine, scatters or self.certain)
         if self.poorer and not self.certain:
             return "undecided", 0.0
+        if late(self.run):
+            return "below-expectation", 0.0
         if state == "healthy" and (scatters or (self.slower and self.certain)):
             return "below-expectation", 0.0  # no healthy fabric scatters so, or the log says why
         return state, distance
@@ -463,11 +467,15 @@ def _joined_by_cards(machine: Machine, form: Shape, run: Run, assumed: list[str]
 
 
 def _filled_cards(machine: Machine, form: Shape) -> str:
-    """Which slower cards a ring fills, if nobody told them and it fills at least half of the usual ones; or nothing."""
-    fewest = 3 if form.collective == "all-reduce" else 2  # over two boxes a tree may be faster than the cards
-    ring = form.collective not in PAIRS and machine.boxes >= fewest and machine.gpus > 1
-    total = filled(form.measured) if ring and not machine.cards_known else 0.0
-    if not machine.network / 2 <= total < machine.network:
+    """Which slower cards a ring fills, if nobody told them and it fills at least half of the usual ones; or nothing.
+
+    Where there are no usual ones it may be the one card of a small instance.
+    """
+    fewest = 3 if form.collective == "all-reduce" and machine.gpus > 1 else 2  # of two boxes a tree may be faster
+    totals = totals_of(machine)
+    known, ring = totals == CARD_TOTALS, form.collective not in PAIRS and machine.boxes >= fewest
+    total = filled(form.measured, totals) if ring and not machine.cards_known else 0.0
+    if not total or (known and (machine.gpus == 1 or total < machine.network / 2)) or total >= machine.network:
         return ""
     lower, usual = (f"{machine.cards} x {rate * 8 / 1e9:g} Gb/s" for rate in (total / machine.cards, machine.card))
     return f"{lower} ({percent(form.measured / machine.network)} of {usual})"
@@ -477,7 +485,8 @@ def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tup
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
-    halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= UNKNOWN.pcie)
+    half_a_slot = machine.pcie >= UNKNOWN.pcie or machine.name in TWO_A_SLOT
+    halved = machine.boxes == 1 and (machine.bridge if machine.linked else half_a_slot)
     # and of several racks nobody published a run that is known to be healthy
     racks = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
     share = UNSURE / 2 if halved or racks else UNSURE

@@ -16,8 +16,10 @@ SEND_SHARE = 0.75  # of a card that one pair of GPUs has for itself: 0.78 (RoCE,
 # and of a GPU's share in an all-to-all, where all healthy runs but one reach 0.84
 PAIRS = ("sendrecv", "all-to-all")  # in which a GPU sends to others directly
 CARD_TOTALS = (12.5e9, 25e9, 50e9, 100e9, 200e9, 400e9, 800e9)  # bytes per second of the cards that boxes usually have
+POOR_CARDS = (1.25e9, 3.125e9, 6.25e9, 12.5e9)  # of 10 to 100 Gb/s, as smaller instances of clouds have
 UNSURE = 0.85  # of what healthy runs reach at the least: nearer than that, a run is neither healthy nor slow
 FEWEST, REPEATED = 4, 0.94  # published runs of such machines that make a range narrower; how near runs are repeated
+OVER_PCIE = 1.15  # of a slot: what a pair reaches over one link of its own at the least
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 
@@ -34,9 +36,20 @@ class Expected:
     runs: tuple[float, ...] = ()  # healthy ones of such machines that were published, ascending
 
 
-def filled(busbw: float) -> float:
+def filled(busbw: float, totals: tuple[float, ...] = CARD_TOTALS) -> float:
     """The usual total of cards that a ring fills, or 0: NCCL's maintainers count 24 GB/s for 200 Gbit/s."""
-    return next((total for total in CARD_TOTALS if 0.91 <= busbw / total <= 1), 0.0)
+    return next((total for total in totals if 0.9 <= busbw / total <= 1), 0.0)
+
+
+def totals_of(machine: Machine) -> tuple[float, ...]:
+    """What the cards of such boxes may carry together; of GPUs in slots nobody knows usual ones.
+
+    >>> from colllib.topology.machines import find
+    >>> [min(totals_of(find(one))) / 1e9 for one in ("dgx-h100:2", "gb10:2", "t4:2,gpus=1,card=25Gb/s")]
+    [12.5, 12.5, 1.25]
+    """
+    usual = machine.linked or machine.most_network <= machine.network
+    return CARD_TOTALS if usual else POOR_CARDS + CARD_TOTALS
 
 
 def expected(machine: Machine, collective: str, reached: float = 1.0) -> Expected:
@@ -121,6 +134,8 @@ def _inside(machine: Machine, collective: str) -> Expected:
         if machine.gpus <= 4 and machine.vendor == "nvidia" and not machine.bridge:
             peers = 1 if pair else machine.gpus - 1  # boards of four have no switch, and few links to each peer
             low *= peers / 3 if machine.generation else 1 / 6  # Volta's have one link here, two there
-        return Expected(low, high, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way", low)
+        least = low  # of a pair: links that carry no more than PCIe may not be in use
+        low = max(low, OVER_PCIE * machine.pcie) if machine.gpus == 2 and not machine.bridge else low
+        return Expected(low, high, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way", least)
     low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)
     return Expected(low, machine.pcie, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way", low)

@@ -4,12 +4,23 @@ from dataclasses import dataclass, replace
 from math import inf, isinf
 
 from colllib.measured.causes import MANY_CARDS, waits
-from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, UNSURE, expected, filled
+from colllib.measured.expected import (
+    CARD_SHARE,
+    CARD_TOTALS,
+    PAIRS,
+    POOR_CARDS,
+    SEND_SHARE,
+    SLOT_SHARE,
+    UNSURE,
+    expected,
+    filled,
+)
 from colllib.measured.log import Run, factor
+from colllib.measured.predict import SMALL
 from colllib.measured.shape import LARGE, Shape
 from colllib.primitives import is_whole
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
-from colllib.units import several, shortened
+from colllib.units import binary_size, several, shortened
 
 NEURON = "nccom-test"  # the dialect of what runs on NeuronCores alone
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
@@ -19,9 +30,9 @@ TRANSPORT_CARD = 25e9  # of the transports that tell it
 TRANSPORTS = {"cxi": 0, "tcpx_": 4, "fastrak": 8}  # Slingshot's, whose cards the log counts; of A3 High and A3 Mega
 POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
 HALF_CARD, FULL_CARD = 25e9, 0.985  # of 200 Gb/s, and the most that arrives of one: the rest is packets' headers
-POOR_CARDS = (1.25e9, 3.125e9, 6.25e9, 12.5e9)  # of 10 to 100 Gb/s, as smaller instances of clouds have
 OLDER_SLOT = 31.5e9  # one way, of 16 lanes of PCIe 4.0
 FEW_LANES = 7.9e9  # one way, of 4 lanes of PCIe 4.0, as GPUs of laptops and in docks have
+LATEST = 100e-6  # seconds: sockets of a slow processor take half of it
 UNCLEAR = 0.09  # of the time that latencies take: more, and the speed says no longer which cards it fills
 LEAST_OF_A_TREE = 1.1  # over two boxes, of what their cards carry, where NCCL takes one: 1.14 and more is seen
 WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
@@ -93,7 +104,17 @@ def _for_whom(run: Run, form: Shape) -> tuple[str, bool]:
             fits.append(kind.name)
     healthy = f": healthy for {', '.join(fits)}" if fits else ""
     slow = f", {'but ' * bool(fits)}too little for a box of {', '.join(more)}" if more else ""
-    return healthy + slow, len(more) < len(USUAL)
+    return healthy + slow, bool(fits) or not more
+
+
+def late(run: Run) -> str:
+    """That the smallest message of MPI takes a pair longer than it takes over any network, or nothing."""
+    if run.dialect != "osu" or run.collective != "sendrecv":
+        return ""
+    (size, *_), (seconds, *_) = run.series()
+    if size > SMALL or seconds < LATEST:
+        return ""
+    return f"{1e6 * seconds:.0f} us for {binary_size(size)}, where a pair waits {1e6 * LATEST:.0f} us over no network"
 
 
 def decided(run: Run, form: Shape) -> tuple[str, str]:
@@ -106,6 +127,8 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     """
     if run.dialect == NEURON:
         return "", ""
+    if why := late(run):
+        return SLOW, why
     speed, ranks, pairs, one = form.measured, at_least(run), form.collective in PAIRS, in_one_box(run)
     others = WIDEST_SLOT if form.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
     few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
@@ -119,6 +142,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
         text, usual = _for_whom(run, form) if one else ("", True)
         if run.boxes == 1 and not usual:
             return "", ""
+        text += "; two boxes of fewer may be as fast" * (not usual)
         return FAST, f"more than PCIe or cards carry: the GPUs' own links are in use{text}"
     boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
     rich = replace(UNKNOWN, boxes=max(2, boxes), gpus=gpus, cards=min(gpus, UNKNOWN.cards), cards_known=True)
@@ -129,6 +153,8 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
         return FAST, f"enough{', or nearly,' if speed < low else ''} even for boxes with {rich.cards} x 400 Gb/s cards"
     if few:
         state, why = _of_few(run, speed, one and ranks > 1 and not pairs)
+        if state == SLOW and "host memory" in run.facts:  # slow for GPUs, of which none takes part
+            return "", ""
         return state, why + (_for_whom(run, form)[0] if one and state == FAST else "")
     if speed < UNSURE * least:
         return SLOW, "too little even for boxes with one card of 100 Gb/s"
@@ -146,13 +172,13 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
 
 def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
     if (run.ranks == 2 or run.collective == "sendrecv") and run.boxes != 1:  # each has a card for itself
-        full = next((card for card in POOR_CARDS if 0.9 <= speed / card <= 1), 0.0)
+        full = filled(speed, POOR_CARDS)
         if full and run.ranks == 2:
             return "", f"what one card of {full * 8 / 1e9:g} Gb/s gives"
         if POOREST_CARD < speed < SEND_SHARE * HALF_CARD:
             return SLOW, "more than a card of 100 Gb/s carries, and too little for one of 200 Gb/s"
         if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed >= SEND_SHARE * UNKNOWN.card:
-            return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
+            return FAST, "what a pair gets of a card of 200 Gb/s, or of 400 Gb/s and more"
     elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
         return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
     slot, what = OLDER_SLOT, "in slots of PCIe 4.0 or of a card of 100 Gb/s"

@@ -17,12 +17,14 @@ from colllib.units import shortened
 
 MOST_BYTES = 64 * 2**20
 MOST_LINE = 4000  # characters
+FEWEST_LINES = 4  # of ranks that may be all of a host's
 
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
 _INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])|(?::\w+:)?`")
-_BYTES = {
+#: Of an element, by the names of its type.
+BYTES = {
     **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "char"), 1),
     **dict.fromkeys(("int16", "uint16", "half", "fp16", "bf16", "bfloat16"), 2),
     **dict.fromkeys(("int32", "uint32", "int", "float", "fp32"), 4),
@@ -40,23 +42,26 @@ _NO_MEMORY = 1e14  # bytes per second, more than any holds: nothing was moved
 _GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
 _ROW = re.compile(
-    rf"(?<![^\s:\]])({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
+    rf"(?<![^\s:\]])({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(BYTES)})(?!\S)"
     rf"(?:\s+(?!(?:nan|inf)\s)([a-z]{{3,6}})(?!\S))?((?:\s+{_A_NUMBER})*)"
 )
-_CUT_OFF = re.compile(rf"\d\s+\d+\s+(?:{'|'.join(_BYTES)})(?!\S)")  # a row whose size is glued to something
+_CUT_OFF = re.compile(rf"\d\s+\d+\s+(?:{'|'.join(BYTES)})(?!\S)")  # a row whose size is glued to something
 _INFO = r"(?=[\w.-]+:\d+:\d+ \[\d+\])"  # a line of NCCL's, printed into another
 _PART = rf"(?:(?:\s*{_A_NUMBER}){{5,7}}|(?:\s*{_A_NUMBER}){{1,3}})\s*$"  # of a row that a narrow page wraps
-_HEAD = re.compile(rf"\s*\d+\s+\d+\s+(?:{'|'.join(_BYTES)})\s+[a-z]{{3,6}}\s+-?\d(?:{_INFO}|(?=\s){_PART})")
+_HEAD = re.compile(rf"\s*\d+\s+\d+\s+(?:{'|'.join(BYTES)})\s+[a-z]{{3,6}}\s+-?\d(?:{_INFO}|(?=\s){_PART})")
 _HALVES = re.compile(rf"(?:(?:\s+[\d.]+){{3}}\s+(?:0|[1-9]\d*|N/A)){{1,2}}(?:\s*$|{_INFO})|{_PART}")
 _NVLINK = re.compile(r"\+ NVL\[([\d.]+)\] - GPU/")  # of the library's graph of a box, in GB/s
 _ELIDED = re.compile(r"(?<=\s)(?:\.{3}|…)\s(?=.*\d|.*busbw)")  # columns that were left out
 _NAME = r"\s*[\w#/.-]+(?:\s*\([^()]*\))?\s*"
 _BY_COMMAS = re.compile(rf"{_NAME}(?:,{_NAME}){{2,}}")  # a header whose columns stand between commas
 _RANK = re.compile(
-    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?(?:on\s+(\S+)|uses)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
+    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?(?:on\s+(\S+)\s+|uses\s+)?device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
-_START = re.compile(r"^#{2,6} \S|nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
+_BANNER = re.compile(r"nThread.*minBytes")
+_START = re.compile(
+    rf"^#{{2,6}} \S|{_BANNER.pattern}|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{{1,6}})\b"
+)
 _GPU = re.compile(r"\b(?:RTX ?\d{4}|[A-Z]{1,2}\d{2,3}[A-Z]?(?:[- ](?:PCI[Ee]|NVL))?)\b")  # as a title names it
 _WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
 _BROKEN = re.compile(
@@ -90,6 +95,7 @@ _FACTS = {
     "mpi": re.compile(r"^# colllib (mpi)-bench\b"),
     "library": re.compile(r"# ?OSU ([NR]CCL)-"),  # not MPI
     "device memory": re.compile(r"(?i)# ?OSU \w+-(CUDA|ROCM)\b"),
+    "host memory": re.compile(r"# ?(OSU MPI) |(Send Buffer on HOST .*Receive Buffer on HOST)"),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
 _LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z_]+)\b(.*)")
@@ -146,7 +152,7 @@ def read(text: str) -> tuple[Run, ...]:
         if len(ranks := [device[0] for table in tables for device in table.devices]) > 1 and not any(ranks):
             return (Run("nccl-tests", (), streams=len(ranks)),)  # each process is rank 0 of a job of its own
         heads = [table for table in tables if table.dialect == "nccl-tests" and (table.devices or table.columns)]
-        if heads and not unread and not _LOST.search(text):
+        if (heads or _BANNER.search(text)) and not unread and not _LOST.search(text):
             return (Run("nccl-tests", (), facts={"failed": "hung, crashed or still runs: no row follows its header"}),)
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
@@ -235,7 +241,8 @@ def _take(tables: list[Table], number: int, stream: str, text: str) -> None:
     if columns or foreign:
         return
     if rank:
-        table.devices.append((int(rank[1]), rank[2] or "", int(rank[3]), rank[4].strip()))
+        unnamed = sum(device == int(rank[3]) for _, _, device, _ in table.devices)  # each host has a device of a number
+        table.devices.append((int(rank[1]), rank[2] or f"{unnamed}", int(rank[3]), rank[4].strip()))
     elif _END.search(text):
         table.ended = True
     elif text.startswith("|"):
@@ -257,7 +264,7 @@ def _header(line: str) -> tuple[str, ...]:
         return ()
     if "latency" in line.lower() and "algbw" not in names:
         return ("osu", "size", "time")
-    if names[1] == "bandwidth" and "(MB/s)" in line:
+    if names[1] in ("bandwidth", "bi-bandwidth") and "(MB/s)" in line:
         return _OSU_RATES
     if "busbw" not in names:
         return ()
@@ -270,11 +277,10 @@ def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
         program = (tool[1] or tool[2] or tool[3] or tool[5] or "").lower().replace("-", "")
         both_ways = tool[6] == "bibw" or (tool[4] and program == "bidirectional")
-        if both_ways or tool[6] == "bw" or (tool[4] and not program):
+        if both_ways or tool[6] or tool[3] == "":  # of a pair: many messages at once, or half of a way there and back
             program, table.ranks, table.directions = "sendrecv", 2, 2 if both_ways else 1
-        elif (tool[3] is not None or tool[6]) and program not in COLLECTIVES:
-            many = "osu_mbw_mr is not read, run osu_bw"
-            program = many if program == "multiple" else f"osu {program or 'latency'}"
+        elif tool[3] and program not in COLLECTIVES:
+            program = "osu_mbw_mr is not read, run osu_bw" if program == "multiple" else f"osu {program}"
         if table.rows and "concluded" not in line:
             table.named = program
         else:
@@ -331,6 +337,7 @@ def _row(table: Table, line: str) -> bool:
     """Whether a line is one of numbers: it is taken as a row, or refused."""
     full = _ROW.search(line)
     words = line.split()[:2] if table.dialect == "osu" else line.split()  # what is behind the mean is not read
+    begun = bool(words and table.columns) and not table.ended and all(map(_NUMBER.fullmatch, words[:2]))
     if table.other or table.columns == ("refused",):
         return full is not None
     if full and table.dialect != "nccom-test":
@@ -342,7 +349,9 @@ def _row(table: Table, line: str) -> bool:
     numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
     by_column = table.columns and table.dialect in ("columns", "osu", "nccom-test")  # exactly what the header names
     if not words or not by_column or not all(map(_NUMBER.fullmatch, numbers)):
-        return False
+        if begun:
+            table.refuse("numbers, but no row")
+        return begun
     shared = table.columns.index("time") if table.columns.count("time") == 2 else 0  # by both places of the data
     half = (len(table.columns) - shared) // (2 if shared else 1)
     if len(words) not in (len(table.columns), shared + half):  # mscclpp-test leaves the other place blank
@@ -372,7 +381,7 @@ def _full_row(table: Table, size: str, count: str, kind: str, redop: str, behind
     if rooted:
         table.root = rest.pop(0)
     elements, total = finite(count), finite(size)
-    parts = total / (elements * _BYTES[kind]) if elements and total else 1.0
+    parts = total / (elements * BYTES[kind]) if elements and total else 1.0
     for first in range(0, len(rest), len(half)):
         cells = dict(zip(half, rest[first:], strict=False))
         _add(table, {"size": size, **cells}, first > 0, parts, kind + redop)
@@ -428,7 +437,8 @@ def _runs(table: Table) -> Iterator[Run]:
     if printed and len(devices) < printed:  # some lines were cut out
         boxes, per_box = table.hosts, max((device + 1 for _, _, device, _ in devices.values()), default=shown)
     collective, ranks = _deduced(table, printed)
-    if len(devices) == 1 and ranks != 1:  # the line of one rank says nothing of the others
+    first = 0 <= max(devices, default=-1) < FEWEST_LINES - 1  # only the first few lines, of a list that was cut short
+    if (first or len(devices) == 1) and ranks != len(devices):  # they say nothing of the other ranks
         boxes, per_box = table.hosts, shown
     if per_box and ranks and ranks % per_box == 0:
         boxes = ranks // per_box

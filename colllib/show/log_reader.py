@@ -8,6 +8,7 @@ from statistics import median, quantiles
 from colllib.measured.expected import PAIRS, expected
 from colllib.measured.log import factor
 from colllib.measured.predict import compared, healthy, predict
+from colllib.measured.read import BYTES
 from colllib.measured.sweeps import PUBLISHED, figures, kind, sweeps
 from colllib.measured.write import write
 from colllib.show.theme import asset, escape, style
@@ -133,7 +134,8 @@ class LogReader:
         gpus = {name: PRESETS[name.partition(",")[0]].gpus for name in MACHINES}
         return (
             f'{style("theme", "log")}<div class="colllib cl-log" '
-            f'data-gpus="{_data(gpus)}" data-kinds="{_data(PATTERNS)}" data-ranges="{_data(ranges())}" '
+            f'data-gpus="{_data(gpus)}" data-kinds="{_data(PATTERNS)}" data-widths="{_data(BYTES)}" '
+            f'data-ranges="{_data(ranges())}" '
             f'data-borders="{_data(BORDERS)}" data-sizes="{_data(SIZES)}" data-foreseen="{_data(foreseen())}" '
             f'data-spread="{_data(spread())}" data-published="{_data(published())}">'
             "<noscript>Without JavaScript, <code>colllib diagnose LOG</code> reads a log.</noscript>"

@@ -24,19 +24,24 @@ def staged(name: tuple[str, int], p: int, rounds: int, send: float) -> Step:
     return pipeline(name[0], p, p * rounds, chunks=name[1], send=send)
 
 
+def _rounds(p: int) -> dict[int, str]:
+    """Microbatches, of which interleaving takes multiples of the stages."""
+    return {rounds: str(p * rounds) for rounds in (1, 2, 3, 4, 6, 8) if p * rounds <= 24}
+
+
 def stages_explorer() -> Explorer:
     """Schedule, stages, microbatches and the time of a message against the timeline of every stage.
 
     >>> stages_explorer()
-    Explorer: Stages at work (Schedule, Stages p, Microbatches m, A message takes)
+    Explorer: Stages at work (Schedule, Stages p, Microbatches m, A message takes, in F)
     """
     return Explorer(
         "Stages at work",
         [
             Control("name", "Schedule", NAMES, ("1f1b", 1), kind="select"),
             Control("p", "Stages p", (2, 4, 8), 4),
-            Control("rounds", "Microbatches m", {1: "p", 2: "2 p", 3: "3 p", 4: "4 p"}, 2),
-            Control("send", "A message takes", {0: "0", 0.25: "F/4", 1: "F"}, 0),
+            Control("rounds", "Microbatches m", _rounds, 2, kind="number"),
+            Control("send", "A message takes, in F", (0, 0.25, 0.5, 1), 0, kind="number"),
         ],
         [Part(_timeline, "Every stage")],
         summary=_summary,

@@ -274,7 +274,7 @@ def space_time(
         until: end of the time axis (default: the last arrival), to compare two clocks.
 
     Raises:
-        ValueError: for more than 16 ranks, or an unknown clock.
+        ValueError: for more than 16 ranks, an unknown clock, or blocks that are not cut into so many segments.
 
     >>> from colllib.algorithms import broadcast
     >>> chain = broadcast.chain(4, segments=3)
@@ -286,6 +286,8 @@ Ranks that send, step by step: 1, 2, 3, 2, 1.
         raise ValueError(f"clock {clock!r}: must be 'lock-step' or 'event'")
     if schedule.ranks > MOST_RANKS:
         raise ValueError(f"{schedule.ranks} ranks: a space-time diagram shows at most {MOST_RANKS}")
+    if len(schedule.blocks) % segments:
+        raise ValueError(f"segments = {segments}: does not divide the schedule's {len(schedule.blocks)} blocks")
     price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     bars = sorted(bars_of(schedule, clock=clock, **price), key=lambda bar: (bar.row, bar.start))
     end = max((bar.arrival for bar in bars), default=0.0)

@@ -11,7 +11,7 @@ that is the sum over all links; between boxes, what is crossed inside them adds 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -117,7 +117,7 @@ class Topology:
             shape (L,); None elsewhere.
 
     Raises:
-        ValueError: if a link has no tier, or takes a negative part of alpha.
+        ValueError: if a link has no tier, or takes a negative part of alpha, or two tiers have one name.
 
     >>> from colllib.topology import star
     >>> star(4)
@@ -151,6 +151,9 @@ class Topology:
             raise ValueError(
                 f"{self.name}: a latency of a link is negative, or its tier not in 0..{len(self.tiers) - 1}"
             )
+        names = [tier.name for tier in self.tiers]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{self.name} has tiers {', '.join(names)}: each needs a name of its own")
 
     @property
     def levels(self) -> int:
@@ -257,6 +260,15 @@ def by_message(messages: list[IntArray], links: list[IntArray]) -> tuple[IntArra
     return message[order], link[order]
 
 
+def expression(what: str, options: Mapping[str, object]) -> str:
+    """A topology's name as on the command line: the options that differ from what is usual; None does not.
+
+    >>> expression("torus:4x4", {"tie": "balanced", "order": None})
+    'torus:4x4,tie=balanced'
+    """
+    return what + "".join(f",{name}={value}" for name, value in options.items() if value is not None)
+
+
 def check_network(name: str, nodes: int, links: int) -> None:
     """Refuse a topology of too many nodes or links, before any is made."""
     check_size(name, nodes, MOST_NODES, "ranks and switches")
@@ -281,10 +293,14 @@ def uniform(
 def injection(topology: Topology) -> Fraction:
     """What the best-connected rank injects over all its links, in units of BW.
 
+    Raises:
+        ValueError: for a topology of several levels.
+
     >>> from colllib.topology import star, torus
     >>> injection(torus((4, 4, 2))), injection(star(8))
     (Fraction(5, 1), Fraction(1, 1))
     """
+    topology.check_one_level("what a rank injects")
     speed = topology.bandwidth
     out = counted(topology.link_src, speed.numerators, topology.nodes)[: topology.ranks]
     return Fraction(int(out.max(initial=0)), speed.denominator)
@@ -305,7 +321,6 @@ def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
     """
     if total <= 0:
         raise ValueError(f"total = {total}: what a rank injects must be positive")
-    topology.check_one_level("what a rank injects")
     most = injection(topology)
     if most == 0:
         return topology

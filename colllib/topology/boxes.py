@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import is_whole
-from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network
+from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network, expression
 from colllib.topology.latency import HALVES
 from colllib.topology.routes import check_seed, flow_hash
 from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_text, uplink
@@ -72,7 +72,7 @@ def boxes(
     """
     shape = _Shape(tuple(sizes), cards, rails, apart, inside, inc)
     ratios = oversubscription_ratios(oversubscription, shape.uplinks)
-    name = f"boxes:{_expression(shape, ratios, seed, ranks)}"
+    name = _expression(shape, ratios, seed, ranks)
     tree = shape.tree
     tiers, tier_of_height = _tiers(shape, ratios)
     cables = [1] * len(tier_of_height)  # of a link upwards, by height: those over which messages are hashed
@@ -262,8 +262,7 @@ def _expression(shape: _Shape, ratios: list[Fraction], seed: int | None, ranks: 
         "inc": None if shape.inc == "none" else shape.inc,
         "ranks": None if ranks == shape.ranks else ranks,
     }
-    texts = (f",{name}={value}" for name, value in options.items() if value is not None)
-    return "x".join(map(str, shape.sizes)) + "".join(texts)
+    return expression(f"boxes:{'x'.join(map(str, shape.sizes))}", options)
 
 
 def _router(shape: _Shape, name: str, links_in_boxes: int, cables: list[int], seed: int | None) -> Router:

@@ -12,7 +12,7 @@ import numpy as np
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_counts, is_whole
-from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
+from colllib.topology.base import Lattice, NoRouteError, Topology, check_network, expression
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import check_seed, flow_hash
 from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_text, uplink
@@ -54,8 +54,8 @@ def leaf_spine(
     _check(routing, seed, leaves=leaves, hosts=hosts, spines=spines)
     if uplink <= 0:
         raise ValueError(f"uplink = {uplink}: a link needs a positive bandwidth")
-    width = "" if uplink == 1 else f",uplink={uplink}"
-    name = f"leaf-spine:{leaves}x{hosts}x{spines}{width}{_options(routing, seed, 'hash')}"
+    options = {"uplink": None if uplink == 1 else uplink, **_options(routing, seed, "hash"), **latency.options}
+    name = expression(f"leaf-spine:{leaves}x{hosts}x{spines}", options)
     return _clos(name, (hosts, leaves), (spines,), [Fraction(uplink)], routing, seed, latency)
 
 
@@ -95,8 +95,8 @@ def fat_tree(
     _check(routing, seed)
     half = radix // 2
     ratios = oversubscription_ratios(oversubscription, 2)
-    narrowed = f",oversubscription={text}" if (text := ratios_text(ratios)) else ""
-    name = f"fat-tree:{radix}{narrowed}{_options(routing, seed, 'fixed')}"
+    narrowed = {"oversubscription": ratios_text(ratios) or None}
+    name = expression(f"fat-tree:{radix}", {**narrowed, **_options(routing, seed, "fixed"), **latency.options})
     return _clos(name, (half, half, radix), (half, half), [1 / ratio for ratio in ratios], routing, seed, latency)
 
 
@@ -107,9 +107,9 @@ def _check(routing: str, seed: int, **counts: int) -> None:
         raise ValueError(f"routing {routing!r}: must be one of {', '.join(ROUTING)}")
 
 
-def _options(routing: str, seed: int, default: str) -> str:
-    hashed = f",seed={seed}" if seed > 0 and routing == "hash" else ""
-    return hashed if routing == default else f",routing={routing}{hashed}"
+def _options(routing: str, seed: int, default: str) -> dict[str, object]:
+    hashed = seed > 0 and routing == "hash"
+    return {"routing": None if routing == default else routing, "seed": seed if hashed else None}
 
 
 def _clos(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from colllib.exact import IntArray
 from colllib.topology.base import Topology
+
+MOST_NEIGHBORS = 8  # of a rank, that are listed
 
 
 class Switches(NamedTuple):
@@ -42,18 +46,77 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
     32 {'card': 72, 'uplink': 72} 32
     4 {'uplink': 576} 16
     """
-    cables = np.array([tier.cables for tier in topology.tiers])[topology.tier]
-    ports = np.zeros((topology.nodes, len(topology.tiers)), dtype=np.intp)
-    np.add.at(ports, (topology.link_dst, topology.tier), cables)
+    ports = _ports(topology)
     bought = np.flatnonzero(~_shared_cards(topology)[topology.ranks :]) + topology.ranks
     rows, counts = np.unique(ports[bought], axis=0, return_counts=True)
     outside = np.array([tier.level > 0 or topology.levels == 1 for tier in topology.tiers])
     alike = []
     for row, number in zip(rows[::-1], counts[::-1].tolist(), strict=True):
-        ports_of_tier = {tier.name: int(count) for tier, count in zip(topology.tiers, row, strict=True) if count}
         chassis = -(-int(row[outside].sum()) // radix) if radix else 0
-        alike.append(Switches(number, ports_of_tier, number * chassis))
+        alike.append(Switches(number, _by_tier(topology, row), number * chassis))
     return alike
+
+
+def _ports(topology: Topology) -> IntArray:
+    """How many cables of each tier lead to every node."""
+    cables = np.array([tier.cables for tier in topology.tiers])[topology.tier]
+    ports = np.zeros((topology.nodes, len(topology.tiers)), dtype=np.intp)
+    np.add.at(ports, (topology.link_dst, topology.tier), cables)
+    return ports
+
+
+def _by_tier(topology: Topology, counts: IntArray) -> dict[str, int]:
+    return {tier.name: int(count) for tier, count in zip(topology.tiers, counts, strict=True) if count}
+
+
+def drawn(topology: Topology) -> list[str]:
+    """What the cables of rank 0 lead to, and those of that further up: a tree in text, alike switches once.
+
+    >>> from colllib.topology.expression import find
+    >>> print(*drawn(find("boxes:4x8,cards=4")), sep="\\n")
+    rank 0
+    ├─ box: switch with 8 box
+    └─ card: card of 2 ranks
+       └─ card: switch with 4 card, 4 uplink
+          └─ uplink: switch with 16 uplink
+    >>> print(*drawn(find("torus:4x3")), sep="\\n")
+    rank 0
+    └─ link: ranks 1, 3, 4, 8
+    """
+    above, nodes = np.where(np.arange(topology.nodes) < topology.ranks, 0, -1), np.arange(topology.ranks)
+    while len(nodes):  # how far every switch is from the nearest rank
+        next_to = np.unique(topology.link_dst[np.isin(topology.link_src, nodes)])
+        nodes = next_to[above[next_to] < 0]
+        above[nodes] = above.max() + 1
+    return ["rank 0", *_further_up(topology, 0, above, _ports(topology), _shared_cards(topology))]
+
+
+def _further_up(
+    topology: Topology, node: int, above: IntArray, ports: IntArray, cards: NDArray[np.bool_]
+) -> Iterator[str]:
+    """Lines of what is one link farther from the ranks, or of the ranks beside one, each with what is behind it."""
+    out = topology.link_src == node
+    alike: dict[tuple[int, str], list[int]] = {}
+    for other, tier in sorted({*zip(topology.link_dst[out].tolist(), topology.tier[out].tolist(), strict=True)}):
+        named = "rank" if other < topology.ranks else "switch with " + _counted(_by_tier(topology, ports[other]))
+        if cards[other]:
+            named = f"card of {int((above[topology.link_dst[topology.link_src == other]] == 0).sum())} ranks"
+        if above[other] > above[node] or (node < topology.ranks and other < topology.ranks):
+            alike.setdefault((tier, named), []).append(other)
+    for (tier, named), others in alike.items():
+        last = (tier, named) == [*alike][-1]
+        many = f"{len(others)} × " if len(others) > 1 else ""
+        if named == "rank":
+            shown = ", ".join(map(str, others[:MOST_NEIGHBORS])) + (", ..." if others[MOST_NEIGHBORS:] else "")
+            many, named = "", f"rank{'s' * (len(others) > 1)} {shown}"
+        yield f"{'└─' if last else '├─'} {topology.tiers[tier].name}: {many}{named}"
+        if others[0] >= topology.ranks:
+            for line in _further_up(topology, others[0], above, ports, cards):
+                yield f"{'   ' if last else '│  '}{line}"
+
+
+def _counted(ports: dict[str, int]) -> str:
+    return ", ".join(f"{count} {tier}" for tier, count in ports.items())
 
 
 def _shared_cards(topology: Topology) -> NDArray[np.bool_]:

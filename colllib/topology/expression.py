@@ -165,11 +165,10 @@ def find(expression: str) -> Topology:
     """
     if expression.count("(") > MOST_NESTED:
         raise ValueError(f"topology {shortened(expression)!r}: at most {MOST_NESTED} operations are taken")
-    head, *rest = _outside(ALIASES.get(expression.strip(), expression.strip()))
-    failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
+    intact, failed = before_failures(expression)
     if failed:
-        intact = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
-        return without(intact, *failed)
+        return without(find(intact), *failed)
+    head, *rest = _outside(intact)
     if is_file(expression):
         return topology_of(machine_on(expression))
     if "(" in head:
@@ -185,6 +184,17 @@ def find(expression: str) -> Topology:
         )
         raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list")
     return _built(f"topology {shortened(expression)!r}", name, size, rest)
+
+
+def before_failures(expression: str) -> tuple[str, list[str]]:
+    """The expression without what has failed, and that.
+
+    >>> before_failures("dgx-h100:8,without=card 3,rails=8")
+    ('dgx-h100:8,rails=8', ['card 3'])
+    """
+    parts = _outside(ALIASES.get(expression.strip(), expression.strip()))
+    intact = [part for part in parts if not part.startswith("without=")]
+    return ",".join(intact), [part.partition("=")[2] for part in parts if part not in intact]
 
 
 def _built(what: str, name: str, size: str, options: list[str]) -> Topology:

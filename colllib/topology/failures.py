@@ -70,6 +70,33 @@ def without(topology: Topology, *parts: str) -> Topology:
     )
 
 
+def in_each_box(topology: Topology, card: int) -> list[Topology]:
+    """The topology without a card, and without the one in its place in each other box that has one, box by box.
+
+    >>> from colllib.topology import boxes
+    >>> [lacking.name for lacking in in_each_box(boxes((3, 4)), 5)]
+    ['boxes:3x4,without=card 1', 'boxes:3x4,without=card 5', 'boxes:3x4,without=card 9']
+    """
+    nodes, (src, dst) = _ends(topology, "card"), (topology.link_src, topology.link_dst)
+    box = np.array([min(node, src[dst == node].min()) for node in nodes]) // topology.in_box
+    place = np.arange(len(nodes)) - np.searchsorted(box, box)
+    return [without(topology, f"card {number}") for number in np.flatnonzero(place == place[card])]
+
+
+def _outward(topology: Topology) -> NDArray[np.bool_]:
+    """Which links lead out of a box, or into one."""
+    return np.array([tier.name in ("card", "port") for tier in topology.tiers])[topology.tier]
+
+
+def _ends(topology: Topology, what: str) -> IntArray:
+    """The nodes at which links out of boxes begin ("card"), or end ("leaf")."""
+    src, dst = topology.link_src, topology.link_dst
+    up = np.flatnonzero(_outward(topology) & (src < dst))
+    shared = up[src[up] >= topology.ranks]
+    up = shared if len(shared) else up  # the card's own link, where several ranks share it
+    return np.unique((src if what == "card" else dst)[up]) if topology.in_box else up[:0]
+
+
 def _links_of(topology: Topology, part: str) -> NDArray[np.bool_]:
     src, dst = topology.link_src, topology.link_dst
     what, _, number = part.partition(" ")
@@ -84,13 +111,9 @@ def _links_of(topology: Topology, part: str) -> NDArray[np.bool_]:
         if not cable.any():
             raise ValueError(f"without {shortened(part)!r}: {topology.name} has no cable there")
         return cable
-    outward = np.array([tier.name in ("card", "port") for tier in topology.tiers])[topology.tier]
-    up = np.flatnonzero(outward & (src < dst))
-    shared = up[src[up] >= topology.ranks]
-    up = shared if len(shared) else up  # the card's own link, where several ranks share it
-    nodes = np.unique((src if what == "card" else dst)[up]) if topology.in_box else up[:0]
+    nodes = _ends(topology, what)
     which = whole(f"without {what}", number, f"{what} 1")
     if which >= len(nodes):
         raise ValueError(f"without {what} {which}: {topology.name} has {len(nodes)} of them, counted from 0")
     touched: NDArray[np.bool_] = (src == nodes[which]) | (dst == nodes[which])
-    return touched & outward if what == "card" else touched
+    return touched & _outward(topology) if what == "card" else touched

@@ -96,7 +96,9 @@ def from_links(
     speeds = [(depth, Fraction(speed), bundle) for speed, depth, bundle in zip(*columns, strict=True)]
     kinds = sorted(set(speeds), key=lambda kind: (kind[0], -kind[1], kind[2]))
     tiers = tuple(
-        Tier("link" if len(kinds) == 1 else f"{speed} BW", speed, depth, bundle) for depth, speed, bundle in kinds
+        Tier(_named(kind, kinds) if len(kinds) > 1 else "link", speed, depth, bundle)
+        for kind in kinds
+        for depth, speed, bundle in [kind]
     )
     place = {kind: number for number, kind in enumerate(kinds)}
     return Topology(
@@ -114,6 +116,15 @@ def from_links(
         replicates,
         scatters,
     )
+
+
+def _named(kind: tuple[int, Fraction, int], kinds: list[tuple[int, Fraction, int]]) -> str:
+    """A tier by its speed, and by what else tells it from others of that speed."""
+    levels, _, bundles = (
+        set(values) for values in zip(*(other for other in kinds if other[1] == kind[1]), strict=True)
+    )
+    name = f"{kind[1]} BW" + (f" at level {kind[0]}" if len(levels) > 1 else "")
+    return name + (f" in {kind[2]} cables" if len(bundles) > 1 else "")
 
 
 def _parts_of_alpha(name: str, ranks: int, ends: IntArray, latency: Latency | None) -> list[Fraction | int]:

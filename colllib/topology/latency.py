@@ -43,5 +43,10 @@ class Latency:
         """Out of a switch: its traversal and a link."""
         return Fraction(self.switch + self.hop)
 
+    @property
+    def options(self) -> dict[str, Fraction]:
+        """The parts that are not as usual, as options of an expression."""
+        return {name: part for name, part in vars(self).items() if part != getattr(HALVES, name)}
+
 
 HALVES = Latency()

@@ -13,7 +13,7 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.primitives import check_ranks
-from colllib.topology.base import Lattice, Router, Topology, by_message, check_network, ragged, uniform
+from colllib.topology.base import Lattice, Router, Topology, by_message, check_network, expression, ragged, uniform
 
 PER_NEIGHBOR = "one full-duplex link per neighbor"
 TIES = ("up", "balanced")
@@ -75,10 +75,13 @@ def _lattice(kind: str, lattice: Lattice, tie: str, order: Sequence[int] | None)
         raise ValueError(f"order {list(axes)}: must name each of the axes 0..{len(lattice.dims) - 1} once")
     if tie not in TIES:
         raise ValueError(f"tie {tie!r}: must be one of {', '.join(TIES)}")
-    check_network(f"{kind}:{lattice}", lattice.ranks, 2 * len(axes) * lattice.ranks)
+    turned = ":".join(map(str, axes)) if axes != tuple(sorted(axes)) else None
+    options = {"tie": tie if tie != "up" else None, "order": turned}
+    name = expression(f"{kind}:{lattice}", options)
+    check_network(name, lattice.ranks, 2 * len(axes) * lattice.ranks)
     src, dst, link_of = _links(lattice)
     router = _router(lattice, link_of, tie, axes)
-    topology = uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOR, lattice)
+    topology = uniform(name, lattice.ranks, src, dst, router, PER_NEIGHBOR, lattice)
     if not lattice.wraps or tie == "balanced":
         return topology
     return replace(topology, link_class=np.arange(len(src)) // lattice.ranks)  # the axes, up and down

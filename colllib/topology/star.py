@@ -10,7 +10,7 @@ import numpy as np
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_counts, check_ranks
-from colllib.topology.base import Topology, check_network
+from colllib.topology.base import Topology, check_network, expression
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.tree import Tree
 
@@ -41,7 +41,8 @@ def star(
     """
     check_ranks(ranks)
     check_counts(ports=ports)
-    name = f"{'inc-' if combines or replicates or scatters else ''}star:{ranks}"
+    able = {"combines": combines, "replicates": replicates, "scatters": scatters}
+    name = _named(f"star:{ranks}", latency, able, ports=ports)
     check_network(name, ranks + 1, 2 * ranks)
     nodes, hub = np.arange(ranks), np.full(ranks, ranks)
 
@@ -51,7 +52,7 @@ def star(
         return np.concatenate((message[up], message[down])), np.concatenate((src[up], dst[down] + ranks))
 
     return Topology(
-        name=name if ports == 1 else f"{name} with {ports} ports",
+        name=name,
         ranks=ranks,
         switches=1,
         link_src=np.concatenate((nodes, hub)),
@@ -66,6 +67,14 @@ def star(
         scatters=scatters,
         link_class=np.repeat([0, 1], ranks),
     )
+
+
+def _named(what: str, latency: Latency, able: dict[str, bool], **counts: int) -> str:
+    """The expression: where switches can do anything, what they cannot."""
+    adding = any(able.values())
+    lacking = {ability: "false" for ability, has in able.items() if adding and not has}
+    several = {name: count for name, count in counts.items() if count > 1}
+    return expression(f"{'inc-' if adding else ''}{what}", {**several, **latency.options, **lacking})
 
 
 @lru_cache  # every closed form of a ladder asks again
@@ -118,7 +127,8 @@ def switch_tree(
     check_ranks(ranks)
     if uplinks < 1 or radix < 3 * uplinks:
         raise ValueError(f"radix {radix} with {uplinks} uplinks: a switch must have room for two others below it")
-    name = f"{'inc-' if combines or replicates or scatters else ''}switch-tree:{ranks}x{radix}"
+    able = {"combines": combines, "replicates": replicates, "scatters": scatters}
+    name = _named(f"switch-tree:{ranks}x{radix}", latency, able, uplinks=uplinks)
     children: list[int] = []  # of a full switch, by height
     nodes, links = ranks, 1  # of the height below: how many, and with how many links up each
     while not children or nodes > 1:

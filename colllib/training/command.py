@@ -31,8 +31,9 @@ from colllib.training.timeline import Step
 AXES = ("tp", "pp", "dp", "ep", "cp", "zero", "replicate")
 PLAN_HELP = (
     "axes whose product is the number of ranks, tp, pp, dp and cp; ep, of the ranks of dp and cp; zero, from 0 to 3 "
-    "(FSDP), 1 if not named; and replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16. "
-    "Or all: every tp in a box, pp, dp and ep in powers of two, with zero 1 and, where there are no stages, 3"
+    "(FSDP), 1 if not named; replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16; and "
+    "sp=1, for sequence parallelism over the ranks of tp. Or all: every tp in a box, pp, dp and ep in powers of two, "
+    "with zero 1 and, where there are no stages, 3"
 )
 COLLECTIVES = ("fastest", "nccl")
 SUSTAINED = 400, 989  # TFLOP/s of an H100, and its peak: what others sustain of theirs, unless it is said
@@ -48,12 +49,15 @@ def read_plan(text: str) -> Plan:
     named = units.shortened(text)
     for part in text.split(","):
         name, _, value = part.partition("=")
-        if name not in AXES:
-            raise ValueError(f"plan {named!r}: write axes among {', '.join(AXES)}, as in tp=8,pp=2,dp=8")
+        if name not in (*AXES, "sp"):
+            raise ValueError(f"plan {named!r}: write axes among {', '.join(AXES)}, sp, as in tp=8,pp=2,dp=8")
         if name in axes:
             raise ValueError(f"plan {named!r}: {name} is given twice")
         axes[name] = units.whole(f"plan: {name}", value, f"{name}=2")
-    return Plan(**axes)
+    sequence = axes.pop("sp", 0)
+    if sequence > 1 or (sequence and axes.get("tp", 1) == 1):
+        raise ValueError(f"plan {named!r}: sp is 0 or, over tp ranks, 1, as in tp=8,sp=1")
+    return Plan(**axes, sequence_parallel=bool(sequence))
 
 
 @click.command("step")

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
+from colllib.buffers import Turn, inputs, outputs, turns
 from colllib.evaluation import Message, Wire, final_values
-from colllib.mpi import Turn, inputs, outputs, turns
 from colllib.primitives import check_rank, is_whole
 from colllib.schedule import Schedule, Step
 

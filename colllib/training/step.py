@@ -86,6 +86,9 @@ class Training:
         check_counts(tokens=self.tokens, microbatches=self.microbatches, chunks=self.chunks)
         if self.tokens % plan.cp:
             raise ValueError(f"cp = {plan.cp}: must divide the {self.tokens} tokens of a microbatch")
+        share = self.tokens // plan.cp
+        if plan.sequence_parallel and share % plan.tp:
+            raise ValueError(f"sp over tp = {plan.tp} ranks: must divide the {share} tokens that they share")
         passes = self.model.layers * self.microbatches
         check_size(f"{self.model.layers} layers with {self.microbatches} microbatches", passes, MOST_PASSES, "passes")
         if self.bucket is not None and plan.zero > 1:

@@ -1409,13 +1409,6 @@ def two_bytes_each(case):
     return {"gradient_GB": 70e9 * 2 / 1e9}
 
 
-@counts("M-47")
-def scale_of_the_largest_value(case):
-    values = np.random.default_rng(7).standard_cauchy(1024)
-    scales = [max(abs(value) for value in block) / 127 for block in np.split(values, 8)]
-    return {"bound": max(scales) / (max(abs(values)) / 127)}
-
-
 @counts("M-48")
 def bytes_of_a_hundredth(case):
     return {"percent": Fraction(4 * 100, 4 + 4), "left": Fraction(2, 2 + 4)}

@@ -10,13 +10,13 @@ from fractions import Fraction
 import pytest
 
 from colllib import claims
-from colllib.claims import FAILS, HOLDS, Verdict, allreduce, evidence
+from colllib.claims import FAILS, HOLDS, Verdict, allreduce, evidence, reading
 from colllib.claims.finding import FACT, _gathered, answers, cases_of, finding, judged, sentence
 from colllib.claims.value import Limit, Statement, evaluated, parsed
 
 ENTRIES = {entry.id: entry for entry in claims.ledger()}
-EXECUTED = "executed"
-COMPARED = [name for name, entry in ENTRIES.items() if entry.answer in (EXECUTED, FACT)]
+EXECUTED, COMPUTED = "executed", "computed"
+COMPARED = [name for name, entry in ENTRIES.items() if entry.answer in (EXECUTED, COMPUTED, FACT)]
 FAILING = {name for cause in claims.causes().values() for name in cause.ids}  # told without executing anything
 
 
@@ -65,8 +65,9 @@ def test_a_claim_cannot_be_answered_twice(monkeypatch):
 def test_what_the_list_says_of_answers_is_what_the_tables_and_documents_have():
     for name, entry in ENTRIES.items():
         has_cases = name in answers() or bool(cases_of(name)[0])
-        if entry.answer == EXECUTED:
+        if entry.answer in (EXECUTED, COMPUTED):
             assert name in answers(), name
+            assert (answers()[name] is reading.printed) == (entry.answer == COMPUTED), name
         elif entry.answer != FACT:
             assert not has_cases, name
         assert bool(entry.chapter) == bool(entry.answer), name

@@ -387,6 +387,31 @@ def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
         assert result["verdict"].startswith(f"{ranks} at")
 
 
+def test_boxes_of_a_machine_that_is_told_choose_the_run_as_their_number_does(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text("| payload | 1 node | 4 nodes |\n| ---: | ---: | ---: |\n| 16GiB | 846GBps | 382GBps |\n")
+    for boxes, verdict in ((1, "8 B200 at 846 GB/s"), (4, "4 x 8 B200 at 382 GB/s")):
+        words = ["diagnose", str(place), "--on", f"b200:{boxes}", "--json"]
+        result = json.loads(CliRunner().invoke(cli.cli, words).output)
+        assert (result["state"], result["verdict"].split(" busbw")[0]) == ("healthy", verdict)
+
+
+@pytest.mark.parametrize("turned", [1, -1])
+def test_each_run_of_a_log_is_judged_by_the_gpu_that_it_prints_itself(turned, tmp_path):
+    place = tmp_path / "log.txt"
+    hopper, ampere = logs.text(475e9, boxes=1), logs.text(178e9, gpu="NVIDIA A100-SXM4-40GB")
+    place.write_text("\n".join([hopper, ampere][::turned]))
+    result = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
+    place.write_text(ampere)
+    alone = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
+    assert [table["state"] for table in result["tables"]] == ["healthy", "healthy"]
+    assert (result["verdict"], result["confidence"]) == (alone["verdict"], alone["confidence"])
+    nameless = "\n".join(line for line in hopper.split("\n") if "Rank" not in line)
+    place.write_text("\n".join([nameless, ampere][::turned]))
+    result = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
+    assert result["verdict"].startswith("I cannot tell: 8 A100 at 475 GB/s busbw is faster than its wires")
+
+
 def test_of_several_tables_the_verdict_says_which_it_is_of_and_what_the_others_show(tmp_path):
     place = tmp_path / "log.txt"
     place.write_text(gathered := logs.text(360e9, collective="all-gather"))
@@ -843,7 +868,25 @@ def test_the_messages_of_a_bandwidth_test_of_osu_are_many_at_once_so_4_mib_are_l
     rows = "".join(f"{size} {rate * size / (size + 2**12):.2f}\n" for size in sizes)
     table = "# OSU MPI-CUDA Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n" + rows
     assert diagnose(read(table)[0]).state == state
-    assert diagnose(read(table.replace("-CUDA", ""))[0]).state == "undecided"  # of hosts' memory nothing is known
+    host = diagnose(read(table.replace("-CUDA", ""))[0])  # of hosts' memory nothing is known but what is fast enough
+    assert host.state == ("healthy" if state == "healthy" else "undecided")
+    assert not {"no-gdr", "p2p-disabled"} & {host.cause, *host.alternatives}
+    both = table.replace("# Size", "# Send Buffer on HOST (H) and Receive Buffer on HOST (H)\n# Size")
+    assert diagnose(read(both)[0]).state == host.state
+
+
+@pytest.mark.parametrize(("micros", "state"), [(404.02, "below-expectation"), (35.83, "undecided")])
+@pytest.mark.parametrize("hints", [Hints(), Hints(gpu="h100", boxes=2, gpus_per_box=1)], ids=["alone", "told"])
+def test_a_pair_that_waits_longer_than_over_any_network_is_slow_though_its_messages_are_small(micros, state, hints):
+    rows = "".join(f"{2**k}  {micros + 2**k / 2e4:.2f}\n" for k in range(13))
+    (run,) = read("# OSU MPI Latency Test v7.5\n# Size  Avg Latency(us)\n" + rows)
+    assert diagnose(run, hints).state == state
+
+
+def test_two_v100_with_links_that_reach_no_more_than_pcie_are_not_called_healthy():
+    for busbw, state in ((13.3e9, "undecided"), (22e9, "healthy")):
+        run = logs.run(busbw, boxes=1, per_box=2, gpu="Tesla V100-SXM2-32GB", collective="sendrecv")
+        assert diagnose(run).state == state
 
 
 def test_two_ranks_that_fill_a_card_of_25_gb_per_second_are_asked_for_their_cards():
@@ -927,6 +970,27 @@ def test_cards_of_boxes_that_have_some_or_others_are_a_condition():
     assert "GDRDMA on every channel" in diagnosis.next_test
 
 
+@pytest.mark.parametrize("per_box", [1, 4])
+def test_one_small_card_that_gpus_without_usual_cards_fill_is_asked_for(per_box):
+    run = logs.run(3.1e9, boxes=8 // per_box + 1, per_box=per_box, gpu="Tesla T4")
+    diagnosis = diagnose(run)
+    assert (diagnosis.state, diagnosis.cause) == ("undecided", "single-nic")
+    assert "what cards of 1 x 25 Gb/s (25% of 1 x 100 Gb/s) a box carry; say --cards" in diagnosis.verdict
+    assert diagnose(run, Hints(cards=(1, 3.125e9))).state == "healthy"
+    assert diagnose(replace(run, gpu="NVIDIA H100 80GB HBM3")).state == "below-expectation"
+    assert diagnose(logs.run(3.1e9, per_box=1, gpu="NVIDIA GB10")).state == "below-expectation"  # its card is built in
+
+
+@pytest.mark.parametrize("boxes", [None, 2])
+def test_what_a_sweep_shows_stands_beside_what_holds_only_if_it_is_slow(boxes):
+    run = logs.run(2.8e9, boxes=2, per_box=1, gpu="", sizes=[2**k for k in range(10, 31)])
+    rows = (replace(row, seconds=2.5 * row.seconds) if row.message == 2**20 else row for row in run.rows)
+    stepping = replace(run, rows=tuple(rows), boxes=boxes, gpus_per_box=None)
+    diagnosis = diagnose(stepping)
+    assert "a message larger than 1 MiB takes less time than it" in diagnosis.evidence
+    assert "protocol-switch" in diagnosis.alternatives
+
+
 def test_one_card_carries_all_of_a_broadcast_into_a_box_and_half_of_an_all_reduce():
     reached = {"gpu": "Tesla V100-SXM2-32GB", "boxes": 2}
     assert diagnose(logs.run(19e9, **reached)).state == "healthy"
@@ -940,6 +1004,9 @@ def test_one_card_carries_all_of_a_broadcast_into_a_box_and_half_of_an_all_reduc
         ("NVIDIA RTX PRO 6000 Blackwell", 9e9, "below-expectation"),
         ("NVIDIA H100 PCIe", 116e9, "undecided"),  # of three bridges there may be one
         ("NVIDIA H100 PCIe", 240e9, "healthy"),
+        ("Tesla K80", 3.5e9, "undecided"),  # both GPUs of a board behind one slot
+        ("Tesla K80", 1.5e9, "below-expectation"),
+        ("Tesla T4", 3e9, "below-expectation"),
     ],
 )
 def test_two_gpus_may_be_joined_by_half_of_what_is_sold_for_them(gpu, busbw, state):

@@ -492,6 +492,33 @@ def test_a_ring_that_is_asked_for_is_predicted_at_the_rate_of_the_cards():
     assert "ring/Simple" in CliRunner().invoke(cli.cli, words).output
 
 
+def test_a_sweep_has_the_times_of_each_algorithm_one_by_one_in_a_table_of_100_columns():
+    words = ["predict", "all-reduce", "--on", "dgx-h100:16,cards=4", "--algorithms"]
+    rows = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)["algorithms"]
+    assert [row["algorithm"] for row in rows] == sorted(row["algorithm"] for row in rows)
+    sizes = [2.0**k for k in range(10, 35)]
+    for name in {row["algorithm"] for row in rows}:
+        assert [row["bytes"] for row in rows if row["algorithm"] == name] == sizes
+    lines = CliRunner().invoke(cli.cli, words).output.split("\n")
+    table = [line for line in lines if line.startswith(("size ", "1 KiB ", "16 GiB "))]
+    assert all(len(line) <= 100 for line in table)
+    assert {"ring/Simple", "tree/LL", "NVLSTree/Simple"} <= {word for line in table for word in line.split()}
+    last = next(line for line in table if line.startswith("16 GiB "))
+    share = factor("all-reduce", 128)
+    assert f" {rows[-1]['busbw_GBps'] / share:.3g} GB/s " in table[-1]
+    assert " algbw " in table[0]
+    assert last.endswith("%")
+
+
+def test_a_best_schedule_above_what_switches_gave_is_said_to_lose_nothing():
+    lossless = "allow a busbw of 504 GB/s, and the best schedule is of switches that lose nothing."
+    words = ["predict", "all-reduce", "--on", "dgx-h100:2", "--message", "1GiB"]
+    assert lossless in CliRunner().invoke(cli.cli, [*words, "--best"]).output
+    assert lossless not in CliRunner().invoke(cli.cli, words).output
+    refused = CliRunner().invoke(cli.cli, [*words[:-2], "--best"])
+    assert "--best executes the whole ladder at it" in str(refused.exception or refused.output)
+
+
 def test_the_algorithms_of_a_gather_say_why_pat_is_missing():
     for on, missing in (("dgx-h100:64", True), ("dgx-h100:64,gpus=1", False)):
         words = ["predict", "all-gather", "--on", on, "--message", "1GiB", "--algorithms"]

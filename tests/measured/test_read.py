@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import textwrap
 from time import process_time
 
@@ -134,7 +135,7 @@ def test_rows_that_a_narrow_page_wraps_are_read(width, before, behind):
 def test_a_row_that_ends_early_takes_nothing_from_what_follows():
     short = ROW.rsplit(maxsplit=2)[0]
     (run,) = read(f"{HEADER}{short}\n\n5 6\n{ROW}")
-    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [2])
+    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [2, 4])
 
 
 @pytest.mark.parametrize(
@@ -235,6 +236,21 @@ def test_a_label_may_be_glued_to_a_size_that_fills_its_field():
 def test_a_line_that_looks_like_a_row_and_is_none_is_named():
     (run,) = read(HEADER + ROW + "node1" + ROW.strip() + "\n")
     assert [mark.line for mark in run.unread] == [3]
+
+
+@pytest.mark.parametrize("damaged", [ROW.replace("float", "flo4t"), ROW.replace("float", "")])
+def test_a_row_without_a_known_type_is_named(damaged):
+    (run,) = read(HEADER + ROW.replace("1048576", "2097152").replace("100.0", "200.0") + damaged)
+    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [3])
+
+
+@pytest.mark.parametrize("dialect", ["nccl-tests", "nccl-tests-old"])
+def test_a_last_row_is_named_wherever_it_is_cut_off(dialect):
+    *above, last, _, _ = logs.text(300e9, dialect, boxes=1).rstrip("\n").split("\n")
+    whole = len(read("\n".join(above))[0].rows)
+    for end in range(len(last) - len(last.lstrip()) + 1, last.index("sum")):
+        (run,) = read("\n".join([*above, last[:end]]))
+        assert (len(run.rows), [mark.line for mark in run.unread]) == (whole, [len(above) + 1]), last[:end]
 
 
 def test_ranks_are_counted_in_a_table_of_less_than_1_gb_per_second():
@@ -810,9 +826,36 @@ def test_a_script_that_names_the_osu_benchmark_instead_of_its_header_is_read(too
     assert (run.collective, run.ranks, run.rows[0].busbw) == ("sendrecv", 2, rate)
 
 
-def test_the_latency_of_one_message_is_not_taken_for_that_of_an_all_reduce():
-    with pytest.raises(ValueError, match="osu latency: known are"):
-        read("--- osu_latency (D D) ---\n# Size       Avg Latency(us)\n4194304        79.64\n")
+@pytest.mark.parametrize("title", ["--- osu_latency (D D) ---", "# OSU MPI-CUDA Latency Test v7.5"])
+def test_the_latency_of_osu_is_half_of_a_way_there_and_back_so_that_of_one_message_of_a_pair(title):
+    (run,) = read(f"{title}\n# Size       Avg Latency(us)\n4194304        79.64\n")
+    assert (run.collective, run.ranks, run.rows[0].seconds) == ("sendrecv", 2, pytest.approx(79.64e-6))
+
+
+def test_the_old_name_of_the_column_of_both_directions_is_known():
+    (run,) = read("# OSU MPI Bi-Directional Bandwidth Test\n# Size     Bi-Bandwidth (MB/s)\n4194304    24000.00\n")
+    assert (run.collective, run.rows[0].busbw) == ("sendrecv", 12e9)
+
+
+@pytest.mark.parametrize(("ranks", "gpus"), [(8, 8), (16, 8), (4, 4)])
+def test_ranks_whose_hosts_were_taken_out_of_the_list_are_on_as_many_hosts_as_a_device_has_ranks(ranks, gpus):
+    log = logs.text(50e9, boxes=ranks // gpus, per_box=gpus, gpu="AMD Instinct MI300X")
+    redacted = re.sub(r" on +\S+ device", " device", log)
+    assert redacted != log
+    (run,) = read(redacted)
+    assert (run.ranks, run.boxes, run.gpus_per_box, run.gpu) == (ranks, ranks // gpus, gpus, "AMD Instinct MI300X")
+
+
+def test_a_list_of_ranks_that_ends_after_two_says_nothing_of_the_other_six():
+    rows = logs.text(200e9, boxes=1, per_box=8, gpu="NVIDIA H100 80GB HBM3")
+    short = "\n".join(line for line in rows.split("\n") if not re.search(r"Rank +[2-7]\b", line))
+    (run,) = read(short)
+    assert (run.ranks, run.boxes, run.gpus_per_box, run.gpu) == (8, None, None, "NVIDIA H100 80GB HBM3")
+
+
+def test_a_banner_without_rows_is_a_run_that_ended_before_its_first():
+    (run,) = read("# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5\nkilled\n")
+    assert (run.rows, run.facts["failed"]) == ((), "hung, crashed or still runs: no row follows its header")
 
 
 def test_the_benchmark_of_many_pairs_is_refused_by_its_name():
@@ -844,7 +887,7 @@ def test_a_command_names_the_osu_benchmark_and_its_ranks(command, known):
         "nccom-test -r 8 permute\nsize(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n",
         *(
             f"# OSU MPI{name} Latency Test v7.5\n# Size  Latency (us)\n"
-            for name in ("", " Gather", " Non-blocking Reduce")
+            for name in (" Multi", " Gather", " Non-blocking Reduce")
         ),
     ],
 )

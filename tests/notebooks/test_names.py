@@ -1,7 +1,8 @@
-"""Names in the cells of a notebook: what a loop leaves behind is not used by a later cell.
+"""Names in the cells of a notebook: what a loop or a removed cell leaves behind is not used by a later cell.
 
 A caption that says `N = {n}` and a schedule of `n` ranks are both wrong when `n` is what a loop three sections earlier
-ended with; re-execution cannot see it, because the stored output is wrong in the same way.
+ended with; re-execution cannot see it, because the stored output is wrong in the same way. And what a cell makes that
+is not on the page, not even folded, meets a reader who looks for it in vain.
 """
 
 from __future__ import annotations
@@ -64,6 +65,23 @@ def stale(cells):
         left = (left - fresh.keys()) | {name for name, by_a_loop in fresh.items() if by_a_loop}
 
 
+def made(tree):
+    """The names that a cell leaves to the next."""
+    return bound(tree).keys() | {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+
+
+def nowhere(cells):
+    """Names that a cell on the page reads though a removed one made them, with the number of the cell that reads."""
+    removed = set()
+    for place, (cell, shown) in enumerate(cells, start=1):
+        tree = ast.parse(cell)
+        if not shown:
+            removed |= made(tree)
+            continue
+        removed -= made(tree)
+        yield from ((place, name) for name in sorted(set(read(tree)) & removed))
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_cell_uses_what_a_loop_of_an_earlier_cell_left_behind(path):
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
@@ -84,3 +102,24 @@ def test_no_cell_uses_what_a_loop_of_an_earlier_cell_left_behind(path):
 )
 def test_a_stale_name_is_found_and_a_new_one_is_not(cells, expected):
     assert list(stale(cells)) == expected
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_name_on_the_page_was_made_on_the_page(path):
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    removed = {"remove-cell", "remove-input"}
+    assert list(nowhere((cell.source, not removed & set(cell.metadata.get("tags", ()))) for cell in cells)) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ([("able = 1", False), ("able", True)], [(2, "able")]),
+        ([("def able():\n    pass", False), ("able()", True)], [(2, "able")]),
+        ([("able = 1", False), ("able", False)], []),
+        ([("able = 1", False), ("able = 2\nable", True), ("able", True)], []),
+        ([("n = 64", True), ("n = 8", False), ("n", True)], [(3, "n")]),
+    ],
+)
+def test_a_name_that_only_a_removed_cell_made_is_noticed(cells, expected):
+    assert list(nowhere(cells)) == expected

@@ -88,6 +88,22 @@ def test_the_links_of_a_star_say_what_a_step_puts_on_them():
         network(ring(4))
 
 
+def test_a_star_refuses_a_run_on_other_links():
+    """By its number alone the link of rank 2 to the switch of five would be drawn as another of the switch of four."""
+    run = execute(broadcast.chain(5), star(5))
+    with pytest.raises(ValueError, match="a run on star:5 does not fit star:4"):
+        draw_star(star(4), run, 2)
+    with pytest.raises(ValueError, match="a run on ring:4 does not fit star:4"):
+        draw_star(star(4), execute(broadcast.chain(4), ring(4)))
+    draw_star(star(5), execute(broadcast.chain(5), star(5, ports=2)))
+
+
+@pytest.mark.parametrize(("half", "stranger"), [([7, 8], 7), ([5, 6], 6), ([-1], -1)])
+def test_a_half_of_other_ranks_is_refused(half, stranger):
+    with pytest.raises(ValueError, match=f"half: ring:6 has no rank {stranger}"):
+        wiring(ring(6), half=half)
+
+
 def test_the_links_of_a_star_are_as_thick_as_what_they_carry():
     to_one = Step.of([1, 2, 3], 0, 0, add=True)
     run = execute(Schedule.from_steps(reduce.binomial_tree(4).blocks, [to_one]))

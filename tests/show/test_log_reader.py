@@ -40,6 +40,13 @@ ROWS = {
     "8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0  2026-07-10 10:11:12": "At 8 GiB: 468",
     "8589934592 2147483648 float sum -1 34399 250 468 0 1 2 2 0.2 34399 250 468 0 1 2 2 0.2": "At 8 GiB: 468",
     "8589934592 2147483648 float sum -1 34399 250 468 0 1 2 2 0.2 34399 250 468 9 1 2 2 0.2": "Values are wrong",
+    "8589934592 2147483648 float sum -1 34399 250 468 0\n9 9 float sum -1 34399 250 468 0": "1 row read, 1 not",
+    "8589934592 2147483648 float sum -1 34399 1998 3745 0": "in this text: algbw is not size over time",
+    "8589934592 2147483648 float sum -1 34399000 250 468 0": "in this text: algbw is not size over time",
+    "#  (B)  (elements)  (ms)  (GB/s)\n8589934592 2147483648 float sum -1 34399 250 468 0": "header has the unit ms",
+    "[1,0]<stdout>:#  (us)  (Gb/s)\n8589934592 2147483648 float sum -1 34399 250 468 0": "The header has the unit Gb/s",
+    "# (us) (GB/s)\n8589934592 2147483648 float sum -1 34399 250 468 0": "468 GB/s, in the healthy range",
+    "8589934592 134217728 float none -1 34399 234 234 0": "no all-reduce: choose the collective",
     "8589934592 134217728 float none -1 34399 250 234 0 34399 250 234 0": "no all-reduce: choose the collective",
     "\n".join(["8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0"] * 4): "4 rows read",
     "#  Rank  0 Group  0\n#  Rank  1 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0": (

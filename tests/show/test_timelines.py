@@ -119,6 +119,8 @@ def test_bad_requests_are_refused():
         space_time(broadcast.chain(17), **PRICE)
     with pytest.raises(ValueError, match="lock-step"):
         space_time(broadcast.chain(3), clock="wall", **PRICE)
+    with pytest.raises(ValueError, match="segments = 3: does not divide the schedule's 4 blocks"):
+        space_time(broadcast.chain(4, segments=4), segments=3, **PRICE)
 
 
 # -- the explorer -----------------------------------------------------------------------------

@@ -158,7 +158,7 @@ def test_what_is_no_number_is_none_in_bf16(bits):
     assert np.isnan(faults.bf16(np.array([bits], dtype=np.uint32).view(np.float32))).all()
 
 
-def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
+def test_the_same_schedule_gives_the_same_bits_and_another_schedule_does_not():
     data = gradients(8, 64)
     once, again, other = (
         faults.reduced(s, data)[0] for s in (allreduce.ring(8), allreduce.ring(8), allreduce.rabenseifner(8))

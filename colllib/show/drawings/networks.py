@@ -34,7 +34,7 @@ def star(topology: Topology, run: Execution | None = None, step: int = 1, *, tit
         title: the conclusion.
 
     Raises:
-        ValueError: for a topology that is no star.
+        ValueError: for a topology that is no star, or a run on other links.
 
     >>> from colllib.topology import star as make
     >>> star(make(4))
@@ -43,6 +43,8 @@ def star(topology: Topology, run: Execution | None = None, step: int = 1, *, tit
     n = topology.ranks
     if topology.switches != 1 or topology.num_links != 2 * n:
         raise ValueError(f"{topology.name} is no star: `network` draws switches of all kinds")
+    if run and wires_of(run.topology) != wires_of(topology):
+        raise ValueError(f"a run on {run.topology.name} does not fit {topology.name}")
     load = dict(enumerate(run.link_load(step - 1))) if run else {}
     carried = [share for share in load.values() if share]
     width = float(min(1.75 / min(carried), WIDEST / max(carried))) if carried else 0.0  # of a link that carries M

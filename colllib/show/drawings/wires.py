@@ -32,11 +32,16 @@ def wiring(
         title: the conclusion.
         alt: what it shows, in words (default: its ranks, wires and stubs).
 
+    Raises:
+        ValueError: if the half has a rank that the topology lacks.
+
     >>> from colllib.topology import torus
     >>> wiring(torus((4, 3)))
     A torus of 4 × 3: 12 ranks and 24 wires, 7 of which go round.
     """
     inside = set(half)
+    if strangers := inside - set(range(topology.ranks)):
+        raise ValueError(f"half: {topology.name} has no rank {min(strangers)}")
 
     def draw(pen: Pen) -> None:
         place, stubs = wiring_layout(topology, columns, pen.width)

@@ -1,27 +1,34 @@
 (() => {
   const root = document.currentScript.parentElement;
   const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output"), table = root.querySelector(".cl-log-table");
-  const { ranges, gpus, kinds, borders, sizes, foreseen, spread, published } = Object.fromEntries(
-    Object.entries(root.dataset).map(([name, text]) => [name, JSON.parse(text)])); // kinds: pattern and preset of every GPU
+  const { ranges, gpus, kinds, widths, borders, sizes, foreseen, spread, published } = Object.fromEntries(
+    Object.entries(root.dataset).map(([name, text]) => [name, JSON.parse(text)])); // kinds: pattern and preset of every GPU; widths: bytes of every type
   const LARGE = borders.at(-1);
   const PROGRAMS = { all_reduce: "all-reduce", all_gather: "all-gather", reduce_scatter: "reduce-scatter", alltoall: "all-to-all", sendrecv: "sendrecv" };
-  const TYPES = "float half double int8 uint8 int16 uint16 int32 uint32 int64 uint64 bfloat16 fp16 bf16 fp32 int char fp8_e4m3 fp8_e5m2 f8e4m3 f8e5m2".split(" ");
   const WRONG = /^([1-9]\d*|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*)$/; // as Row.failed has it
   const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+  const UNIT = /\(\s*([mnµμu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:\/s|ps))\s*\)/g, KNOWN = ["us", "µs", "μs", "GB/s", "GBps"];
 
   // size and bus bandwidth of the half out of place, as colllib.measured.read takes them
+  const bare = (line) => line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "")
+    .replace(/\s\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$/, "").trim(); // of -S
+  const lastDigit = (word) => (/e/i.test(word) ? 0.1 : 10 ** -(word.split(".")[1] || "").length);
+  // algbw is size over time; where a message is in parts of one rank each, programs up to June 2020 leave one part out
+  const agrees = (size, parts, micro, rate) => {
+    const rounded = 0.02 + lastDigit(micro) / micro + lastDigit(rate) / rate, times = size / micro / 1e3 / rate;
+    return [1, parts > 1 ? 1 - 1 / parts : 1].some((share) => Math.abs(times * share - 1) <= rounded);
+  };
   const rowOf = (line) => {
-    const bare = line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "")
-      .replace(/\s\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$/, ""); // of -S
-    const words = bare.trim().split(/\s+/).map((word) => /^\d{1,3}([,_]\d{3})+$/.test(word) ? word.replace(/[,_]/g, "") : word);
-    const place = words.findIndex((word) => TYPES.includes(word));
+    const words = bare(line).split(/\s+/).map((word) => /^\d{1,3}([,_]\d{3})+$/.test(word) ? word.replace(/[,_]/g, "") : word);
+    const place = words.findIndex((word) => Object.hasOwn(widths, word));
     if (place < 2 || !words.slice(place - 2, place).every((word) => NUMBER.test(word))) return null;
     const rest = words.slice(place + 1), redop = /^[a-z]{3,6}$/.test(rest[0] || "") ? rest.shift() : "";
     const first = { 4: 0, 8: 0, 5: 1, 9: 1, 16: 0, 17: 1 }[rest.length]; // 16: with the four columns of -I in each half
-    const numbers = first === undefined ? [] : rest.slice(first, first + 3);
-    return numbers.length === 3 && numbers.every((word) => NUMBER.test(word))
-      && numbers[2] >= 0 ? { size: Number(words[place - 2]), time: Number(numbers[0]), bus: Number(numbers[2]), redop, wrong: [3, 3 + (rest.length - first) / 2].some((k) => WRONG.test(rest[first + k])) }
-      : { unread: true };
+    const numbers = first === undefined ? [] : rest.slice(first, first + 3), [time, rate, bus] = numbers.map(Number);
+    if (numbers.length < 3 || !numbers.every((word) => NUMBER.test(word)) || bus < 0) return { unread: "numbers are missing or none" };
+    const [size, count] = words.slice(place - 2, place).map(Number);
+    if (size * time * rate && !agrees(size, size / (count * widths[words[place]]), ...numbers)) return { unread: "algbw is not size over time" };
+    return { size, time, bus, redop, wrong: [3, 3 + (rest.length - first) / 2].some((k) => WRONG.test(rest[first + k])) };
   };
   const read = (text) => {
     const tables = text.split(/^.*#?\s*size\s+count.*$/m).map((part) => part.split("\n").map(rowOf).filter(Boolean)).filter((part) => part.some((row) => row.unread || row.size > 0));
@@ -31,9 +38,12 @@
     const mixed = several && repeated >= 2 && repeated >= rows.length / 5;
     const ranks = Math.max(0, ...[...text.matchAll(/#\s+Rank\s+(\d+)\s|last rank (\d+),/g)].map(([, rank, last]) => 1 + Number(rank || last)));
     const wrong = rows.some((row) => row.wrong) || /Out of bounds values\s*:\s*[1-9]\d* FAILED/.test(text);
-    const unread = parsed.filter((row) => row.unread).length; // a header alone, and nothing that is left of rows
+    const refused = parsed.filter((row) => row.unread), unread = refused.length, why = unread ? `: ${refused[0].unread}` : "";
+    const units = text.split("\n").map(bare).filter((line) => /^(#|\(|size\b)/.test(line)).flatMap((line) => [...line.matchAll(UNIT)].map(([, unit]) => unit));
+    const foreign = units.find((unit) => !KNOWN.includes(unit));
+    // a header alone, and nothing that is left of rows
     const hung = !parsed.length && /^.*#\s*size\s+count|#\s+Rank\s+\d+\s/m.test(text) && !/\d\.\d+\s+\d+\.\d|Avg bus bandwidth/.test(text);
-    return { rows, unread, mixed, ranks, wrong, hung, tables: tables.length };
+    return { rows, unread, why, foreign, mixed, ranks, wrong, hung, tables: tables.length };
   };
   // the GPU that the lines of the ranks name, its preset ("" without one), and how many hosts they name
   const hardware = (text) => {
@@ -143,12 +153,13 @@
   const show = () => {
     const { collective, machine, boxes } = Object.fromEntries(new FormData(form));
     const named = (many) => machine.replace(/,|$/, (comma) => `:${many}${comma}`), on = named(boxes);
-    const { rows, unread, mixed, ranks, wrong, hung, tables } = read(form.elements.log.value);
+    const { rows, unread, why, foreign, mixed, ranks, wrong, hung, tables } = read(form.elements.log.value);
     const range = ranges[collective][machine][boxes - 1], most = ranges[collective][machine].length;
     plot.innerHTML = table.innerHTML = "";
     if (!range) return tell(`Boxes: a whole number, here from 1 to ${most}; of more, colllib diagnose LOG --on ${named("N")} knows the range.`);
     if (hung) return tell("No row follows the header: the test hung, crashed or still runs, so this is no measurement.");
-    if (!rows.length) return tell("No row of an nccl-tests table in this text. Other tables are for colllib diagnose LOG.");
+    if (foreign) return tell(`The header has the unit ${foreign}: times are in us, rates in GB/s.`);
+    if (!rows.length) return tell(`No row of an nccl-tests table in this text${why}. Other tables are for colllib diagnose LOG.`);
     if (tables > 1) return tell(`${tables} tables stand in this text: leave one of them.`);
     if (mixed) return tell("The same size stands in row after row: several jobs wrote into one file, so this is no measurement.");
     if (!rows.some((row) => row.bus)) return tell("Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
