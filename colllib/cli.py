@@ -556,6 +556,8 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
         one = predict(machine, primitive, network.message)
     except ValueError:
         return None
+    if machine.alpha:
+        return None
     command = f"colllib predict {primitive} --on {shlex.quote(named)} --message {size.replace(' ', '')}"
     result = {"model": model_of(machine), "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
     return result | {"command": command}
@@ -594,18 +596,18 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     nccl, by_box = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
-    described = [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs]
-    yield {
+    yield lambda: {
         "primitive": primitive,
         "topology": topology.name,
         "message_bytes": network.message,
-        "rungs": described,
+        "rungs": [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs],
         "left_out": left_out,
         "nccl": nccl,
         "by_box_s": by_box,
     }
     counts, fastest = topology.levels == 1, rungs[0].seconds
-    known = any(result["energy_J"] for result in described)
+    energies = [_energy(rung.execution, network.message) for rung in rungs]
+    known = any(energies)
     rows = [
         (
             rung.label,
@@ -613,10 +615,10 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
             units.seconds(rung.seconds, 4),
             f"{units.ratio(1 if rung.seconds == fastest else rung.seconds / fastest)}x",
             units.rate(rung.busbw) if isfinite(rung.busbw) else "",
-            *([_span(result["energy_J"])] if known else []),
+            *([_span(spent)] if known else []),
             rung.how + (f" ({rung.not_run})" if rung.not_run else ""),
         )
-        for rung, result in zip(rungs, described, strict=True)
+        for rung, spent in zip(rungs, energies, strict=True)
     ]
     yield (
         f"{primitive} on {topology.name} ({topology.port_model}), "
@@ -767,9 +769,10 @@ _ABOUT_FILES = """
 \b
 Or a file: a cluster's .toml, with a line for each of boxes = 24, gpus = 8,
 gpu = "h100" (or link = "450GB/s"), and if they differ cards = 4,
-card = "400Gb/s", oversubscription = 2; what nvidia-smi topo -m printed, .txt;
-or what NCCL wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and
-take options: topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
+card = "400Gb/s", oversubscription = 2, for schedules also rails = 8 and
+alpha = "0.6us,2.7us"; what nvidia-smi topo -m printed, .txt; or what NCCL
+wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and take options:
+topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
 _ABOUT_TOPOLOGIES = (
     "\b\nTopologies, their options and defaults; what these say, graphs and machines: colllib list\n"
     + "\n".join(f"  {form.example},{_defaults(form)}" for form in TOPOLOGIES.values() if form.options)

@@ -281,6 +281,11 @@ def test_what_a_tree_takes_without_any_card_lies_in_the_range_of_all_boxes(card)
     assert least * (1 - 1e-9) <= of_tree["time_s"] <= most * (1 + 1e-9)
 
 
+def test_a_ladder_in_text_describes_no_rung_for_json(monkeypatch):
+    monkeypatch.setattr("colllib.cli._described", lambda rung, price: pytest.fail(f"{rung} is described"))
+    assert "ring" in printed("ladder", "all-gather", "--ranks", "4")
+
+
 def test_list_names_what_can_be_run():
     result = answer("list")
     assert {"ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "rabenseifner", "dim-ring"} <= set(

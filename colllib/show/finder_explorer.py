@@ -33,11 +33,13 @@ def frontier(n: int, d: int) -> Chart:
     steps = [row.n_alpha for row in rows.values()]
     bandwidth = [float(row.n_beta_node) for row in rows.values()]
     marks = [Mark(x, name[0], y) for name, x, y in zip(rows, steps, bandwidth, strict=True)]
+    y_label = "n_beta per rank, M/B"
     return lines(
-        {"the frontier": (steps, bandwidth)},
+        {y_label: (steps, bandwidth)},
         x_label="steps n_alpha",
-        y_label="n_beta per rank, M/B",
+        y_label=y_label,
         y_from_zero=False,
+        scattered=[y_label],
         marks=marks,
         title="No graph below beats another in both",
     )

@@ -40,6 +40,8 @@ class Machine:
     bridge: float = 0.0  # of the NVLink bridge that is sold for pairs of such cards
     common_network: float = inf  # of the cards that boxes have as often as the usual ones, where that is less
     processor: str = "intel"  # amd or arm, of the vendor's own boxes where there are such; NCCL tells AMD's from others
+    alpha: tuple[float, ...] = ()  # for schedules, of a step in a box and of one between boxes, where a file tells them
+    rails: int = 0  # for schedules, on which the cards are, where a file tells that
 
     @property
     def ranks(self) -> int:
@@ -120,7 +122,7 @@ OPTIONS = (
     "processor=amd or without=card 3"
 )
 
-_ON_RAILS = (
+ON_RAILS = (
     "NCCL's rings and trees stay on their rail, and few of their steps lead from one leaf of it to the next: leave "
     "rails and oversubscription out. For an all-to-all, on leaves of 32 boxes: colllib ladder all-to-all --on "
     "boxes:2x32x8,rails=8,oversubscription=1:2 --alpha 0.6us,2.7us,2.7us,2.7us --bandwidth 450GB/s,50GB/s,50GB/s,50GB/s"
@@ -261,7 +263,7 @@ def _parsed(key: str, value: str) -> Any:
         return value
     if key == "without" and re.fullmatch(r"card \d{1,9}", value, re.ASCII):
         return int(value.removeprefix("card "))
-    hint = {"rails": _ON_RAILS, "without": _LOST}.get(key, f"take {OPTIONS}")
+    hint = {"rails": ON_RAILS, "without": _LOST}.get(key, f"take {OPTIONS}")
     raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: {hint}")
 
 

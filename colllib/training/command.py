@@ -184,7 +184,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     """All plans that a machine can run, the fastest first."""
     machine, memory = topology(on), _gpu(on, "memory")
     box = tiers(on).in_box
-    fit, too_large, refused = [], 0, ""
+    fit, too_large, refused = [], 0, dict[str, str]()
     with progress(_plans(model, machine.ranks, box), _named) as offered:
         for plan in offered:
             try:
@@ -195,10 +195,12 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
                 else:
                     too_large += 1
             except ValueError as error:  # a plan that cannot be
-                refused = f"no plan can run, such as {_named(plan)}: {error}"
+                refused[_named(plan)] = str(error)
+    of_those = next((f"such as {named}: {why}" for named, why in refused.items()), "")
     if not fit:
         too_little = f"{too_large} plans do not fit in the {units.size(memory or 0)} of a GPU" if too_large else ""
-        raise ValueError(f"{model.name} on {on}: {'; '.join(filter(None, (too_little, refused)))}")
+        none = f"no plan can run, {of_those}" if refused else ""
+        raise ValueError(f"{model.name} on {on}: {'; '.join(filter(None, (too_little, none)))}")
     plans, rows = [], []
     for seconds, training in sorted(fit, key=itemgetter(0)):
         named, rate, state = _named(training.plan), batch / seconds / machine.ranks, training.state
@@ -211,6 +213,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         "collectives": COLLECTIVES[others["nccl"]],
         "how": sorted(set().union(*(training.hows for _, training in fit))),
         "too_large": too_large,
+        "refused": refused,
         "plans": plans,
     }
     yield f"{model.name} on {on}, {batch:,} tokens a step; activations, which take memory too, are not counted\n"
@@ -218,6 +221,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     if too_large:
         least = "state and gathered layers are larger"
         yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
+    if refused:
+        yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
     yield f"\n{_priced(others['nccl'], on)}"
 
 
@@ -257,6 +262,19 @@ def _timeline(training: Training, step: Step) -> Answer:
     }
     speed = f"{batch:,} tokens in {units.seconds(step.seconds, 4)}, {rate:,.0f} tokens/s a GPU"
     yield f"{model.name}, {model.layers} layers, on {on} at {training.rate / 1e12:g} TFLOP/s: a step of {speed}"
+    yield _memory_taken(training, memory)
+    yield _table_of_stages(step, stages)
+    parts_exposed = "collectives in layers (TP, CP, EP), gathers of parameters, sums of gradients, and the bubble"
+    yield f"\nAll but computing is exposed: {parts_exposed}, a wait for other stages or their messages."
+    if share is not None:
+        formula = f"6 x {active / 1e9:,.1f} billion parameters that a token meets in the layers x {rate:,.0f} tokens/s"
+        yield f"MFU: {100 * share:.1f}% = {formula} / {peak} TFLOP/s."
+    yield from _notes(training, step)
+    yield f"\n{_priced(training.nccl, on)}"
+
+
+def _memory_taken(training: Training, memory: float | None) -> str:
+    """What a GPU holds, and what that leaves of its memory, where that is known."""
     needed, room = training.state + training.gathered, ""
     if memory is not None and needed > memory:
         room = f", which has {units.size(memory)}: they do not fit"
@@ -265,18 +283,22 @@ def _timeline(training: Training, step: Step) -> Answer:
     states = "parameters, gradients and optimizer states"
     if training.gathered:
         states += f", and {units.size(training.gathered)} for two gathered layers,"
-    yield f"{states} take at most {units.size(needed)} a GPU{room}\n"
+    return f"{states} take at most {units.size(needed)} a GPU{room}\n"
+
+
+def _table_of_stages(step: Step, stages: list[dict[str, float]]) -> str:
+    """What each stage spends its time on."""
     names = [name for name in SPENT if any(took[name] for took in stages)]
     parts = [
         [f"{units.seconds(took[name])}, {units.percent(took[name] / step.seconds)}" for name in names]
         for took in stages
     ]
-    yield table(("stage", *names), [(stage, *row) for stage, row in enumerate(parts)])
-    parts_exposed = "collectives in layers (TP, CP, EP), gathers of parameters, sums of gradients, and the bubble"
-    yield f"\nAll but computing is exposed: {parts_exposed}, a wait for other stages or their messages."
-    if share is not None:
-        formula = f"6 x {active / 1e9:,.1f} billion parameters that a token meets in the layers x {rate:,.0f} tokens/s"
-        yield f"MFU: {100 * share:.1f}% = {formula} / {peak} TFLOP/s."
+    return table(("stage", *names), [(stage, *row) for stage, row in enumerate(parts)])
+
+
+def _notes(training: Training, step: Step) -> Iterator[str]:
+    """How gradients are sent and links are shared, and what is said of the machine."""
+    on = training.machine
     if training.plan.zero < 2 and training.plan.replicas > 1:
         sums = Counter(step.ops[i].kind for i in step.on("network 0"))
         largest = max(n for layer in training.layers(0) for _, (n, *_) in training.weights(layer)) * FP32
@@ -291,7 +313,6 @@ def _timeline(training: Training, step: Step) -> Answer:
         yield f"\nAll ranks send at once, and {part}: all are priced so, since they wait for these."
     if (note := _gpu(on, "note")) and not training.nccl:
         yield f"\nOf this machine, {note}."
-    yield f"\n{_priced(training.nccl, on)}"
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
@@ -325,9 +346,7 @@ def experts_command(
     if redundant:
         placement = routing.by_load(chosen.load, fabric.ranks, redundant)
     if capacity is not None:
-        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", capacity):
-            raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
-        chosen = routing.with_capacity(chosen, Fraction(capacity))
+        chosen = routing.with_capacity(chosen, _decimal("capacity", capacity))
     destinations = routing.destinations(chosen, placement)
     busiest: dict[str, dict[str, float]] = {}
     deepseek, vectors, times = MODELS["DeepSeek-V3"], tokens * top_k, dict[str, dict[str, float]]()
@@ -355,14 +374,25 @@ def experts_command(
     }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
-    rows = [
-        (copies, *(f"{most:.3f} M" for most in tiers.values()), *map(units.seconds, times.get(copies, {}).values()))
-        for copies, tiers in busiest.items()
-    ]
-    yield table(("sent once", *busiest["per rank"], *(times and WIDTHS)), rows)
+    yield _table_of_copies(busiest, times)
     size = " and ".join(f"{units.size(size)} in {name}" for name, size in sizes.items())
     width = f"{size} at the width of {deepseek.name}, {deepseek.hidden:,}"
     yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {width}."
     if alike:
         predicted = " and ".join(f"{units.seconds(seconds)} in {name}" for name, seconds in alike.items())
         yield f"NCCL is predicted to take {predicted} where all ranks get equally many; the combine is as long in BF16."
+
+
+def _decimal(what: str, text: str) -> Fraction:
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        raise ValueError(f"{what} {units.shortened(text)!r}: must be a decimal number, as in 1.25")
+    return Fraction(text)
+
+
+def _table_of_copies(busiest: dict[str, dict[str, float]], times: dict[str, dict[str, float]]) -> str:
+    """What the busiest link of each tier carries, and how long that takes, by what is sent once."""
+    rows = [
+        (copies, *(f"{most:.3f} M" for most in loads.values()), *map(units.seconds, times.get(copies, {}).values()))
+        for copies, loads in busiest.items()
+    ]
+    return table(("sent once", *busiest["per rank"], *(times and WIDTHS)), rows)

@@ -111,8 +111,8 @@ class Training:
     def state(self) -> float:
         """Bytes of parameters, gradients and Adam state on a rank of the fullest stage, with its vocabulary."""
         model, stages = self.model, self.plan.pp
-        ends = Counter({0: model.vocabulary * model.hidden})
-        ends[stages - 1] += model.vocabulary * model.hidden + model.hidden
+        beside = model.ends(stages)
+        ends = Counter({0: beside[0], stages - 1: beside[-1]})
         parts = ([self.layers(at) for at in range(stage, stages * self.chunks, stages)] for stage in range(stages))
         held = (held_alike(model, self.plan, chain(*layers), ends[stage]) for stage, layers in enumerate(parts))
         return max(state(self.plan, groups) for groups in held)
