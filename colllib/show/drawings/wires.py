@@ -160,7 +160,7 @@ def wiring_layout(topology: Topology, columns: int, width: int) -> tuple[dict[in
 
 def _two_boxes(pen: Pen, in_box: int) -> dict[int, Point]:
     """Two boxes, framed, each with its ranks round a circle, the second so much higher that no wire passes a rank."""
-    place = {}
+    place: dict[int, Point] = {}
     for box in range(2):
         x, y = 170.0 * box, -56.0 * box
         pen.group(Box(x, y, 132, 132))
