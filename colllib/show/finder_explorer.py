@@ -16,7 +16,7 @@ from colllib.show.theme import escape
 from colllib.show.views import Curves, Rows
 from colllib.units import several
 
-RANKS = (8, 12, 16, 20, 32, 64, 100, 128, 256, 512, 1000, 1024)
+RANKS = (8, 12, 16, 20, 32, 64, 100, 101, 128, 256, 512, 1000, 1024)
 DEGREES = (2, 4)
 
 
