@@ -6,8 +6,9 @@ import io
 import os
 import shlex
 import sys
+import textwrap
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from tabulate import tabulate
 
 from colllib import algorithms, msccl, simgrid, units
@@ -63,6 +65,7 @@ MOST_EXPORTED = 2**17  # messages in a file
 MOST_ELEMENTS = 2**24  # of a message that is really sent
 MOST_TEXT = 200  # characters of an option
 MOST_ERROR = 500
+SHORT = 10e-6  # seconds, beside which a kernel's start counts
 SUMMED_EXACTLY = ("float64", "float32", "int64", "int32", "complex128")  # by MPI as by numpy
 RANK_OF_PROCESS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")  # what the mpiruns say to each process
 
@@ -118,6 +121,8 @@ def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algor
             raise ValueError(f"option {units.shortened(text)!r}: {too_long}")
         if not value:
             raise ValueError(f"option {units.shortened(text)!r}: write NAME=VALUE, such as root=3")
+        if name in values:
+            raise ValueError(f"option {units.shortened(name)!r}: is given twice")
         values[name] = _option(chosen.options.get(name, "str"), name, value)
     return chosen.configured(values)
 
@@ -174,7 +179,7 @@ class Commands(click.Group):
             self.add_command(getattr(module, f"{cmd_name.replace('-', '_')}_command"))
         command = self.commands.get(cmd_name)
         if command and any(parameter.name in ("on", "fabric") for parameter in command.params):
-            command.epilog = _ABOUT_MACHINES if cmd_name in ("predict", "diagnose") else _ABOUT_TOPOLOGIES
+            command.epilog = _ABOUT.get(cmd_name, _ABOUT_TOPOLOGIES)
         return command
 
 
@@ -232,6 +237,9 @@ def list_command() -> Answer:
         for name, machine in known["machines"].items()
     ]
     yield "\n" + tabulate(presets, headers=("machine", "stands for", "BW", "predict, diagnose"))
+    others = known["predicted"]
+    yield f"also, for all commands: {', '.join(f'{name}:2' for name in others['boxes'] + others['instances'])}"
+    yield f"and usual boxes of a GPU, as in h20:2: {', '.join(others['gpus'])}\n"
     anchor = speeds((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
     yield f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, {anchor}"
 
@@ -263,6 +271,11 @@ def _known() -> dict[str, Any]:
                 "predicted": name in machines.PRESETS,
             }
             for name, preset in PRESETS.items()
+        },
+        "predicted": {
+            "boxes": [name for name in machines.PRESETS if name not in PRESETS],
+            "instances": list(machines.INSTANCES),
+            "gpus": list(machines.GPUS),
         },
         "presets": {
             "anchor": {
@@ -307,6 +320,13 @@ def run_command(choice: Choice, on: str, network: Network, clock: str, place: st
         result |= {"groups": grouped} | _of_a_group(choice.algorithm, read_groups(grouped)[0], result)
     yield result
     yield _sentences(result)
+    yield from _unlaunched(topology, network, result["time_s"])
+
+
+def _unlaunched(topology: Topology, network: Network, seconds: float) -> Answer:
+    """What a machine's own latencies leave out, where little else is left."""
+    if topology.speeds and not network.alpha and seconds < SHORT:
+        yield "\nalpha is that of a message: starting a kernel takes several microseconds more"
 
 
 def _of_a_group(algorithm: algorithms.Algorithm, size: int, result: dict[str, Any]) -> dict[str, Any]:
@@ -633,6 +653,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     yield table(("algorithm", *cost, "time", first, "busbw", *energy, "how"), rows)
     factor = bus_factor(primitive, topology.ranks)
     yield f"\nbusbw is {'' if factor == 1 else f'{factor} times '}algbw, which is M over the time"
+    yield from _unlaunched(topology, network, fastest)
     if known:
         yield _what_takes_energy(topology)
     if topology.in_box and topology.combines:
@@ -725,6 +746,7 @@ def _beside_mpi(result: dict[str, Any]) -> str:
         f"{result['elements']} elements of {result['dtype']}: {verdict}\n"
         f"  colllib  MPI messages in steps: {result['steps']}\n"
         f"  MPI      {result['mpi_function']} of {result['mpi_library']}"
+        f"{'' if result['ranks'] > 1 else ', on one rank: more by mpirun, such as mpirun -n 8 colllib mpi-run ...'}"
     )
 
 
@@ -744,6 +766,9 @@ def export_command(choice: Choice, on: str, form: str, folder: str | None, netwo
         raise ValueError(f"format {units.shortened(form)!r}: must be msccl or simgrid")
     if folder is not None and form != "simgrid":
         raise ValueError("an MSCCL file is printed: leave --to out")
+    sized = click.get_current_context().get_parameter_source("message") is ParameterSource.COMMANDLINE
+    if form == "msccl" and (sized or (network.alpha and not network.bandwidth)):
+        raise ValueError("an MSCCL file has no message size and no price: leave --message and --alpha out")
     topology = network.with_speeds(find_topology(on))
     if network.alpha is not None:
         network.on(topology)  # which refuses a wrong number of values, also where no platform is written
@@ -773,21 +798,26 @@ card = "400Gb/s", oversubscription = 2, for schedules also rails = 8 and
 alpha = "0.6us,2.7us"; what nvidia-smi topo -m printed, .txt; or what NCCL
 wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and take options:
 topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
-_ABOUT_TOPOLOGIES = (
-    "\b\nTopologies, their options and defaults; what these say, graphs and machines: colllib list\n"
-    + "\n".join(f"  {form.example},{_defaults(form)}" for form in TOPOLOGIES.values() if form.options)
-    + _ABOUT_FILES
-)
-_ABOUT_MACHINES = (
-    f"""\b
-Machines, of N boxes:
-  {" ".join(f"{name}:N" for name in list(machines.PRESETS)[:5])}
-  {" ".join(f"{name}:N" for name in list(machines.PRESETS)[5:])}
-or by a GPU's name, such as h20:N or l40s:N.
 
-What differs stands behind commas: {machines.OPTIONS}."""
-    + _ABOUT_FILES
+
+def _machines(names: Iterable[str], options: str) -> str:
+    """The end of a help text that names them."""
+    listed = textwrap.fill(" ".join(f"{name}:N" for name in names), 76, initial_indent="  ", subsequent_indent="  ")
+    rest = f"or by a GPU's name, such as h20:N or l40s:N.\n\nWhat differs stands behind commas: {options}."
+    return f"\b\nMachines, of N boxes:\n{listed}\n{rest}"
+
+
+_EVERY = dict.fromkeys([*PRESETS, *machines.PRESETS, *machines.INSTANCES])
+_ON_BOXES = f"card=400Gb/s, gpus=8, {_defaults(TOPOLOGIES['boxes'], ', ')} or without=card 11"
+_ABOUT_BOXES = _machines(_EVERY, _ON_BOXES) + _ABOUT_FILES
+_ABOUT_TOPOLOGIES = (
+    "\b\nTopologies, their options and defaults; what these say, and graphs: colllib list\n"
+    + "\n".join(f"  {form.example},{_defaults(form)}" for form in TOPOLOGIES.values() if form.options)
+    + "\n\n"
+    + _ABOUT_BOXES
 )
+_ABOUT_MACHINES = _machines([*machines.PRESETS, *machines.INSTANCES], machines.OPTIONS) + _ABOUT_FILES
+_ABOUT = {"predict": _ABOUT_MACHINES, "diagnose": _ABOUT_MACHINES, "step": _ABOUT_BOXES}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -813,6 +843,8 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         status = _refuse(f"{error.filename or 'standard output'}: {error.strerror}", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left must not fail again at the end
+    except SystemExit:  # by click, where who reads the output has left
+        status = 0
     except (click.Abort, KeyboardInterrupt):
         status = 130
     sys.exit(status or 0)

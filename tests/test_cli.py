@@ -117,7 +117,7 @@ def test_help_of_a_prediction_names_machines_and_the_options_that_it_takes():
     options = shown.partition("behind commas: ")[2].partition(". Or a file")[0].replace(" or ", ", ").split(", ")
     assert len(options) == 10
     for option in options:
-        machines.find(f"dgx-h100:3,{option}")
+        machines.find(f"dgx-h100{'' if 'boxes' in option else ':3'},{option}")
 
 
 def test_every_option_has_a_meaning_and_every_meaning_an_option():
@@ -729,6 +729,61 @@ def test_a_reader_that_leaves_early_is_no_error():
     result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert result.stdout == printed("list").splitlines(keepends=True)[0]
     assert result.stderr == ""
+
+
+def test_who_reads_the_output_may_leave_at_once():
+    line = f"{sys.executable} -m colllib list --json | true; exit ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("run all-reduce ring --on star:4 --with first=2 --with first=3", "option 'first': is given twice"),
+        ("run broadcast chain --on star:4 --root 2 --with root=3", "option 'root': is given twice"),
+        ("export all-reduce ring --on star:4 --message 1GiB", "leave --message and --alpha out"),
+        ("export all-reduce ring --on star:4 --alpha 3us", "leave --message and --alpha out"),
+        ("claims E-02-083 --verdict refuted", "claim 'E-02-083': leave --source, --verdict and --chapter out"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(line, message, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(line.split())
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_every_name_of_a_machine_stands_in_the_list_and_in_the_help_of_what_takes_it():
+    """dgx-v100, instances of AWS, and any GPU have no preset of their own."""
+    shown, known = printed("list"), answer("list")["predicted"]
+    assert {"dgx-v100", "p4d", "p5", "p5en"} <= {*known["boxes"], *known["instances"]}
+    for name in (*known["boxes"], *known["instances"]):
+        assert f"{name}:2" in shown
+        assert answer("predict", "all-reduce", "--on", f"{name}:2", "--message", "1GiB")["ranks"] == 16
+        assert answer("describe", f"{name}:2")["ranks"] == 16
+        for command in ("predict", "step", "experts", "ladder"):
+            assert f"{name}:N" in printed(command, "--help")
+    for gpu in known["gpus"]:
+        assert gpu in shown
+        assert machines.by_gpu(gpu).name == gpu
+    for words in ("star:N", "torus:", "fat-tree:"):
+        assert words not in printed("step", "--help")
+
+
+@pytest.mark.parametrize(
+    ("on", "size", "said"),
+    [
+        (("--on", "dgx-h100:1"), "32KiB", True),
+        (("--on", "dgx-h100:1"), "1GiB", False),
+        (("--on", "dgx-h100:1", "--alpha", "600ns,3us"), "32KiB", False),
+        (("--on", "star:8"), "32KiB", False),
+    ],
+)
+def test_a_time_of_few_microseconds_is_said_to_lack_the_start_of_a_kernel(on, size, said):
+    note = "alpha is that of a message: starting a kernel takes several microseconds more"
+    for command in (("run", "all-reduce", "one-shot"), ("ladder", "all-reduce")):
+        assert (note in printed(*command, *on, "--message", size)) is said
 
 
 def test_what_an_old_encoding_lacks_is_no_fault_of_the_input():

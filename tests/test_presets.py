@@ -105,7 +105,9 @@ def test_a_machines_switches_do_what_they_can_unless_told_otherwise():
         ("dgx-h100:0", "must be at least 1"),
         ("dgx-h100", "must be a whole number"),
         ("dgx-h100:2x8", "must be a whole number"),
-        ("dgx-h100:2,lanes=4", "boxes takes no option 'lanes'"),
+        ("dgx-h100:2,lanes=4", "option 'lanes' is not taken: take cards, oversubscription, "),
+        ("dgx-h100:2,link=100GB/s", "option 'link' is taken by predict and diagnose alone: take cards, "),
+        ("dgx-h100:2,boxes=4", "option 'boxes' is taken by predict and diagnose alone: take cards, "),
         ("dgx-h900:2", "unknown topology 'dgx-h900:2'"),
     ],
 )

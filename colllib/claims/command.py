@@ -23,6 +23,8 @@ def claims_command(name: str | None, source: str | None, verdict: str | None, ch
     All, some, or one by its id, such as E-02-083.
     """
     if name is not None:
+        if source or verdict or chapter:
+            raise ValueError(f"claim {name!r}: leave --source, --verdict and --chapter out, which choose among all")
         yield from _about_claim(claims.entry(name))
         return
     verdicts = [v.value for v in claims.Verdict]

@@ -60,7 +60,15 @@ def _known_gpu(_: str, name: str) -> str:
     return name
 
 
+def _above_nothing(_: str, text: str) -> float:
+    size = units.parse("message size", text.removeprefix("-"))
+    if text.startswith("-") or not size:
+        raise ValueError(f"message size {units.shortened(text)!r}: must be above 0, such as 1GiB")
+    return size
+
+
 _COLLECTIVE, _GPU = Read("collective", _known_collective), Read("GPU", _known_gpu)
+_SENT = Read("message size", _above_nothing)
 _NUMBER = Read("number", lambda name, text: machines.positive(name.replace("_", "-"), text))
 _CARDS = Read("cards", lambda _, text: machines.cards(text))
 
@@ -195,7 +203,7 @@ def _segment(part: Segment) -> tuple[str, ...]:
 @click.command("predict")
 @click.argument("primitive", type=_COLLECTIVE)
 @click.option("--on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a file")
-@click.option("--message", type=quantity("message size"), help="one size, such as 1GiB, instead of a sweep")
+@click.option("--message", type=_SENT, help="one size, such as 1GiB, instead of a sweep")
 @click.option("--what-if", multiple=True, help=WHAT_IF)
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
 @click.option("--algorithms", "each", is_flag=True, help="what each NCCL_ALGO and NCCL_PROTO would take")

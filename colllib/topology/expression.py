@@ -181,7 +181,7 @@ def find(expression: str) -> Topology:
         return topology_of(machines.find(expression))
     if name not in TOPOLOGIES:
         known = ", ".join(
-            [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS)]
+            [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS), "other GPUs"]
         )
         raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list")
     return _built(f"topology {shortened(expression)!r}", name, size, rest)
@@ -268,6 +268,11 @@ def _preset(name: str, size: str, options: list[str]) -> Topology:
     stands_for, *fixed = preset.expression(count).split(",")
     if len(rates) > 1:
         raise ValueError(f"{name}:{count}: card is given {len(rates)} times")
+    taken = [*TOPOLOGIES["boxes"].options, "card", "gpus", "without"]
+    for key in (option.partition("=")[0] for option in options):
+        if key not in taken:
+            alone = "taken by predict and diagnose alone" if f"{key}=" in machines.OPTIONS else "not taken"
+            raise ValueError(f"{name}:{count}: option {shortened(key)!r} is {alone}: take {', '.join(taken)}")
     for rate in rates:  # as `machines.with_options` takes it
         preset = replace(preset, bandwidth=(preset.bandwidth[0], parse("bandwidth", rate.partition("=")[2])))
         options.remove(rate)

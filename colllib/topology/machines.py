@@ -110,7 +110,7 @@ PRESETS = {row["preset"]: _KINDS[row["pattern"]] for row in _ROWS if row["preset
 
 #: Instances of a cloud, by the GPU and what differs from its usual box.
 # Source: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html
-_INSTANCES = {
+INSTANCES = {
     "p4d": ("a100", "cards=4,card=100Gb/s,processor=intel"),
     "p5": ("h100", "cards=32,card=100Gb/s,processor=amd"),
     "p5en": ("h200", "cards=16,card=200Gb/s"),
@@ -149,7 +149,7 @@ def named(name: str) -> Machine | None:
     >>> named("p5.48xlarge").network / 1e9, named("star")
     (400.0, None)
     """
-    if instance := _INSTANCES.get(re.sub(r"\.\d+xlarge$", "", name.lower())):
+    if instance := INSTANCES.get(re.sub(r"\.\d+xlarge$", "", name.lower())):
         machine = by_gpu(instance[0])
         assert machine is not None
         return replace(changed(machine, instance[1]), source=f"{machine.source}; its cards: AWS, {name}")
@@ -176,8 +176,10 @@ def find(expression: str) -> Machine:
     if kind is None:
         raise ValueError(
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
-            f"an instance ({', '.join(_INSTANCES)}), a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"
+            f"an instance ({', '.join(INSTANCES)}), a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"
         )
+    if colon and re.search(r"\bboxes=", options):
+        raise ValueError(f"machine {shortened(expression)!r}: its boxes are given twice")
     machine = replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True)
     if comma:
         machine = changed(machine, options)

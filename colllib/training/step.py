@@ -28,6 +28,7 @@ from functools import cache, partial
 from itertools import accumulate, chain
 from math import isfinite
 
+from colllib import units
 from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
@@ -95,7 +96,8 @@ class Training:
         passes = self.model.layers * self.microbatches
         check_size(f"{self.model.layers} layers with {self.microbatches} microbatches", passes, MOST_PASSES, "passes")
         if self.bucket is not None and plan.zero > 1:
-            raise ValueError(f"bucket {self.bucket!r}: with zero = {plan.zero} the gradients of each layer leave alone")
+            named = units.size(self.bucket)
+            raise ValueError(f"bucket {named}: with zero = {plan.zero} the gradients of each layer leave alone")
         for name, number in (("rate", self.rate), ("bucket", BUCKET if self.bucket is None else self.bucket)):
             if not (number > 0 and isfinite(number)):
                 raise ValueError(f"{name} {number!r}: must be a finite number above 0")

@@ -168,6 +168,13 @@ def test_more_gpus_than_any_published_run_had_are_said_to_be():
         assert ("No published run is of more than 2,400 GPUs" in CliRunner().invoke(cli.cli, words).output) is more
 
 
+def test_a_prediction_takes_a_message_above_nothing(capsys):
+    for size in ("0B", "-1GiB"):
+        with pytest.raises(SystemExit):
+            cli.main(["predict", "all-reduce", "--on", "dgx-h100:2", "--message", size])
+        assert f"message size '{size}': must be above 0, such as 1GiB\n" in capsys.readouterr().err
+
+
 def test_peers_in_other_boxes_are_named_where_there_are_other_boxes():
     for on, stands in (("nvl72:1", False), ("nvl72:2", True)):
         words = ["predict", "all-to-all", "--on", on, "--message", "1KiB"]
@@ -717,12 +724,13 @@ def test_only_cards_that_take_a_bridge_have_one(name, bridge):
         "dgx-z9:2",
         "dgx-h100:2,color=red",
         "dgx-h100:2,card=7",
+        "dgx-h200:16,boxes=4",
         "dgx-h100:x",
         "l40s:2",
     ],
 )
 def test_a_machine_that_cannot_be_is_refused(expression):
-    with pytest.raises(ValueError, match=r"must be|unknown|option|not readable|say cards=2"):
+    with pytest.raises(ValueError, match=r"must be|unknown|option|not readable|say cards=2|given twice"):
         find(expression)
 
 

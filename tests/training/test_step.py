@@ -461,7 +461,7 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--tokens 0", "tokens 0: must be at least 1"),
         (
             "--plan dp=128,zero=2 --bucket 1MB",
-            "bucket 1000000.0: with zero = 2 the gradients of each layer leave alone",
+            "bucket 1 MB: with zero = 2 the gradients of each layer leave alone",
         ),
         ("--bucket 0B", "bucket 0.0: must be a finite number above 0"),
         ("--plan dp=8,pp=16 --schedule interleaved --chunks 8", "80 layers in 16 stages of 8 chunks"),
