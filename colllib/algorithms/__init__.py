@@ -57,12 +57,8 @@ _NAMES = {
     "nvls-tree": "NVLS + tree",
     "collnet": "CollNet",
     "nvls": "NVLS + CollNet",
-    "dim-ring": "dim-ring",
-    "dim-chain": "dim-chain",
-    "dim-shortest-way": "dim-shortest-way",
-    "breadth-first": "breadth-first",
-    "in-network": "in-network",
 }
+_HYPHENATED = {"dim-ring", "dim-chain", "dim-shortest-way", "breadth-first", "in-network"}
 
 # -- where an algorithm applies: None, or the sentence that says why not --------------------------
 
@@ -346,7 +342,8 @@ class Algorithm:
         'double binary tree'
         """
         own = _NAMES.get(f"{self.primitive} {self.name}")  # in this primitive
-        return own or _NAMES.get(self.name, self.name.replace("-", " "))
+        usual = self.name if self.name in _HYPHENATED else self.name.replace("-", " ")
+        return own or _NAMES.get(self.name, usual)
 
 
 #: An algorithm's row: name, builder, closed form, reference, kind.

@@ -26,6 +26,7 @@ from colllib.measured.predict import Prediction, Published, compared, each_algor
 from colllib.measured.read import read_file
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE
+from colllib.measured.sweeps import most_ranks
 from colllib.measured.tuning import model_of
 from colllib.measured.write import write
 from colllib.topology import machines
@@ -39,7 +40,10 @@ PEERS = (
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
-WHAT_IF = "the same with a change, such as cards=4, or the same ranks placed otherwise, such as boxes=4,gpus=4"
+WHAT_IF = "the same with a change, such as cards=4, or the same ranks placed otherwise, such as boxes=4,gpus=4; "
+WHAT_IF += "oversubscription stays the ratio that it is"
+_OF_PAT = "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
+_ON_LEAVES = "all-reduce", "all-gather", "reduce-scatter"  # of which rings and trees leave a leaf with few messages
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")  # the worst first
 
 
@@ -217,26 +221,31 @@ def predict_command(
         best=_best(machine, primitive, sizes[0]) if best else None,
     )
     published, model = Published.of(machine, primitive, sizes[-1]), model_of(machine)
+    without_pat = each and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1
+    notes = [
+        *_of_the_network(machine, primitive, what_if),
+        *([_OF_PAT] if without_pat else []),
+        *_of_lost_cards(primitive, on, message, what_if),
+        *_of_the_model(machine, primitive, predictions[0]),
+    ]
     yield (
-        {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model}
+        {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model, "source": machine.source}
         | {"rows": [_row(p) for p in predictions]}
         | _published_json(published)
         | compared.as_json()
+        | {"notes": notes}
     )
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, model scaled to published runs: {model}\n"
     yield _sweep_table("picked", predictions)
-    yield "\nshare: what algorithm, protocol and practice (by published runs) leave of what the wires allow"
+    share = "what algorithm, protocol and practice (by published runs) leave of what the wires allow; without latency"
+    yield f"\nshare: {share}"
     yield from compared.paragraphs()
     adding = ", and what switches that add have given at most," if machine.nvls and primitive == "all-reduce" else ""
     bound, rung = predictions[0].bound, compared.best
     lossless = ", and the best schedule is of switches that lose nothing" if rung and rung.busbw > bound else ""
     yield f"\nThe wires{adding} allow a busbw of {units.rate(bound)}{lossless}. Source of the machine: {machine.source}"
-    yield from _published_text(published, machine, predictions[-1].busbw)
-    yield from _of_the_network(machine, primitive, what_if)
-    if each and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1:
-        yield "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
-    yield from _of_lost_cards(primitive, on, message, what_if)
-    yield from _of_the_model(machine, primitive, predictions[0])
+    yield from _published_text(published, machine, predictions[-1])
+    yield from notes
 
 
 @dataclass(frozen=True)
@@ -287,12 +296,13 @@ def _published_json(published: Published) -> dict[str, Any]:
     }
 
 
-def _published_text(published: Published, machine: Machine, predicted: float) -> Iterator[str]:
-    """What others measured, and how far predictions were off; `predicted` is the busbw of the largest message."""
+def _published_text(published: Published, machine: Machine, largest: Prediction) -> Iterator[str]:
+    """What others measured, and how far predictions were off; `largest` is that of the largest message."""
     if published.alike:
         rates = [rate for rate, _ in published.alike]
         low, high, middle = map(units.rate, (rates[0], rates[-1], median(rates)))
-        span = f"{low} to {high} on such machines, half of {len(rates)} at least {middle}" if rates[1:] else low
+        such = "machines with as much network" if machine.oversubscription > 1 else "such machines"
+        span = f"{low} to {high} on {such}, half of {len(rates)} at least {middle}" if rates[1:] else low
         unsure = "" if published.healthy else " Nobody says whether that is healthy."
         yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
     if machine.boxes > 1 and machine.gpus > 8 and not published.called_healthy:
@@ -304,11 +314,12 @@ def _published_text(published: Published, machine: Machine, predicted: float) ->
         listed = (f"{place} {', '.join(rates)}" for place, rates in list(places.items())[:3])
         yield f"Nearest published, in boxes, at their largest message: {'; '.join(listed)}. --json says where."
     if ratios := published.ratios:
-        least, most = (units.rate(ratio * predicted) for ratio in (ratios[0], ratios[-1]))
+        least, most = (units.rate(min(ratio * largest.busbw, largest.bound)) for ratio in (ratios[0], ratios[-1]))
+        capped = ", all that the wires allow" if ratios[-1] * largest.busbw > largest.bound else ""
         yield (
             f"Published runs of {published.ratios_of} reached {ratios[0]:.2f} to {ratios[-1]:.2f} times what is "
             f"predicted without them, half of {len(ratios)} at least {median(ratios):.2f}; of "
-            f"{units.rate(predicted)} that is {least} to {most}."
+            f"{units.rate(largest.busbw)} that is {least} to {most}{capped}."
         )
 
 
@@ -322,6 +333,11 @@ def _of_the_network(machine: Machine, primitive: str, what_if: Sequence[str]) ->
     if machine.oversubscription > 1 or any("oversubscription" in option for option in what_if):
         part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
         yield f"Each box has a leaf of its own{part}: these are no rails."
+        if primitive in _ON_LEAVES:
+            several = f"{machine.oversubscription:g} boxes or more" if part else "as many boxes"
+            yield f"On rails, or where {several} share a leaf, NCCL's rings lose nothing: leave oversubscription out."
+    if machine.oversubscription > 1 and any(re.search(r"\bcards?=", option) for option in what_if):
+        yield "Oversubscription is a ratio: with other cards links up change as well. --sensitivity leaves them."
 
 
 def _of_lost_cards(primitive: str, on: str, message: float | None, what_if: Sequence[str]) -> Iterator[str]:
@@ -330,14 +346,17 @@ def _of_lost_cards(primitive: str, on: str, message: float | None, what_if: Sequ
         going_on += f" --message {units.message(message).replace(' ', '')}" if message else ""
         yield (
             f"{lost.replace('=', ' ').capitalize()}: of a job that is restarted; NCCL then gives every box the "
-            f"channels of the box with fewest cards. One that goes on: colllib ladder {primitive} --on {going_on}"
+            f"channels of the box with fewest cards. One that goes on, where the box counts (least is lost in the "
+            f"first or the last): colllib ladder {primitive} --on {going_on}"
         )
 
 
 def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Iterator[str]:
     if machine.boxes > 1 and machine.card > 2 * machine.slot:
         yield f"Cards of {units.rate(machine.card)} stand behind slots of {units.rate(machine.slot)}: or are they Gb/s?"
-    if primitive == "all-to-all" and smallest.binding == "latency":
+    if machine.ranks > most_ranks():
+        yield f"No published run is of more than {most_ranks():,} GPUs: beyond that nothing holds the model to any."
+    if machine.boxes > 1 and primitive == "all-to-all" and smallest.binding == "latency":
         yield PEERS
     if machine.boxes > 1 and smallest.message <= 2**14:
         yield f"Up to 16 KiB EFA, TCPXO and RoCE were measured at {OTHER_NETWORKS} times these latencies."

@@ -202,11 +202,12 @@ class Published:
 def _measured_over(machine: Machine, collective: str, message: float, alike: list[Point]) -> tuple[str, list[float]]:
     """Of large messages the runs on one, two, or three and more such boxes, or on several; else of all sweeps at about
     that size."""
-    what = {1: "one such box", 2: "two such boxes"}.get(machine.boxes, "3 or more such boxes")
+    such = "boxes with as much network, none oversubscribed," if machine.oversubscription > 1 else "such boxes"
+    what = {1: "one such box", 2: f"two {such}"}.get(machine.boxes, f"3 or more {such}")
     as_many = [one for one in alike if min(one.machine.boxes, 3) == min(machine.boxes, 3)]
     if message >= LARGE and alike:
         if len(as_many) < 2 < machine.boxes:
-            as_many, what = alike, "several such boxes"
+            as_many, what = alike, f"several {such}"
         ratios = [one.busbw / predict(one.machine, collective, PUBLISHED, (one.group,)).busbw for one in as_many]
         return what, sorted(ratios)
     rows = [

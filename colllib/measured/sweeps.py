@@ -129,6 +129,17 @@ def kind(one: Machine, near: bool = False) -> tuple[object, ...]:
     return name, boxes, one.gpus, one.reach(), network, adds
 
 
+@cache
+def most_ranks() -> int:
+    """GPUs of the largest published run.
+
+    >>> most_ranks()
+    2400
+    """
+    machines = [*(one.machine for one in sweeps()), *(one.machine for one in figures())]
+    return max(machine.ranks for machine in machines if machine)
+
+
 PUBLISHED = 2**33  # bytes of the largest message of most published runs, and of a figure that does not say
 
 

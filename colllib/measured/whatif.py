@@ -50,11 +50,12 @@ def sensitivity(machine: Machine, collective: str, message: float) -> list[Chang
     pcie = machine.pcie if machine.linked else 2 * machine.pcie
     better = {f"{machine.inner} twice as fast": replace(machine, link=2 * machine.link, pcie=pcie)}
     if machine.boxes > 1:
-        ratio = machine.oversubscription * (2 if machine.oversubscription > 1 else 1)  # of the spine, which stays
-        better["cards twice as fast"] = replace(machine, card=2 * machine.card, oversubscription=ratio)
-        better["twice as many cards"] = replace(machine, cards=2 * machine.cards, oversubscription=ratio)
+        narrow = machine.oversubscription > 1
+        ratio, stays = machine.oversubscription * (1 + narrow), ", the spine as it is" * narrow
+        faster = replace(machine, card=2 * machine.card, oversubscription=ratio)
+        better[f"cards twice as fast{stays}"] = faster
+        better[f"twice as many cards{stays}"] = replace(machine, cards=2 * machine.cards, oversubscription=ratio)
         if 2 * machine.pcie < machine.link:
-            faster = better["cards twice as fast"]
             if machine.slots_bind:
                 better["PCIe twice as fast"] = replace(machine, pcie=2 * machine.pcie)
             elif faster.slots_bind:

@@ -29,19 +29,16 @@ class Chart:
     sheets: ClassVar[tuple[str, ...]] = ("theme",)
 
     def fragment(self) -> str:
-        """The markup in one width, without the style sheets, for use inside an explorer's part."""
-        return self._around(self.body)
-
-    def _around(self, body: str) -> str:
+        """The markup without the style sheets, for use inside an explorer's part."""
         heading = f'<p class="cl-heading">{typeset(self.title)}</p>' if self.title else ""
         alt = self.alt if self.title in self.alt else f"{self.title}. {self.alt}"  # what is within an image is not read
+        body = self.body
+        if self.broad is not None:
+            body = f'<div class="cl-broad">{self.broad()}</div><div class="cl-slim">{self.body}</div>'
         return f'<div class="colllib {self.kind}" role="img" aria-label="{escape(alt)}">{heading}{body}</div>'
 
     def _repr_html_(self) -> str:
-        if self.broad is None:
-            return style(*self.sheets) + self.fragment()
-        both = f'<div class="cl-broad">{self.broad()}</div><div class="cl-slim">{self.body}</div>'
-        return style(*self.sheets) + self._around(both)
+        return style(*self.sheets) + self.fragment()
 
     def __repr__(self) -> str:
         return self.alt

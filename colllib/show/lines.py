@@ -320,7 +320,8 @@ def _obstacles(
     curves: Sequence[Curve], marks: Sequence[Mark], rule: Rule | None, x: Axis, y: Axis
 ) -> list[list[Place]]:
     """The lines and dots that labels of marks should not cross."""
-    lines = [[(x(rule.x), y.start), (x(rule.x), y.stop)]] if rule else []
+    upright = [*([rule.x] if rule else []), *(mark.x for mark in marks if mark.y is None)]
+    lines = [[(x(value), y.start), (x(value), y.stop)] for value in upright]
     dots = [(x(mark.x), y(mark.y)) for mark in marks if mark.y is not None]
     for curve in curves:
         for ys in (curve.ys, *(curve.band or ())):

@@ -54,11 +54,10 @@ def prediction_explorer() -> Explorer:
 
 
 def _curve(collective: str, machine: str, boxes: int) -> Chart:
-    every = predicted(collective, machine, boxes)
-    rates = [prediction.busbw for prediction in every]
+    rates = [prediction.busbw for prediction in predicted(collective, machine, boxes)]
     largest = predict(boxes_of(machine, boxes), collective, PUBLISHED).busbw
     others = [one for one, _ in of_others(boxes_of(machine, boxes), collective)]
-    curves = {PREDICTED: (SIZES, rates), "without latency": (SIZES, [p.busbw * p.seconds / p.wire for p in every])}
+    curves = {PREDICTED: (SIZES, rates)}
     known = "nobody's run of such a machine is known here"
     if others:
         span = rate(others[0]) if others[0] == others[-1] else f"{rate(others[0])} to {rate(others[-1])}"
@@ -73,7 +72,7 @@ def _curve(collective: str, machine: str, boxes: int) -> Chart:
         y_format=rate,
         dots=True,
         scattered=[OTHERS],
-        palette=[PREDICTED, "without latency", OTHERS],
+        palette=[PREDICTED, OTHERS],
         title=f"Predicted {rate(largest)} for {binary_size(PUBLISHED)}; {known}",
     )
 

@@ -74,7 +74,7 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
         machine = read_nccl_xml(content, gpu) if name.endswith(".xml") else read_smi(content, gpu)
     machine = machines.changed(machine, ",".join(options)) if options else machine
     if machine.rails and not schedules:
-        raise ValueError(f"{shortened(name)}, rails = {machine.rails}: {machines.ON_RAILS}")
+        raise ValueError(f"{shortened(name)}, rails = {machine.rails}: {machines.on_rails(machine, machine.boxes)}")
     if not (machine.cards_known or machine.linked):
         machines.check_cards(machine, text)
     return machine

@@ -123,7 +123,7 @@ MEANINGS = {
     "tie": "which way to the antipode: up or balanced",
     "uplink": "BW of a link up, such as 2 or 1/2",
     "uplinks": "ports of a switch that lead up",
-    "without": "what has failed, such as card 3, leaf 1 or a cable 0-1",
+    "without": "what has failed, such as card 11, leaf 1 or a cable 0-1; which box lacks a card counts",
 }
 
 

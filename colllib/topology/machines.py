@@ -119,15 +119,11 @@ _INSTANCES = {
 #: What `with_options` takes.
 OPTIONS = (
     "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, pcie=16GB/s, oversubscription=2, collnet=true, "
-    "processor=amd or without=card 3"
+    "processor=amd or without=card 11"
 )
 
-ON_RAILS = (
-    "NCCL's rings and trees stay on their rail, and few of their steps lead from one leaf of it to the next: leave "
-    "rails and oversubscription out. For an all-to-all, on leaves of 32 boxes: colllib ladder all-to-all --on "
-    "boxes:2x32x8,rails=8,oversubscription=1:2 --alpha 0.6us,2.7us,2.7us,2.7us --bandwidth 450GB/s,50GB/s,50GB/s,50GB/s"
-)
-_LOST = "one card of one box may be missing, as in without=card 3; for all else that fails: colllib ladder"
+LEAF = 32  # boxes that a leaf of a rail joins in examples
+_LOST = "one card of one box may be missing, as in without=card 11; for all else that fails: colllib ladder"
 
 
 def by_gpu(name: str) -> Machine | None:
@@ -228,6 +224,10 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     >>> with_options(find("rtx3090:1"), {"pcie": "8GB/s"}).link / 1e9
     8.0
     """
+    if "rails" in options:
+        boxes = positive("boxes", options.get("boxes", str(machine.boxes)))
+        named = shortened(f"rails={options['rails']}")
+        raise ValueError(f"machine option {named!r}: {on_rails(machine, boxes)}")
     changes, alone = {key: _parsed(key, value) for key, value in options.items()}, machine.gpus == 1
     if "pcie" in changes and not machine.linked:
         changes.setdefault("link", changes["pcie"])
@@ -248,6 +248,20 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     return replace(machine, cards=machine.cards - 1)
 
 
+def on_rails(machine: Machine, boxes: int) -> str:
+    """What to do instead of rails on so many boxes of a machine."""
+    if boxes <= LEAF:
+        return f"up to {LEAF} boxes have one leaf for a rail, and no spine: leave rails and oversubscription out"
+    near, far = (rate(speed).replace(" ", "") for speed in (machine.link, machine.card))
+    leaves = -(-boxes // LEAF)
+    return (
+        "NCCL's rings and trees stay on their rail, and few of their steps lead from one leaf of it to the next: leave "
+        f"rails and oversubscription out. For an all-to-all, on leaves of {LEAF} boxes: colllib ladder all-to-all --on "
+        f"boxes:{leaves}x{LEAF}x{machine.gpus},rails={machine.cards},oversubscription=1:2 "
+        f"--alpha 0.6us,2.7us,2.7us,2.7us --bandwidth {near},{far},{far},{far}"
+    )
+
+
 def _parsed(key: str, value: str) -> Any:
     if key in ("boxes", "gpus", "cards"):
         return positive(key, value)
@@ -263,7 +277,7 @@ def _parsed(key: str, value: str) -> Any:
         return value
     if key == "without" and re.fullmatch(r"card \d{1,9}", value, re.ASCII):
         return int(value.removeprefix("card "))
-    hint = {"rails": ON_RAILS, "without": _LOST}.get(key, f"take {OPTIONS}")
+    hint = _LOST if key == "without" else f"take {OPTIONS}"
     raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: {hint}")
 
 

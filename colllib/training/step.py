@@ -10,8 +10,8 @@ else the rank's port in the box; what uses the same one at the same time shares 
 parameters are sharded and there is no pipeline, a microbatch begins when the gradients of the one before have
 left, and asks for its first parameters then.
 
-Compute is 2 operations per parameter and token forward and twice that backward, at a sustained
-rate. Left out: attention's products of queries and keys, the vocabulary and its matrices, the
+Compute is 2 operations per parameter and token forward and twice that backward, at the rate
+of matrix products alone. Left out: attention's products of queries and keys, the vocabulary and its matrices, the
 optimizer.
 
 Source for the streams: PyTorch's FSDP2, `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py` at commit
@@ -33,7 +33,7 @@ from colllib.limits import check_size
 from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held_alike, in_layer, of_experts, state
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import Gathers, buckets, place_passes
-from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
+from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, held, order, send_on
 from colllib.training.prices import by_nccl, on_tier, price, takes, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
@@ -51,7 +51,7 @@ class Training:
         plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
         machine: of boxes with speeds, such as "dgx-h100:16".
         tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
-        rate: operations per second that a rank sustains.
+        rate: operations per second that a rank reaches in matrix products, waits aside.
         schedule, chunks: as for `colllib.training.pipelines.order`.
         bucket: bytes of gradients, of whole weights, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
             ZeRO each layer's leave alone.
@@ -79,7 +79,10 @@ class Training:
         plan, ranks = self.plan, topology(self.machine).ranks
         tiers(self.machine)
         if self.nccl and ",without=" in self.machine:
-            raise ValueError(f"{self.machine}: NCCL's prediction knows no failed cards, the fastest collectives do")
+            raise ValueError(
+                f"{self.machine}: NCCL is predicted for a job that is restarted (colllib predict), and a step goes on: "
+                "take the fastest collectives"
+            )
         if plan.gpus != ranks:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
             raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {ranks}")
@@ -120,6 +123,22 @@ class Training:
     def whole(self, layer: int) -> float:
         """Parameters of a layer that a rank has before they are sharded, if at all."""
         return sum(parameters for parameters, *_ in held_alike(self.model, self.plan, [layer]))
+
+    def activations(self, *, sequence_parallel: bool) -> float | None:
+        """Bytes that the first stage keeps for its backward, with nothing computed again; unknown of experts.
+
+        Of each token and unit of width 34 in a layer: over TP ranks 24 of them are cut, with the sequence all. Scores
+        of attention are left out, which fused kernels do not keep.
+
+        Source: Korthikanti and others (2022), sections 4.1 and 4.2.
+        """
+        plan, stages = self.plan, self.plan.pp
+        if self.model.experts:
+            return None
+        kept = 34 / plan.tp if sequence_parallel else 10 + 24 / plan.tp
+        layers = sum(len(self.layers(at)) for at in range(0, stages * self.chunks, stages))
+        microbatches = held(self.schedule, stages, 0, self.microbatches, self.chunks)
+        return kept * self.tokens / plan.cp * self.model.hidden * layers * microbatches
 
     @property
     def gathered(self) -> float:

@@ -96,7 +96,82 @@ def test_a_ceiling_of_trees_is_said_to_bind_where_no_wire_helps():
 
 def test_cards_behind_a_spine_that_is_too_narrow_do_not_widen_it():
     changes = {each.what: each for each in sensitivity(find("dgx-a100:8,oversubscription=2"), "all-gather", 2**34)}
-    assert changes["cards twice as fast"].saved == pytest.approx(0, abs=1e-9)
+    assert changes["cards twice as fast, the spine as it is"].saved == pytest.approx(0, abs=1e-9)
+
+
+def test_other_cards_bring_a_wider_spine_under_what_if_and_none_under_sensitivity_and_the_output_says_so():
+    words = ["predict", "all-reduce", "--on", "dgx-h200:16,oversubscription=2", "--message", "1GiB"]
+    asked = [*words, "--sensitivity", "--what-if", "cards=16"]
+    text = CliRunner().invoke(cli.cli, asked).output
+    assert re.search(r"^cards=16 +-4\d\.\d% ", text, re.M)
+    assert re.search(r"^twice as many cards, the spine as it is +\+0\.0% ", text, re.M)
+    note = "Oversubscription is a ratio: with other cards links up change as well. --sensitivity leaves them."
+    assert note in text.splitlines()
+    assert note in json.loads(CliRunner().invoke(cli.cli, [*asked, "--json"]).output)["notes"]
+    assert note not in CliRunner().invoke(cli.cli, [*words, "--what-if", "boxes=8"]).output
+
+
+def rate_in(text, pattern):
+    """What a line names, in GB/s."""
+    number, unit = re.search(pattern + r" ([\d.]+) ([MGT]B/s)", text).groups()
+    return float(number) * {"MB/s": 1e-3, "GB/s": 1, "TB/s": 1e3}[unit]
+
+
+@pytest.mark.parametrize(
+    ("on", "which"),
+    [
+        ("dgx-h200:16,oversubscription=2", "of several boxes with as much network, none oversubscribed, reached"),
+        ("dgx-h100:2,card=100Gb/s", "of several boxes of any GPU, at about that size reached"),
+        ("dgx-h100:16", "of 3 or more such boxes reached"),
+    ],
+)
+def test_what_published_runs_promise_is_no_more_than_the_wires_allow(on, which):
+    """As they exceeded what was predicted of them, the first two would come to 220 and 193 GB/s."""
+    text = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", on, "--message", "1GiB"]).output
+    assert which in text
+    most = rate_in(text, r"that is [\d.]+ [MG]B/s to")
+    allowed = rate_in(text, r"allow a busbw of")
+    assert most <= allowed
+    assert ("all that the wires allow" in text) == (most == allowed)
+
+
+def test_the_share_is_said_to_leave_latency_out():
+    """1 KiB at a bus bandwidth below 0.1% of what the wires allow has a share of some percent."""
+    text = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", "dgx-h200:16", "--message", "1KiB"]).output
+    assert "leave of what the wires allow; without latency\n" in text
+
+
+def test_an_oversubscription_is_said_to_cost_rings_nothing_on_shared_leaves_and_no_more_of_an_all_to_all():
+    note = "On rails, or where 4 boxes or more share a leaf, NCCL's rings lose nothing: leave oversubscription out.\n"
+    for primitive, stands in (("all-reduce", True), ("all-gather", True), ("all-to-all", False)):
+        words = ["predict", primitive, "--on", "dgx-h100:16,oversubscription=4", "--message", "1GiB"]
+        assert (note in CliRunner().invoke(cli.cli, words).output) is stands
+    price = {"message": 1e9, "alpha": (0.6e-6, 2.7e-6, 2.7e-6), "bandwidth": (450e9, 50e9, 50e9)}
+    wide, narrow = (
+        field_of("all-reduce", find_topology(f"boxes:2x4x4{ratio}"), [algorithm("all-reduce", "channels")], **price)
+        [0][0].seconds
+        for ratio in ("", ",oversubscription=1:4")
+    )  # fmt: skip
+    assert narrow == wide
+
+
+def test_the_hint_about_rails_is_of_the_machine_that_was_asked():
+    with pytest.raises(ValueError, match="up to 32 boxes have one leaf for a rail, and no spine: leave rails and"):
+        machine_on("dgx-a100:4,rails=8")
+    with pytest.raises(ValueError, match=r"boxes:3x32x8,rails=8,.*--bandwidth 300GB/s,25GB/s,25GB/s,25GB/s$"):
+        machine_on("dgx-a100:70,rails=8")
+
+
+def test_more_gpus_than_any_published_run_had_are_said_to_be():
+    for boxes, more in ((300, False), (301, True)):
+        words = ["predict", "all-reduce", "--on", f"dgx-h100:{boxes}", "--message", "1GiB"]
+        assert ("No published run is of more than 2,400 GPUs" in CliRunner().invoke(cli.cli, words).output) is more
+
+
+def test_peers_in_other_boxes_are_named_where_there_are_other_boxes():
+    for on, stands in (("nvl72:1", False), ("nvl72:2", True)):
+        words = ["predict", "all-to-all", "--on", on, "--message", "1KiB"]
+        assert (PEERS in CliRunner().invoke(cli.cli, words).output) is stands
 
 
 def test_no_part_that_is_twice_as_fast_makes_an_algorithm_slower():
@@ -246,7 +321,7 @@ def test_a_job_that_is_restarted_without_one_card_has_seven_in_every_box():
     (lost,) = what_if(find("dgx-h100:64"), "all-reduce", 2**30, ["without=card 43"])
     assert lost.prediction == seven
     words = ["predict", "all-reduce", "--message", "1GiB", "--on"]
-    note = "One that goes on: colllib ladder all-reduce --on 'dgx-h100:64,without=card 43' --message 1GiB\n"
+    note = "the last): colllib ladder all-reduce --on 'dgx-h100:64,without=card 43' --message 1GiB\n"
     for asked in (["dgx-h100:64,without=card 43"], ["dgx-h100:64", "--what-if", "without=card 43"]):
         assert note in CliRunner().invoke(cli.cli, [*words, *asked]).output
     assert "a restart" in CliRunner().invoke(cli.cli, ["ladder", *words[1:], "dgx-h100:2,without=card 3"]).output

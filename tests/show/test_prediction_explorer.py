@@ -57,4 +57,4 @@ def test_the_dot_of_the_chosen_message_is_the_largest_on_the_curve_of_every_mach
 def test_a_page_holds_it_for_every_machine():
     explorer = prediction_explorer()
     assert explorer.offers(1) == [list(MACHINES.values())]
-    assert len(explorer.payload) < 2_000_000
+    assert len(explorer.payload) < 2_200_000

@@ -286,6 +286,31 @@ def test_the_command_places_redundant_experts_and_those_of_a_part_of_a_rack(caps
     assert list(fewer["busiest_M"]) == ["per expert", "per rank"]
 
 
+@pytest.mark.parametrize("redundant", [0, 32])
+def test_copies_spread_the_load_of_the_busiest_expert_and_the_busiest_rank_is_named(redundant, capsys):
+    """Counted token by token, which take the copies of an expert in turn."""
+    words = ["--on", "dgx-h200:4", "--experts", "64", "--gate", "zipf", "--tokens", "16", "--redundant", str(redundant)]
+    result = counted(capsys, *words)
+    routing = experts.zipf_routing(32, 16, 64, 8, 1.0)
+    hosts = experts.by_load(routing.load, 32, redundant) if redundant else [(expert // 2,) for expert in range(64)]
+    of_copies, of_ranks = Counter(), Counter()
+    for rank in range(32):
+        for token in range(16):
+            for expert in routing.chosen[rank, token].tolist():
+                host = hosts[expert][(rank + token) % len(hosts[expert])]
+                of_copies[expert, host] += 1
+                of_ranks[host] += 1
+    assert result["imbalance_of_copies"] == pytest.approx(max(of_copies.values()) / (32 * 16 * 8 / 64))
+    assert result["imbalance_of_ranks"] == pytest.approx(max(of_ranks.values()) / (16 * 8))
+    assert (result["imbalance_of_copies"] < result["imbalance"]) is bool(redundant)
+    _, output = command(capsys, *words)
+    assert f"busiest rank: {result['imbalance_of_ranks']:.2f} times the mean of a rank" in output.out
+    assert (f"its busiest copy {result['imbalance_of_copies']:.2f} times" in output.out) is bool(redundant)
+    asked = {"experts": 64, "redundant": redundant, "top_k": 8, "tokens": 16, "capacity": None, "ranks": 32}
+    assert {name: result[name] for name in asked} == asked
+    assert result["message_bytes"] == {"BF16": 16 * 8 * 7168 * 2, "FP8": 16 * 8 * 7168}
+
+
 def test_many_tokens_are_drawn_as_few_are_and_come_near_the_mean():
     few, many = (experts.zipf_routing(8, tokens, 256, 8) for tokens in (64, 4096))
     assert many.chosen.shape == (8, 4096, 8)
