@@ -302,7 +302,7 @@ def test_list_names_what_can_be_run():
 def test_the_time_is_that_of_the_printed_cost_at_the_printed_speeds(on):
     words = ("run", "all-reduce", "ring", "--on", on, "--message", "16MB")
     text, (n_alpha, n_beta) = printed(*words), (Fraction(answer(*words)[key]) for key in ("n_alpha", "n_beta"))
-    assert f"n_alpha = {n_alpha}, n_beta = {n_beta} " in text
+    assert f"n_alpha = {n_alpha}, n_beta = {n_beta}\n" in text
     alpha, bandwidth = re.search(r"priced at   M = 16 MB, alpha = (.*), BW = (.*)\n", text).groups()
     seconds = float(n_alpha) * units.parse("time", alpha) + float(n_beta) * 16e6 / units.parse("bandwidth", bandwidth)
     assert seconds == pytest.approx(answer(*words)["time_s"])

@@ -270,7 +270,7 @@ def test_latencies_and_rails_of_a_file_are_those_of_its_schedules(tmp_path):
     topology = find(str(file))
     assert topology.name == "boxes:4x8,rails=8,inc=box"
     assert topology.speeds == ((1e-6, 5e-6, 5e-6), (450e9, 50e9, 50e9))
-    with pytest.raises(ValueError, match="rails = 8: NCCL's rings and trees stay on their rail"):
+    with pytest.raises(ValueError, match="rails = 8: up to 32 boxes have one leaf for a rail"):
         machine_on(str(file))
     file.write_text(file.read_text().replace("rails = 8\n", ""))
     stated, usual = (
@@ -337,7 +337,7 @@ def test_what_differs_stands_behind_a_file_as_behind_a_preset(tmp_path):
         (",gpu=rtx4090,color=red", "machine option 'color=red'"),
         (
             ",gpu=rtx4090,rails=8",
-            "machine option 'rails=8': NCCL's rings and trees stay on their rail, and few",
+            "machine option 'rails=8': up to 32 boxes have one leaf for a rail",
         ),
     ):
         with pytest.raises(ValueError, match=why):

@@ -86,7 +86,7 @@ CLEAR = 18.0  # between the cards of a cube
 
 def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float = 0.0) -> list[Point]:
     """The first axis to the right, the second upwards; along a third one slices side by side, or below one another, and
-    of two the second behind the first, as one draws a cube.
+    a cube as one draws a cube.
 
     >>> [(int(x), int(y)) for x, y in lattice(Lattice((2, 2)), (20, 20), 10, 300)]
     [(0, 0), (30, 0), (0, -30), (30, -30)]
@@ -116,7 +116,7 @@ def is_cube(axes: Lattice, size: Size, width: float) -> bool:
     >>> is_cube(Lattice((2, 2, 2)), (60, 20), 360), is_cube(Lattice((2, 2, 3)), (60, 20), 360)
     (True, False)
     """
-    return axes.dims[2:] == (2,) and size[0] <= widest_of_cube(axes, width)
+    return axes.dims == (2, 2, 2) and size[0] <= widest_of_cube(axes, width)
 
 
 def widest_of_cube(axes: Lattice, width: float) -> float:

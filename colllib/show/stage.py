@@ -252,7 +252,7 @@ class Stage:
     def _on_lattice(self, axes: Lattice, topology: Topology) -> None:
         small_map = len(axes.dims) == 2 and len(self.film.cells) == axes.ranks  # each cell where its owner is
         columns = axes.dims[0] if small_map else self._columns
-        deep = axes.dims[2:] == (2,)
+        deep = axes.dims == (2, 2, 2)
         out = (max(axes.dims) > 2 and axes.wraps) or (len(axes.dims) > 2 and not deep)
         stub = self.width / 18 if out else 4.0
         if len(axes.dims) > 2 and self.look.labeled:  # as many columns as let the slices be beside one another
