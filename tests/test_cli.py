@@ -772,7 +772,7 @@ def test_every_name_of_a_machine_stands_in_the_list_and_in_the_help_of_what_take
 
 
 @pytest.mark.parametrize(
-    ("on", "size", "said"),
+    ("on", "size", "noted"),
     [
         (("--on", "dgx-h100:1"), "32KiB", True),
         (("--on", "dgx-h100:1"), "1GiB", False),
@@ -780,10 +780,10 @@ def test_every_name_of_a_machine_stands_in_the_list_and_in_the_help_of_what_take
         (("--on", "star:8"), "32KiB", False),
     ],
 )
-def test_a_time_of_few_microseconds_is_said_to_lack_the_start_of_a_kernel(on, size, said):
+def test_a_time_of_few_microseconds_is_said_to_lack_the_start_of_a_kernel(on, size, noted):
     note = "alpha is that of a message: starting a kernel takes several microseconds more"
     for command in (("run", "all-reduce", "one-shot"), ("ladder", "all-reduce")):
-        assert (note in printed(*command, *on, "--message", size)) is said
+        assert (note in printed(*command, *on, "--message", size)) is noted
 
 
 def test_what_an_old_encoding_lacks_is_no_fault_of_the_input():
