@@ -360,9 +360,10 @@ def bus_factor(primitive: str, ranks: int) -> Fraction:
 def floor(primitive: str, topology: Topology) -> Cost:
     """The fewest latencies and the fewest bytes on a fabric, each by itself.
 
-    On a star `lower_bound`. A switch that takes part leaves what a rank cannot avoid to send or
-    receive, over one route. On wires between ranks no block is farther away than its hops, and the
-    links into a rank (for an all-to-all, those across the middle of the longest axis) carry what must cross them.
+    On a star `lower_bound`, with one partner each way in a step (a relay round a ring has two). A switch that takes
+    part leaves what a rank cannot avoid to send or receive, over one route. On wires between ranks no block is farther
+    away than its hops, and the links into a rank (for an all-to-all, those across the middle of the longest axis) carry
+    what must cross them.
 
     Raises:
         ValueError: for links of several speeds, boxes and other trees of switches, where no such floor is known.

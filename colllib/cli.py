@@ -116,7 +116,10 @@ def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algor
     values = {}
     for text in options:
         name, _, value = text.partition("=")
-        if not value or len(text) > MOST_TEXT:
+        if len(text) > MOST_TEXT:
+            too_long = f"{len(text)} characters are too many, at most {MOST_TEXT} will do"
+            raise ValueError(f"option {units.shortened(text)!r}: {too_long}")
+        if not value:
             raise ValueError(f"option {units.shortened(text)!r}: write NAME=VALUE, such as root=3")
         if name in values:
             raise ValueError(f"option {units.shortened(name)!r}: is given twice")
@@ -440,13 +443,13 @@ def _sentences(result: dict[str, Any]) -> str:
     parts += f", placement {result['placement']}" if result["placement"] != "contiguous" else ""
     lines = [
         f"{_named(result)}{parts} on {result['topology']} ({result['port_model']})",
-        f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
+        f"  end state   {'proved' if result['correct'] else 'not that of the primitive'} ({result['how']}), "
         f"{units.several(result['steps'], 'step')}, {units.several(result['messages'], 'message')}",
     ]
     if "kinds" in result:
         lines += _tables_of_tiers(result)
     else:
-        lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']} ({result['how']})")
+        lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']}")
     if "n_beta_node" in result:
         lines += _sentences_at_node(result)
     priced_at = f"M = {units.message(result['message_bytes'])}"
@@ -573,6 +576,8 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
         one = predict(machine, primitive, network.message)
     except ValueError:
         return None
+    if machine.alpha:
+        return None
     command = f"colllib predict {primitive} --on {shlex.quote(named)} --message {size.replace(' ', '')}"
     result = {"model": model_of(machine), "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
     return result | {"command": command}
@@ -611,18 +616,18 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     nccl, by_box = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
-    described = [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs]
-    yield {
+    yield lambda: {
         "primitive": primitive,
         "topology": topology.name,
         "message_bytes": network.message,
-        "rungs": described,
+        "rungs": [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs],
         "left_out": left_out,
         "nccl": nccl,
         "by_box_s": by_box,
     }
     counts, fastest = topology.levels == 1, rungs[0].seconds
-    known = any(result["energy_J"] for result in described)
+    energies = [_energy(rung.execution, network.message) for rung in rungs]
+    known = any(energies)
     rows = [
         (
             rung.label,
@@ -630,10 +635,10 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
             units.seconds(rung.seconds, 4),
             f"{units.ratio(1 if rung.seconds == fastest else rung.seconds / fastest)}x",
             units.rate(rung.busbw) if isfinite(rung.busbw) else "",
-            *([_span(result["energy_J"])] if known else []),
+            *([_span(spent)] if known else []),
             rung.how + (f" ({rung.not_run})" if rung.not_run else ""),
         )
-        for rung, result in zip(rungs, described, strict=True)
+        for rung, spent in zip(rungs, energies, strict=True)
     ]
     yield (
         f"{primitive} on {topology.name} ({topology.port_model}), "
@@ -646,6 +651,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     cost, energy = ("n_alpha", "n_beta") if counts else (), ("energy",) if known else ()
     first = "of first" if not_started else "of fastest"
     yield table(("algorithm", *cost, "time", first, "busbw", *energy, "how"), rows)
+    factor = bus_factor(primitive, topology.ranks)
+    yield f"\nbusbw is {'' if factor == 1 else f'{factor} times '}algbw, which is M over the time"
     yield from _unlaunched(topology, network, fastest)
     if known:
         yield _what_takes_energy(topology)
@@ -659,7 +666,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if any(rung.algorithm.name == "channels" for rung in rungs):
         yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
-    if topology.switches and any(rung.algorithm.name == "forest" for rung in rungs):
+    if topology.switches and topology.ranks > 1 and any(rung.algorithm.name == "forest" for rung in rungs):
         yield (
             "\nforest: through switches a rank may send to several others in a step, and pays one alpha: "
             "short messages take longer"
@@ -787,9 +794,10 @@ _ABOUT_FILES = """
 \b
 Or a file: a cluster's .toml, with a line for each of boxes = 24, gpus = 8,
 gpu = "h100" (or link = "450GB/s"), and if they differ cards = 4,
-card = "400Gb/s", oversubscription = 2; what nvidia-smi topo -m printed, .txt;
-or what NCCL wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and
-take options: topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
+card = "400Gb/s", oversubscription = 2, for schedules also rails = 8 and
+alpha = "0.6us,2.7us"; what nvidia-smi topo -m printed, .txt; or what NCCL
+wrote to NCCL_TOPO_DUMP_FILE, .xml; these two are one box, and take options:
+topo.txt,boxes=2,card=200Gb/s, and gpu=rtx4090 if needed."""
 
 
 def _machines(names: Iterable[str], options: str) -> str:

@@ -21,7 +21,7 @@ from colllib.limits import check_size
 from colllib.primitives import PRIMITIVES
 from colllib.topology import Topology
 
-#: What a command yields: first what --json prints, then the paragraphs that it prints otherwise.
+#: What a command yields: first what --json prints, or a function that makes it, then the paragraphs printed otherwise.
 Answer = Iterator[Any]
 Item = TypeVar("Item")
 
@@ -152,7 +152,7 @@ def answered(command: Callable[..., Answer]) -> Callable[..., None]:
     def printed(*, as_json: bool, **arguments: Any) -> None:
         answer = command(**arguments)
         result = next(answer)
-        for text in [json_text(result)] if as_json else answer:
+        for text in [json_text(result() if callable(result) else result)] if as_json else answer:
             click.echo(text)
 
     return printed

@@ -33,7 +33,8 @@ class Tier:
     Args:
         name: what tables call it.
         bandwidth: of each link, in units of the BW of its level, above 0.
-        level: which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost.
+        level: which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost; a tier has no
+            alpha of its own.
         cables: of how many equal cables a link consists. A message takes one cable; ports that one
             message uses together are one link, and one cable.
 

@@ -79,7 +79,7 @@ def summed(values: IntArray, first: IntArray) -> IntArray:
     return np.asarray(np.add.reduceat(_fitting(values, len(values)), first))
 
 
-def gathered(values: IntArray, index: IntArray) -> IntArray:
+def taken(values: IntArray, index: IntArray) -> IntArray:
     """values[index], without copies where all values are one cell of memory."""
     if values.strides == (0,) or len(values) == 1:
         return np.broadcast_to(values[:1], index.shape)

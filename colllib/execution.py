@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colllib.cost import Cost, Kind, TieredCost, whole_if_possible
-from colllib.exact import IntArray, accumulated, counted, gathered, multiplied, summed
+from colllib.exact import IntArray, accumulated, counted, multiplied, summed, taken
 from colllib.limits import CROSSING, LINK, MESSAGE, MOST_CROSSINGS, STEP, check_size
 from colllib.provenance import Provenance, ScheduleError, trace
 from colllib.schedule import Schedule
@@ -104,7 +104,7 @@ class Ledger:
         size = size if routes.first is None else summed(size, routes.first)
         self.sent = routes.src.added(self.sent, counted(routes.src.bins, size, routes.src.number), times)
         self.received = routes.dst.added(self.received, counted(routes.dst.bins, size, routes.dst.number), times)
-        crossing = gathered(size, routes.bundle)  # the size of each bundle, once for every link of its route
+        crossing = taken(size, routes.bundle)  # the size of each bundle, once for every link of its route
         load = counted(routes.link.bins, crossing, routes.link.number)
         self.link = routes.link.added(self.link, load, times)
         self.hops = _written(self.hops, t, routes.hops)
@@ -305,7 +305,7 @@ def execute(schedule: Schedule, topology: Topology | None = None, *, proved: boo
     ledger = Ledger(topology, schedule.num_steps, share.denominator, schedule.paths)
     for t, step in enumerate(schedule.steps):
         cells.advance(t, step, topology)
-        ledger.record(t, step.src, step.dst, gathered(share.numerators, step.block), block=step.block)
+        ledger.record(t, step.src, step.dst, taken(share.numerators, step.block), block=step.block)
     if proved:
         cells.prove()
     return Execution(schedule, topology, ledger, "executed" if proved else "not proved")

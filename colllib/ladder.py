@@ -149,8 +149,8 @@ class Entry:
     def in_radix(self, radix: int) -> Entry:
         """The same with a radix; made once."""
         if radix not in self._in_radix:
-            based = self.algorithm.configured({"radix": radix})
-            self._in_radix[radix] = Entry(based, self.topology, self.trusting)
+            in_radix = self.algorithm.configured({"radix": radix})
+            self._in_radix[radix] = Entry(in_radix, self.topology, self.trusting)
         return self._in_radix[radix]
 
     def in_best_radix(self, *, eta: Eta = IDEAL, **price: Unpack[Terms]) -> Entry:
@@ -334,7 +334,7 @@ def skipped(algorithm: Algorithm, topology: Topology, searching: bool = False) -
         searching: whether it starts searches.
 
     >>> skipped(find("all-to-all", "direct"), topology("star:8"))
-    'sends to 7 partners a step, more than a rank has ports, where a step costs one alpha: see colllib run'
+    'sends to 7 partners at once over links that they share, where a step costs one alpha: see colllib run'
     """
     if (refusal := algorithm.refusal(topology)) is not None:
         return refusal
@@ -350,7 +350,7 @@ def _crowded(topology: Topology) -> str | None:
     paired = int(((topology.link_src < ranks) & (topology.link_dst < ranks)).sum()) == ranks * most
     if paired or most <= 1:
         return None
-    why = f"sends to {most} partners a step, more than a rank has ports, where a step costs one alpha"
+    why = f"sends to {most} partners at once over links that they share, where a step costs one alpha"
     return f"{why}: see colllib run"
 
 

@@ -56,7 +56,7 @@ class Model:
         kv_heads: key and value heads.
         head_width: width of a head.
         ffn: inner width of a dense layer's MLP; 0 where every layer has experts.
-        vocabulary: tokens; input and output matrices are separate.
+        vocabulary: tokens.
         experts: routed experts of a layer, 0 for a dense model.
         top_k: routed experts that a token visits.
         expert_ffn: inner width of an expert.
@@ -64,6 +64,7 @@ class Model:
         dense_layers: layers without experts at the bottom of a model with experts.
         router_bias: whether the router has one number per expert beside its matrix.
         latent: the sizes of latent attention, None for grouped-query attention.
+        tied: whether one matrix of the vocabulary is input and output.
 
     Raises:
         ValueError: for layers, widths or heads below 1, more dense layers than layers, or a top_k that is
@@ -89,6 +90,7 @@ class Model:
     dense_layers: int = 0
     router_bias: bool = False
     latent: Latent | None = None
+    tied: bool = False
 
     def __post_init__(self) -> None:
         sizes = ("layers", "hidden", "heads", "kv_heads", "head_width", "vocabulary")
@@ -170,7 +172,16 @@ class Model:
         routed = self.routed(range(self.layers))
         layers = (self.layers - routed) * self.beside_experts(False)
         layers += routed * (self.beside_experts(True) + experts * self.expert)
-        return layers + self.hidden + 2 * self.vocabulary * self.hidden
+        return layers + self.ends(1)[0]
+
+    def ends(self, stages: int) -> list[int]:
+        """Parameters of the first and the last of so many stages beside their layers: the vocabulary's and the norm's.
+
+        >>> MODELS["Llama 3.1 8B"].ends(1), replace(MODELS["Llama 3.1 8B"], tied=True).ends(1)
+        ([1050677248], [525340672])
+        """
+        matrix = self.vocabulary * self.hidden
+        return [matrix, matrix + self.hidden] if stages > 1 else [(1 if self.tied else 2) * matrix + self.hidden]
 
 
 _TABLE = tomllib.loads((files("colllib") / "models.toml").read_text(encoding="utf-8"))
@@ -407,8 +418,7 @@ def held_alike(model: Model, plan: Plan, layers: Iterable[int], ends: int = 0) -
 
 def _held_last(model: Model, plan: Plan) -> list[Group]:
     """What a rank of the last pipeline stage holds, which has the output matrix; of a single stage both matrices."""
-    ends = model.vocabulary * model.hidden * (2 if plan.pp == 1 else 1) + model.hidden
-    return held_alike(model, plan, model.part(plan.pp - 1, plan.pp), ends)
+    return held_alike(model, plan, model.part(plan.pp - 1, plan.pp), model.ends(plan.pp)[-1])
 
 
 def _gradients(model: Model, plan: Plan, width: int, microbatches: int) -> list[Call]:

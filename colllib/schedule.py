@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.exact import Fractions, IntArray, counted, gathered
+from colllib.exact import Fractions, IntArray, counted, taken
 from colllib.lattice_group import LatticeGroup
 from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks, Primitive, check_counts, check_rank, check_ranks, whole_numbers
@@ -165,7 +165,7 @@ class Schedule:
         """Number of blocks."""
         return len(self.blocks)
 
-    @property
+    @cached_property
     def num_messages(self) -> int:
         """Number of (source, destination, block) messages over all steps."""
         return sum(len(step.src) for step in self.steps)
@@ -233,7 +233,7 @@ def bundled(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray,
     (array([0, 1]), array([1, 0]), Fraction(1, 1))
     """
     pairs, number = np.unique(step.src * nodes + step.dst, return_inverse=True)
-    share = counted(number, gathered(blocks.share.numerators, step.block), len(pairs))
+    share = counted(number, taken(blocks.share.numerators, step.block), len(pairs))
     src, dst = np.divmod(pairs, nodes)
     return src, dst, Fractions(share, blocks.share.denominator)
 
@@ -383,7 +383,7 @@ class Orbit(Schedule):
         place = np.argsort(self.numbered(np.repeat(np.arange(len(seed)), len(copies)), np.tile(copies, len(seed))))
         groups: list[IntArray] = []
         source, target = (self._holders(who, groups).ravel()[place] for who in (seed.source, seed.target))
-        share = Fractions(gathered(seed.share.numerators, place // len(copies)), seed.share.denominator)
+        share = Fractions(taken(seed.share.numerators, place // len(copies)), seed.share.denominator)
         return Blocks(self.ranks, share, source, target, tuple(groups))
 
     def _holders(self, who: IntArray, groups: list[IntArray]) -> IntArray:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from colllib.exact import IntArray, accumulated, counted, gathered, multiplied
+from colllib.exact import IntArray, accumulated, counted, multiplied, taken
 from colllib.execution import Execution, Ledger, check_fit, mean_crossings
 from colllib.lattice_group import Numbers
 from colllib.limits import CROSSING, MESSAGE, MOST_AT_ONCE, SEED_ADD, SEED_MESSAGE, check_seconds
@@ -76,7 +76,7 @@ class _Kinds:
         radix = max(len(pairs), 1)
         flows, flow = np.unique(when * radix + pair, return_inverse=True)
         self.src, self.dst = np.divmod(pairs, orbit.ranks)
-        self.size = counted(flow, gathered(share.numerators, messages.block), len(flows))
+        self.size = counted(flow, taken(share.numerators, messages.block), len(flows))
         step, self.pair = np.divmod(flows, radix)
         traffic = np.unique(self.size, return_inverse=True)[1] * radix + self.pair
         first = np.searchsorted(step, np.arange(orbit.num_steps + 1)).tolist()
@@ -128,7 +128,7 @@ def _ledger(orbit: Orbit, topology: Topology) -> Ledger:
         rows = np.repeat(np.arange(len(by_kind)), [len(flows) for flows in by_kind])
         flows = np.concatenate([np.zeros(0, dtype=np.intp), *by_kind])
         src, dst = (end[kinds.pair[flows]] for end in (kinds.src, kinds.dst))
-        _record_classes(ledger, rows, src, dst, gathered(kinds.size, flows), kinds.times)
+        _record_classes(ledger, rows, src, dst, taken(kinds.size, flows), kinds.times)
     else:
         for row, (part, times) in enumerate(zip(kinds.flows, kinds.times.tolist(), strict=True)):
             src, dst = (orbit.images(end[kinds.pair[part]]) for end in (kinds.src, kinds.dst))
@@ -204,7 +204,7 @@ def _record_classes(
         ledger.hops = ledger.hops.astype(np.result_type(ledger.hops, hops))
         np.maximum.at(ledger.hops, (row[part], level), hops)
         place = row[part][message] * len(links) + of_link[link]
-        load = accumulated(load, counted(place, gathered(size[part], message), len(load)))
+        load = accumulated(load, counted(place, taken(size[part], message), len(load)))
     load = (multiplied(load, ranks) // np.tile(np.maximum(links, 1), len(times))).reshape(len(times), len(links))
     in_tier = (np.unique(of_link[topology.tier == tier]) for tier in range(len(topology.tiers)))
     ledger.loads = np.stack([load[:, classes].max(axis=1, initial=0) for classes in in_tier], axis=1)

@@ -1,4 +1,4 @@
-"""Clusters of several tiers at the anchor: their ladders for each primitive, and formulas for two tiers.
+"""Clusters of several tiers at the anchor: their ladders for each primitive.
 
 The clusters are those that one buys for about 512 ranks: boxes of eight GPUs on rails, and racks of 72.
 """
@@ -6,11 +6,9 @@ The clusters are those that one buys for about 512 ranks: boxes of eight GPUs on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from colllib.formula import Formula
 from colllib.ladder import ANCHOR_MESSAGE, Rung, ladder
 from colllib.topology import Topology
 from colllib.topology.expression import find
@@ -52,32 +50,3 @@ def rungs(primitive: str, name: str, message: float = ANCHOR_MESSAGE) -> list[Ru
     'hierarchical, bruck + recursive-doubling'
     """
     return ladder(primitive, cluster(name), **price(name, message))
-
-
-# -- formulas for B boxes of G ranks ---------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TwoTiers:
-    """A hierarchical schedule over B boxes of G ranks, a card for each, in one piece and in the order that is right."""
-
-    primitive: str
-    tiers: str  # the algorithm of both
-    inner: Formula  # latencies in the boxes
-    outer: Formula  # and between them
-    port: Formula  # bytes in units of M on the busiest port of a box, added up over the steps
-    card: Formula  # and on the busiest card
-
-
-#: True for any B and G.
-TWO_TIERS = tuple(
-    TwoTiers(primitive, tiers, *map(Formula, texts))
-    for primitive, tiers, *texts in (
-        ("broadcast", "binomial-tree", "lg(G)", "lg(B)", "lg(G)", "lg(B)"),
-        ("all-gather", "ring", "G - 1", "B - 1", "(G - 1) / G", "(B - 1) / (B * G)"),
-        ("all-gather", "bruck", "lg(G)", "lg(B)", "(G - 1) / G", "(B - 1) / (B * G)"),
-        ("all-reduce", "ring", "2 * (G - 1)", "2 * (B - 1)", "2 * (G - 1) / G", "2 * (B - 1) / (B * G)"),
-        ("all-reduce", "bruck", "2 * lg(G)", "2 * lg(B)", "2 * (G - 1) / G", "2 * (B - 1) / (B * G)"),
-        ("all-to-all", "pairwise", "G - 1", "B - 1", "(G - 1) / G", "(B - 1) / B"),
-    )
-)

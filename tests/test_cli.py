@@ -282,6 +282,11 @@ def test_what_a_tree_takes_without_any_card_lies_in_the_range_of_all_boxes(card)
     assert least * (1 - 1e-9) <= of_tree["time_s"] <= most * (1 + 1e-9)
 
 
+def test_a_ladder_in_text_describes_no_rung_for_json(monkeypatch):
+    monkeypatch.setattr("colllib.cli._described", lambda rung, price: pytest.fail(f"{rung} is described"))
+    assert "ring" in printed("ladder", "all-gather", "--ranks", "4")
+
+
 def test_list_names_what_can_be_run():
     result = answer("list")
     assert {"ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "rabenseifner", "dim-ring"} <= set(
@@ -297,7 +302,7 @@ def test_list_names_what_can_be_run():
 def test_the_time_is_that_of_the_printed_cost_at_the_printed_speeds(on):
     words = ("run", "all-reduce", "ring", "--on", on, "--message", "16MB")
     text, (n_alpha, n_beta) = printed(*words), (Fraction(answer(*words)[key]) for key in ("n_alpha", "n_beta"))
-    assert f"n_alpha = {n_alpha}, n_beta = {n_beta} " in text
+    assert f"n_alpha = {n_alpha}, n_beta = {n_beta}\n" in text
     alpha, bandwidth = re.search(r"priced at   M = 16 MB, alpha = (.*), BW = (.*)\n", text).groups()
     seconds = float(n_alpha) * units.parse("time", alpha) + float(n_beta) * 16e6 / units.parse("bandwidth", bandwidth)
     assert seconds == pytest.approx(answer(*words)["time_s"])
@@ -402,6 +407,33 @@ def test_multicast_saves_traffic_where_the_machines_switches_replicate():
     assert answer("forest", "dgx-a100:2,inc=box", "--multicast")["multicast"]["saved_at_ranks"] != "0"
 
 
+@pytest.mark.parametrize(
+    ("words", "how"),
+    [
+        ("forest dgx-a100:2", "executed"),
+        ("forest torus:12x12x12", "by symmetry"),
+        ("experts --on dgx-h100:2", "executed"),
+        ("find-topology --nodes 32 --degree 4", "closed form"),
+        ("step --on dgx-h100:2 --plan dp=16 --model Llama\xa03.1\xa08B", ["predicted"]),
+        ("step --on dgx-h100:2 --plan dp=16 --model Llama\xa03.1\xa08B --collectives fastest", ["counted"]),
+        ("step --on dgx-h100:2 --plan tp=8,pp=2,dp=1 --collectives fastest", ["closed form"]),
+        (
+            "step --on dgx-h100:2 --plan all --batch 131072 --model Llama\xa03.1\xa08B --collectives fastest",
+            ["closed form", "counted"],
+        ),
+    ],
+)
+def test_every_answer_with_a_time_or_a_count_says_how_it_is_known(words, how):
+    assert answer(*(word.replace("\xa0", " ") for word in words.split(" ")))["how"] == how
+
+
+def test_on_one_tier_and_on_several_it_is_said_how_the_end_state_was_proved():
+    for on in ("star:8", "boxes:2x4"):
+        speeds = ["--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s"] if on.startswith("boxes") else []
+        assert "end state   proved (executed), 14 steps" in printed("run", "all-reduce", "ring", "--on", on, *speeds)
+    assert "proved (by symmetry)" in printed("run", "all-reduce", "ring", "--on", "star:4096")
+
+
 def test_a_forest_runs_like_any_other_algorithm():
     result = answer("run", "all-gather", "forest", "--on", "mi250-8x2", "--segments", "2")
     assert (result["correct"], result["how"]) == (True, "executed")
@@ -483,6 +515,13 @@ def test_what_programs_find_runs_like_any_other_algorithm():
     assert (long["n_alpha"], long["n_beta"]) == (3, long["link_load_max"])
 
 
+@pytest.mark.parametrize(
+    ("primitive", "factor"), [("all-reduce", "7/4 times "), ("all-gather", "7/8 times "), ("broadcast", "")]
+)
+def test_a_ladder_says_how_its_bus_bandwidth_becomes_algbw(primitive, factor):
+    assert f"\nbusbw is {factor}algbw, which is M over the time\n" in printed("ladder", primitive, "--ranks", "8")
+
+
 def test_ladder_sorts_the_algorithms():
     rungs = answer("ladder", "all-reduce", "--ranks", "64", "--message", "1kB")["rungs"]
     assert rungs[0]["algorithm"] == "recursive-doubling"
@@ -529,6 +568,8 @@ def test_every_command_also_speaks_to_people(arguments):
         (["trace", "all-reduce", "ring", "--segments", "3"], "takes no segments"),
         (["run", "broadcast", "chain", "--on", "star:4", "--with", "root=4"], "0..3"),
         (["run", "broadcast", "chain", "--with", "root"], "NAME=VALUE"),
+        (["run", "broadcast", "chain", "--with", f"root={'9' * 5000}"], "5005 characters are too many, at most 200"),
+        (["run", "all-reduce", "ring", "--on", "inc-star:1000000000"], "inc-star:1000000000: 1000000001 ranks and"),
         (["run", "broadcast", "chain", "--with", "root=x"], "whole number"),
         (["run", "broadcast", "chain", "--with", "cap=1"], "it takes root"),
         (["run", "all-to-all", "ring-relay", "--with", "bundled=7"], "true or false"),
@@ -555,7 +596,6 @@ def test_every_command_also_speaks_to_people(arguments):
         (["ladder", "all-reduce", "--ranks", "4,ports=2"], "ranks '4,ports=2': must be a whole number"),
         (["run", "all-to-all", "pairwise", "--on", "ring:100000"], "and at most 60 s are spent on one run"),
         (["run", "broadcast", "chain", "--with", "root=--1"], "option root '--1': must be a whole number"),
-        (["run", "broadcast", "chain", "--with", "root=" + "9" * 5000], "write NAME=VALUE, such as root=3"),
         (["run", "all-gather", "ring", "--on", "star:8", "--with", "direction=8"], "direction 8: must be 1 or -1"),
         (["run", "all-gather", "ring", "--with", "direction=" + "9" * 21], "option direction '99999"),
         (["run", "all-reduce", "dim-ring", "--on", "torus:4x4", "--with", "direction=0"], "direction 0"),
@@ -738,7 +778,7 @@ def test_every_name_of_a_machine_stands_in_the_list_and_in_the_help_of_what_take
 
 
 @pytest.mark.parametrize(
-    ("on", "size", "said"),
+    ("on", "size", "noted"),
     [
         (("--on", "dgx-h100:1"), "32KiB", True),
         (("--on", "dgx-h100:1"), "1GiB", False),
@@ -746,10 +786,10 @@ def test_every_name_of_a_machine_stands_in_the_list_and_in_the_help_of_what_take
         (("--on", "star:8"), "32KiB", False),
     ],
 )
-def test_a_time_of_few_microseconds_is_said_to_lack_the_start_of_a_kernel(on, size, said):
+def test_a_time_of_few_microseconds_is_said_to_lack_the_start_of_a_kernel(on, size, noted):
     note = "alpha is that of a message: starting a kernel takes several microseconds more"
     for command in (("run", "all-reduce", "one-shot"), ("ladder", "all-reduce")):
-        assert (note in printed(*command, *on, "--message", size)) is said
+        assert (note in printed(*command, *on, "--message", size)) is noted
 
 
 def test_what_an_old_encoding_lacks_is_no_fault_of_the_input():

@@ -11,6 +11,7 @@ from measured import logs
 
 from colllib import cli
 from colllib.measured.expected import expected
+from colllib.measured.predict import predict
 from colllib.topology import machines, presets
 from colllib.topology.cluster import machine_on, read_cluster, read_nccl_xml, read_smi, topology_of
 from colllib.topology.expression import find
@@ -263,6 +264,23 @@ def test_a_topology_has_the_rates_of_its_gpus_row_or_its_own(name, port, card):
     assert presets.PRESETS[name].bandwidth == (port, card)
 
 
+def test_latencies_and_rails_of_a_file_are_those_of_its_schedules(tmp_path):
+    file = tmp_path / "cluster.toml"
+    file.write_text('boxes = 4\ngpus = 8\ngpu = "h100"\nrails = 8\nalpha = "1us, 5us"\n')
+    topology = find(str(file))
+    assert topology.name == "boxes:4x8,rails=8,inc=box"
+    assert topology.speeds == ((1e-6, 5e-6, 5e-6), (450e9, 50e9, 50e9))
+    with pytest.raises(ValueError, match="rails = 8: up to 32 boxes have one leaf for a rail"):
+        machine_on(str(file))
+    file.write_text(file.read_text().replace("rails = 8\n", ""))
+    stated, usual = (
+        predict(machine, "all-reduce", 1024) for machine in (machine_on(str(file)), machines.find("dgx-h100:4"))
+    )
+    assert stated == usual
+    shown = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", str(file)]).output
+    assert "latencies are for schedules (run, ladder, --best): these predictions take NCCL's" in shown
+
+
 def test_oversubscription_takes_from_the_cards():
     assert read_cluster(FILE + "oversubscription = 2").network == read_cluster(FILE).network / 2
 
@@ -279,6 +297,8 @@ def test_oversubscription_takes_from_the_cards():
         ("cards = 2", "kards = 2", "option 'kards=2'"),
         ("boxes = 2", "boxes = [", "cluster file"),
         ("cards = 2", "oversubscription = 0.5", "must be 1 to 1000"),
+        ("cards = 2", 'alpha = "1us"', "a time in a box and one between boxes"),
+        ("cards = 2", "rails = 0", "rails 0: must be 1"),
     ],
 )
 def test_a_cluster_file_that_is_wrong_is_refused_in_one_line(old, new, why):
@@ -317,7 +337,7 @@ def test_what_differs_stands_behind_a_file_as_behind_a_preset(tmp_path):
         (",gpu=rtx4090,color=red", "machine option 'color=red'"),
         (
             ",gpu=rtx4090,rails=8",
-            "machine option 'rails=8': up to 32 boxes have one leaf for a rail, and no",
+            "machine option 'rails=8': up to 32 boxes have one leaf for a rail",
         ),
     ):
         with pytest.raises(ValueError, match=why):

@@ -1,5 +1,6 @@
 """The one price: entries cost what they execute to, under both port conventions, and never less than a floor."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import strategies as st
 from colllib.algorithms import CATALOGUE, every, find, relay
 from colllib.algorithms.alltoall import bruck, bruck_cost, pairwise
 from colllib.bounds import floor
+from colllib.cost import Tier
 from colllib.efficiency import IDEAL, PROFILES, effective
+from colllib.exact import Fractions
 from colllib.execution import execute
 from colllib.ladder import (
     ANCHOR_ALPHA,
@@ -69,8 +72,8 @@ def test_what_is_trusted_costs_what_it_executes_to_under_both_port_conventions(p
 def test_bruck_is_as_fast_as_in_any_base_that_is_not_pairwise_exchange(ranks, message, alpha, eta):
     price = {"message": message, "alpha": alpha, "bandwidth": 1e9}
     bruck = entry("all-to-all", "bruck", f"star:{ranks}", True).priced(**price, eta=eta)
-    bases = [effective(bruck_cost(ranks, radix), eta).seconds(**price) for radix in range(2, max(ranks - 1, 3))]
-    assert bruck.seconds == pytest.approx(min(bases), rel=1e-12)
+    times = [effective(bruck_cost(ranks, radix), eta).seconds(**price) for radix in range(2, max(ranks - 1, 3))]
+    assert bruck.seconds == pytest.approx(min(times), rel=1e-12)
 
 
 @pytest.mark.parametrize("ranks", [3, 4, 9, 16])
@@ -98,6 +101,25 @@ def test_an_entry_says_how_its_cost_is_known():
     assert entry("all-reduce", "ring", "ring:6", True).how == "executed"  # the star's closed form is not its cost there
     assert entry("broadcast", "chain", "star:6").how == "closed form"  # of which many segments are tried
     assert entry("broadcast", "chain", "torus:3x3").how == "executed"
+
+
+def test_an_option_has_its_type_whether_annotations_are_text_or_not():
+    """This module does not postpone them, as most of the library's do."""
+
+    def build(ranks: int, root: int = 0, lead: int | None = None, fair: bool = False, loads: tuple[int, ...] = ()):
+        raise NotImplementedError((ranks, root, lead, fair, loads))
+
+    options = replace(find("broadcast", "chain"), build=build).options
+    assert options == {"root": "int", "lead": "int", "fair": "bool"}
+
+
+def test_a_relay_round_a_ring_of_three_sends_as_the_direct_algorithm_and_no_rank_on_a_star_has_a_link_to_each():
+    relayed, direct = (find("all-to-all", name).build(3) for name in ("ring-relay", "direct"))
+    assert relayed.num_steps == direct.num_steps == 1
+    messages = [sorted(zip(*(column.tolist() for column in each.step(0)), strict=True)) for each in (relayed, direct)]
+    assert messages[0] == messages[1]
+    assert floor("all-to-all", star(3)).n_alpha == 2
+    assert "at once over links that they share" in skipped(find("all-to-all", "direct"), star(8, ports=7))
 
 
 @pytest.mark.parametrize("on", SMALL)
@@ -255,6 +277,9 @@ LONG_WAY = with_routes(full_mesh(3), lambda a, b: [a, 3 - a - b, b] if a != b el
         _wired(4, HUB, 1, alpha=[Fraction(1, 2)] * 8, bandwidth=[1] * 7 + [Fraction(1, 10)]),
         _wired(3, list(full_mesh(3).to_networkx().edges), alpha=[3] * 6),
         LONG_WAY,
+        replace(torus((4, 4)), tiers=(Tier("link", Fraction(1, 2)),)),
+        replace(ring(4), alpha=Fractions.equal(8, 2)),
+        equal_injection(torus((4, 4))),
         with_routes(ring(4), lambda a, b: [(a + k) % 4 for k in range((b - a) % 4 + 1)]),
     ],
 )

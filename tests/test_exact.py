@@ -13,10 +13,10 @@ from colllib.exact import (
     Fractions,
     accumulated,
     counted,
-    gathered,
     integers,
     multiplied,
     summed,
+    taken,
 )
 
 exact = st.fractions(min_value=0, max_value=4, max_denominator=60)
@@ -155,7 +155,7 @@ def test_machine_integers_stay_machine_integers_where_they_suffice(values, times
     for totals in (
         array,
         counted(places, array, 2),
-        counted(places, gathered(Fractions.equal(1).numerators, places), 2),
+        counted(places, taken(Fractions.equal(1).numerators, places), 2),
         multiplied(array, times),
         multiplied(array, array),
         summed(array, np.array([0])),
@@ -174,7 +174,7 @@ def test_equal_weights_are_machine_integers_up_to_the_limit_of_these():
 
 def test_values_in_one_cell_of_memory_stay_in_it():
     for values in (Fractions.equal(5, 2).numerators, np.array([7])):
-        assert gathered(values, np.array([0, 0, 0])).strides == (0,)
+        assert taken(values, np.array([0, 0, 0])).strides == (0,)
 
 
 @given(FEW, AT_LIMITS, st.data())
@@ -198,11 +198,11 @@ def test_whole_numbers_are_exact_on_both_sides_of_every_limit(values, times, dat
 @given(FEW.filter(len), st.lists(st.integers(0, 3), max_size=4))
 def test_values_by_places_are_those_that_stand_there(values, index):
     places = np.array([place % len(values) for place in index], dtype=np.intp)
-    assert gathered(integers(values), places).tolist() == [values[place] for place in places]
+    assert taken(integers(values), places).tolist() == [values[place] for place in places]
     one_cell = np.broadcast_to(integers(values[:1]), len(values))
-    assert gathered(one_cell, places).tolist() == [values[0]] * len(places)
+    assert taken(one_cell, places).tolist() == [values[0]] * len(places)
     if values[0] * len(places) < LARGEST_INT:
-        assert counted(places, gathered(one_cell, places), 4).tolist() == [
+        assert counted(places, taken(one_cell, places), 4).tolist() == [
             values[0] * places.tolist().count(place) for place in range(4)
         ]
 

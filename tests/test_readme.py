@@ -80,6 +80,8 @@ def test_every_module_chapter_and_name_it_points_to_exists():
             assert (ROOT / "notebooks" / f"{chapter}.ipynb").exists(), chapter
     flat = {f"colllib/{path.name}" for path in (ROOT / "colllib").glob("*.py")} - {"colllib/__init__.py"}
     assert flat <= set(re.findall(r"`(colllib/\w+\.py)`", CONTRIBUTING))
+    assert "[table of modules](CONTRIBUTING.md#where-things-are)" in README
+    assert "\n## Where things are\n" in CONTRIBUTING
     assert "_ALIASES = {" in (ROOT / "colllib" / "measured" / "read.py").read_text(encoding="utf-8")
 
 

@@ -22,7 +22,7 @@ from colllib.topology import (
     star,
     switch_tree,
 )
-from colllib.topology.expression import TOPOLOGIES, find
+from colllib.topology.expression import TOPOLOGIES, Form, find
 from colllib.topology.presets import PRESETS
 from colllib.topology.star import one_switch
 
@@ -327,6 +327,16 @@ def test_the_name_of_a_topology_says_every_option_and_names_it_again(form, size,
     assert again.tiers == other.tiers
     assert list(again.alpha) == list(other.alpha)
     assert [getattr(again, ability) for ability in ABILITIES] == [getattr(other, ability) for ability in ABILITIES]
+
+
+def test_a_new_option_is_read_by_its_type(monkeypatch):
+    def planes(ranks: int, planes: int = 1, wide: Fraction = Fraction(1)):
+        return from_links(f"{planes} {wide}", ranks, [])
+
+    monkeypatch.setitem(TOPOLOGIES, "planes", Form(planes, 1, "planes:N"))
+    assert find("planes:2,planes=3,wide=3/2").name == "3 3/2"
+    with pytest.raises(ValueError, match="option planes of planes '3/2': must be a whole number"):
+        find("planes:2,planes=3/2")
 
 
 def test_a_star_says_how_many_ports_a_rank_has():

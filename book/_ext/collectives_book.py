@@ -3,6 +3,7 @@
 - What several outputs carry, a notebook's cells being complete by themselves, is shipped once: style sheets and scripts
   as files that pages share, an explorer's data as a file that its page asks for when the reader comes near.
 - MathJax is copied out of the package that carries it, one file of 2 MB.
+- A solution in words and the folded cell that follows it are one fold.
 - Written pages are repaired where the theme, the bibliography or the tables are wrong (see ``REPAIRS``).
 - sphinx-thebe, which jupyter-book always loads, is kept from adding its scripts: they name addresses of other projects,
   and declare one constant twice, which is a SyntaxError on every page.
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode  # type: ignore[import-untyped]
 from pybtex.richtext import Text  # type: ignore[import-untyped]
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -104,6 +106,20 @@ def name_rows(app: Sphinx, document: nodes.document) -> None:
             if all(cell.astext().strip() for cell in cells):
                 spec["stub"] = 1
                 break
+
+
+def unite_folds(app: Sphinx, document: nodes.document) -> None:
+    """Make a fold in Markdown and the folded cell right after it one fold, which looks like that of any cell."""
+    for dropdown in [one for one in document.findall(nodes.admonition) if "dropdown" in one["classes"]]:
+        title, *body = dropdown.children
+        fold = HideCodeCellNode("", *body, prompt_show=title.astext(), prompt_hide=title.astext())
+        fold["classes"] = ["above-input"]
+        after = dropdown.parent.index(dropdown) + 1
+        for cell in dropdown.parent.children[after : after + 1]:
+            if isinstance(cell, nodes.container) and cell.get("hide_mode") == "all":
+                dropdown.parent.remove(cell)
+                fold.extend(cell.children)
+        dropdown.replace_self(nodes.container("", fold, classes=["cell", "tag_hide-cell"]))
 
 
 def repair_pages(app: Sphinx, error: Exception | None) -> None:
@@ -329,6 +345,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("execute", Execute)
     app.connect("config-inited", disconnect_thebe, priority=900)
     app.connect("doctree-read", name_rows)
+    app.connect("doctree-read", unite_folds)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", repair_pages)
     app.connect("build-finished", share_files)

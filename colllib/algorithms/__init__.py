@@ -57,12 +57,8 @@ _NAMES = {
     "nvls-tree": "NVLS + tree",
     "collnet": "CollNet",
     "nvls": "NVLS + CollNet",
-    "dim-ring": "dim-ring",
-    "dim-chain": "dim-chain",
-    "dim-shortest-way": "dim-shortest-way",
-    "breadth-first": "breadth-first",
-    "in-network": "in-network",
 }
+_HYPHENATED = {"dim-ring", "dim-chain", "dim-shortest-way", "breadth-first", "in-network"}
 
 # -- where an algorithm applies: None, or the sentence that says why not --------------------------
 
@@ -147,8 +143,11 @@ def on_a_star(topology: Topology) -> bool:
 
 
 def on_own_links(topology: Topology) -> bool:
-    """Axes, with a link of BW to every neighbor."""
-    return topology.port_model == PER_NEIGHBOR and not topology.switches
+    """Axes, with a link of alpha and BW to every neighbor; what lacks links, or takes other routes, has other words."""
+    full = [tier.bandwidth for tier in topology.tiers] == [1] and (
+        topology.alpha.numerators == topology.alpha.denominator
+    ).all()
+    return topology.port_model == PER_NEIGHBOR and bool(full) and not topology.switches
 
 
 def on_a_torus(topology: Topology) -> bool:
@@ -193,8 +192,8 @@ class Algorithm:
         topologies: which topologies it serves.
         belongs: the topologies whose cost the closed form is (default: by what it takes a star with one full-duplex
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
-        many_partners: whether a rank sends to many others in one step. A step costs one alpha, so that on ranks with
-            one port such an algorithm looks better than it can be: ladders leave it out there.
+        many_partners: whether a rank sends to all others in one step. A step costs one alpha, so that without a
+            link to each such an algorithm looks better than it can be: ladders leave it out there.
         searched: of what is made for that one fabric, on how many ranks times links everybody waits for it, also where
             no closed form is its cost; 0 for what only a ladder that searches starts, where it is found soon.
         overlaps: whether its segments follow one step apart, each as the schedule in one (`pipelined`).
@@ -308,12 +307,12 @@ class Algorithm:
         >>> find("all-gather", "pat").options, find("broadcast", "chain").options
         ({'cap': 'int', 'order': 'str'}, {'root': 'int'})
         """
-        kinds = {
-            name: str(parameter.annotation).split(" ")[0]
-            for name, parameter in signature(self.build).parameters.items()
-            if name not in ("ranks", "segments")
+        return {
+            name: kind.__name__
+            for name, parameter in signature(self.build, eval_str=True).parameters.items()
+            for kind in (int, str, bool)
+            if parameter.annotation in (kind, kind | None) and name not in ("ranks", "segments")
         }
-        return {name: kind for name, kind in kinds.items() if kind in ("int", "str", "bool")}
 
     def configured(self, options: Mapping[str, int | str | bool]) -> Algorithm:
         """The same algorithm with some of its options chosen.
@@ -343,7 +342,8 @@ class Algorithm:
         'double binary tree'
         """
         own = _NAMES.get(f"{self.primitive} {self.name}")  # in this primitive
-        return own or _NAMES.get(self.name, self.name.replace("-", " "))
+        usual = self.name if self.name in _HYPHENATED else self.name.replace("-", " ")
+        return own or _NAMES.get(self.name, usual)
 
 
 #: An algorithm's row: name, builder, closed form, reference, kind.
@@ -555,7 +555,7 @@ MEANINGS = {
     "order": "near or far partners first; of pat depth or rounds; hierarchical inner-first or outer-first",
     "phased": "an axis waits until the one before is done",
     "pieces": "into how many a shard is cut; of breadth-first at most (default: as many as make it exact)",
-    "radix": "the base, at least 2",
+    "radix": "of the ranks' numbers, at least 2",
     "root": "the rank that has, or gets, the vector",
     "rotated": "blocks are cut into slices, each of which begins with another axis",
     "segments": "P, into how many the vector is cut and pipelined",

@@ -272,7 +272,7 @@ def _directions(ranks: int, tie: str) -> tuple[Blocks, IntArray]:
 
 @closed_form("N // 2", "(N // 2) * ((N + 1) // 2) / N")
 def ring_relay_cost(ranks: int, tie: str = "up", bundled: bool = True) -> Cost:
-    """Closed form of `ring_relay` on one full-duplex port per rank: both ways share the port.
+    """Closed form of `ring_relay` on one full-duplex port per rank: both ways share the port, whatever `tie`.
 
     >>> ring_relay_cost(8), ring_relay_cost(8, bundled=False)
     (Cost(n_alpha=4, n_beta=2), Cost(n_alpha=10, n_beta=2))

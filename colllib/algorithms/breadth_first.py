@@ -31,7 +31,7 @@ from colllib.primitives import broadcast as from_root
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, split
 from colllib.topology.base import Lattice, Topology
 from colllib.topology.cuts import distances
-from colllib.topology.graph import hops_from, transposed
+from colllib.topology.graph import hops_from, turned_round
 
 WORD = 62  # bits of a key that is a machine integer
 
@@ -460,7 +460,7 @@ def _turned(topology: Topology) -> Topology:
     """The network with its links turned round, which is itself where each link has an opposite one."""
     src, dst = topology.link_src, topology.link_dst
     undirected = np.array_equal(_sorted_links(topology, src, dst), _sorted_links(topology, dst, src))
-    return topology if undirected else transposed(topology)
+    return topology if undirected else turned_round(topology)
 
 
 def all_gather(topology: Topology, pieces: int = 0) -> Schedule:

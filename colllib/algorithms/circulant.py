@@ -136,7 +136,8 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
         segment[0] = -1
         dst = np.flatnonzero(segment >= 0)
         src = (dst - skip[k]) % ranks
-        return Step.of((src + root) % ranks, (dst + root) % ranks, np.minimum(segment[dst], segments - 1))
+        block = np.minimum(segment[dst], segments - 1)
+        return Step((src + root) % ranks, (dst + root) % ranks, block, np.zeros(len(dst), dtype=np.bool_))
 
     return Schedule(blocks, q + segments - 1, step)
 

@@ -35,7 +35,7 @@ def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
 
     Args:
         schedule: an all-gather over the links of the graph.
-        graph: a topology of ranks and equal links; the links of a bond take turns.
+        graph: a topology of ranks and equal links; the links of a trunk take turns.
 
     Raises:
         ValueError: for a schedule that is no all-gather of equal shards, or for other ranks.
@@ -49,8 +49,8 @@ def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
     """
     base, fewer = _in_order(schedule, graph)
     src, dst = arcs(graph)
-    bonds = lcm(*(tier.cables for tier in graph.tiers))  # into so many pieces, so that each link of a bond has its part
-    base, pieces = split(base, bonds), fewer * bonds
+    trunks = lcm(*(tier.cables for tier in graph.tiers))  # into so many pieces, so that each of its links has one
+    base, pieces = split(base, trunks), fewer * trunks
     leaving, entering = _Lists(src, graph.ranks), _Lists(dst, graph.ranks)
     blocks = shards(len(src), pieces)
 

@@ -11,6 +11,7 @@ in them. Slices follow one step apart, and what meets on a port is charged to it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from colllib import primitives
 from colllib.algorithms import innetwork
 from colllib.algorithms.nested import Phase, nested
 from colllib.exact import IntArray
+from colllib.formula import Formula
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.topology import Lattice, Topology, star
 from colllib.units import shortened
@@ -279,3 +281,32 @@ def tier_switches(topology: Topology, axis: int) -> IntArray:
     link = link[np.argsort(message, kind="stable")]
     turn: IntArray = topology.link_dst[link[np.cumsum(crossings) - crossings + (crossings - 1) // 2]][:, None]
     return turn - topology.ranks if (turn >= topology.ranks).all() else turn[:, :0]
+
+
+# -- closed forms for B boxes of G ranks ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TwoTiers:
+    """A hierarchical schedule over B boxes of G ranks, a card for each, in one piece and in the order that is right."""
+
+    primitive: str
+    tiers: str  # the algorithm of both
+    inner: Formula  # latencies in the boxes
+    outer: Formula  # and between them
+    port: Formula  # bytes in units of M on the busiest port of a box, added up over the steps
+    card: Formula  # and on the busiest card
+
+
+#: True for any B and G.
+TWO_TIERS = tuple(
+    TwoTiers(primitive, tiers, *map(Formula, texts))
+    for primitive, tiers, *texts in (
+        ("broadcast", "binomial-tree", "lg(G)", "lg(B)", "lg(G)", "lg(B)"),
+        ("all-gather", "ring", "G - 1", "B - 1", "(G - 1) / G", "(B - 1) / (B * G)"),
+        ("all-gather", "bruck", "lg(G)", "lg(B)", "(G - 1) / G", "(B - 1) / (B * G)"),
+        ("all-reduce", "ring", "2 * (G - 1)", "2 * (B - 1)", "2 * (G - 1) / G", "2 * (B - 1) / (B * G)"),
+        ("all-reduce", "bruck", "2 * lg(G)", "2 * lg(B)", "2 * (G - 1) / G", "2 * (B - 1) / (B * G)"),
+        ("all-to-all", "pairwise", "G - 1", "B - 1", "(G - 1) / G", "(B - 1) / B"),
+    )
+)

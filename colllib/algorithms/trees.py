@@ -213,7 +213,7 @@ def down_colored(parent: IntArray, color: IntArray, blocks: Blocks) -> Schedule:
     def step(t: int) -> Step:
         turn = (t - first) // COLORS
         now = (t >= first) & ((t - first) % COLORS == 0) & (turn < count)
-        return Step.of(parent[child[now]], child[now], turn[now])
+        return Step(parent[child[now]], child[now], turn[now], np.zeros(int(now.sum()), dtype=np.bool_))
 
     rounds = int(ready.max()) + COLORS * (count - 1) if len(child) else 0
     return Schedule(blocks, rounds, step)

@@ -71,6 +71,7 @@ def forest_command(
         "heights": {str(height): count for height, count in forest.heights.items()},
         "way": forest.way,
         "executed": forest.reached(),
+        "how": forest.runs[0].how,
         "search_s": seconds,
     }
     if multicast:

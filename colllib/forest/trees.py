@@ -120,16 +120,19 @@ class Forest:
         trees = tuple(replace(tree, paths=tuple(usual[edge] for edge in tree.edges)) for tree in images)
         return replace(self, trees=trees, lattice=None)
 
-    def reached(self) -> bool:
-        """Whether its schedule, executed and proved, loads the busiest link just as much as the bound says.
+    @cached_property
+    def runs(self) -> tuple[Execution, ...]:
+        """Its schedule, executed and proved; an all-reduce is taken for two, one after the other.
 
-        An all-reduce is taken for two, one after the other. Millions of messages are run by symmetry, where trees of
-        one rank stand for all.
+        Millions of messages are run by symmetry, where trees of one rank stand for all.
         """
         schedules = [self._one_way(inward) for inward in self._directions]
         large = isinstance(schedules[0], Orbit) and schedules[0].num_messages > IN_FULL
-        runs = ((by_symmetry if large else execute)(schedule, self.fabric.topology) for schedule in schedules)
-        return all(busiest(run) == self.bound.inverse_throughput / self.fabric.total for run in runs)
+        return tuple((by_symmetry if large else execute)(schedule, self.fabric.topology) for schedule in schedules)
+
+    def reached(self) -> bool:
+        """Whether its schedule, executed and proved, loads the busiest link just as much as the bound says."""
+        return all(busiest(run) == self.bound.inverse_throughput / self.fabric.total for run in self.runs)
 
 
 def _usual_paths(topology: Topology, trees: Sequence[Tree], inward: bool) -> dict[tuple[int, int], Path]:

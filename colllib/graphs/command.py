@@ -13,6 +13,7 @@ from colllib.cli_io import Answer, answered, speeds, table, whole
 from colllib.graphs.describe import promises
 from colllib.graphs.finder import pareto
 from colllib.graphs.links import is_graph
+from colllib.ladder import CLOSED_FORM
 from colllib.topology.describe import drawn, switches, wires
 from colllib.topology.expression import find as find_topology
 
@@ -82,6 +83,11 @@ def find_topology_command(nodes: int, degree: int) -> Answer:
     """
     headers = ("n_alpha", "n_beta_node", "expression", "provenance")
     rows = [(row.n_alpha, str(row.n_beta_node), row.expression, row.words) for row in pareto(nodes, degree)]
-    yield {"nodes": nodes, "degree": degree, "rows": [dict(zip(headers, row, strict=True)) for row in rows]}
+    yield {
+        "nodes": nodes,
+        "degree": degree,
+        "how": CLOSED_FORM,
+        "rows": [dict(zip(headers, row, strict=True)) for row in rows],
+    }
     yield f"{nodes} ranks of degree {degree}; n_beta in units of M/B, B that of all links of a rank\n"
     yield table(headers, rows)

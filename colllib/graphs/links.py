@@ -1,6 +1,6 @@
 """What a graph is here: a topology of ranks alone, with parallel links and self-loops.
 
-**Parallel links are a bond**: k links from one rank to another are one link of k BW and k cables. In lock-step what
+**Parallel links are a trunk**: k links from one rank to another are one link of k BW and k cables. In lock-step what
 goes over it is spread over all k; on the event clock a message takes one of them. **A self-loop uses a port**: it is a
 link and counts in the degree, and so in what a rank injects, and carries nothing.
 """
@@ -22,13 +22,13 @@ PORTS = "one link per port"
 
 
 def from_arcs(name: str, ranks: int, src: IntArray, dst: IntArray) -> Topology:
-    """The topology of a graph, from its links in any order; equal ones become a bond.
+    """The topology of a graph, from its links in any order; equal ones become a trunk.
 
     Args:
         src, dst: where each link starts and ends, shape (L,).
 
-    >>> bond = from_arcs("pair", 2, np.array([0, 0, 1]), np.array([1, 1, 0]))
-    >>> [bond.link_name(link) for link in range(bond.num_links)], list(bond.bandwidth)
+    >>> trunk = from_arcs("pair", 2, np.array([0, 0, 1]), np.array([1, 1, 0]))
+    >>> [trunk.link_name(link) for link in range(trunk.num_links)], list(trunk.bandwidth)
     (['0 -> 1', '1 -> 0'], [Fraction(2, 1), Fraction(1, 1)])
     """
     check_network(name, ranks, len(src))
@@ -43,8 +43,7 @@ def from_arcs(name: str, ranks: int, src: IntArray, dst: IntArray) -> Topology:
         end,
         Fractions.equal(len(known), len(known)),
         tier.astype(np.intp),
-        tuple(Tier("link" if wide == 1 else f"bond of {wide}", Fraction(wide), cables=wide) for wide in widths.tolist())
-        or (Tier(),),
+        tuple(Tier(f"trunk of {k}" if k > 1 else "link", Fraction(k), cables=k) for k in widths.tolist()) or (Tier(),),
         _router(name, ranks, start, end),
         PORTS,
     )
@@ -61,7 +60,7 @@ def is_graph(topology: Topology) -> bool:
 
 
 def arcs(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Where each link starts and ends, the links of a bond one by one, in the order of the topology's links.
+    """Where each link starts and ends, the links of a trunk one by one, in the order of the topology's links.
 
     Raises:
         ValueError: for a topology with switches, or whose links differ in bandwidth.

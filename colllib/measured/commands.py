@@ -114,8 +114,8 @@ def _judged(runs: Sequence[Run], on: str | None, options: dict[str, Any]) -> lis
     """Those that may be of the boxes that are told, or else all; by the GPU that each prints, or one beside it."""
     printed = [run.gpu for run in runs if run.gpu]
     beside = next(filter(machines.by_gpu, printed), "".join(printed[:1]))
-    told = {gpu: _hints(on, gpu, options) for gpu in dict.fromkeys(run.gpu or beside for run in runs)}
-    hinted = [(run, told[run.gpu or beside]) for run in runs]
+    of_gpu = {gpu: _hints(on, gpu, options) for gpu in dict.fromkeys(run.gpu or beside for run in runs)}
+    hinted = [(run, of_gpu[run.gpu or beside]) for run in runs]
     chosen = [(run, hints) for run, hints in hinted if _of_those_boxes(run, hints)] or hinted
     return [_Judged(run, hints, diagnose(run, hints)) for run, hints in chosen]
 
@@ -370,6 +370,8 @@ def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Ite
         yield f"Up to 16 KiB EFA, TCPXO and RoCE were measured at {OTHER_NETWORKS} times these latencies."
     if machine.bridge and machine.gpus == 2 and machine.boxes == 1 and not machine.linked:
         yield f"Without the NVLink bridge that is sold for such pairs; with it: link={machine.bridge / 1e9:g}GB/s."
+    if machine.alpha:
+        yield "The file's latencies are for schedules (run, ladder, --best): these predictions take NCCL's."
     if machine.vendor == "amd":
         yield "RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links."
 

@@ -74,6 +74,7 @@ class Diagnosis:
             "confidence": round(self.confidence, 2),
             "binding": self.binding,
             "measured_busbw_GBps": None if form is None else round(form.measured / 1e9, 3),
+            "in_place_busbw_GBps": None if form is None or form.in_place is None else round(form.in_place / 1e9, 3),
             "expected_busbw_GBps": None if bound is None else [round(bound.low / 1e9, 3), round(bound.high / 1e9, 3)],
             "predicted_busbw_GBps": None if self.predicted is None else round(self.predicted / 1e9, 3),
             "published_busbw_GBps": [round(rate / 1e9, 3) for rate in (bound.runs if bound else ())],

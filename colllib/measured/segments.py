@@ -16,6 +16,7 @@ MOST_SEGMENTS, FEWEST_POINTS = 4, 4
 MOST_POINTS = 128  # a sweep of thousands of sizes is thinned
 FLOOR = 0.003  # relative: what printing rounds is no reason for a further segment
 _HUBER, _EFFICIENCY = 1.345, 0.95  # Huber's constant, and its variance's share on normal noise
+_TRIMMED = 0.18 / 0.82  # of normal noise, what weighs less over what weighs in full
 
 Array = NDArray[np.float64]
 Values = Sequence[float] | Array
@@ -124,7 +125,8 @@ def _segment(size: Array, time: Array, weight: Array, draws: np.random.Generator
         inflated = (alike - alike.mean()) * np.sqrt(len(size) / free / _EFFICIENCY)
         drawn = draws.choice(inflated, (400, len(size))) / np.sqrt(weight)
         again = _lines(size, (constant + slope * size) * np.maximum(1 + drawn, 0.05), weight)
-        width = float(stdtrit(free, 1 - 0.05 / 4))  # 95 % for the two numbers together
+        few = 1 + 2 / len(size) * _TRIMMED  # Huber, Robust Statistics (1981), 7.6: two numbers of few points
+        width = few * float(stdtrit(free, 1 - 0.05 / 4))  # 95 % for the two numbers together
         for k, (value, values) in enumerate(zip((constant, slope), again, strict=True)):
             reach = width * float(np.sqrt(((values - value) ** 2).mean()))
             ends[k] = (max(0.0, value - reach), value + reach)

@@ -162,7 +162,8 @@ def _ends(near: bool) -> dict[object, list[Point]]:
         if s.machine:
             ends[kind(s.machine, near), what, s.state].append(Point(rate, s.source, s.machine, s.state, s.group))
     for f in figures():
-        again = any([f.group, f.boxes, f.collective] == of and abs(rate / f.busbw - 1) < 0.01 for *of, rate in measured)
+        one = [f.group, f.boxes, f.collective]
+        again = any(one == of and abs(rate / f.busbw - 1) < 0.01 for *of, rate in measured)
         if f.machine and not again:
             point = Point(f.busbw, f"https://github.com/{f.place}", f.machine, f.state, f.group)
             ends[kind(f.machine, near), f.collective, f.state].append(point)

@@ -1,7 +1,7 @@
 """The bounds explorer: how far every algorithm is from both lower bounds, under several port models."""
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,8 @@ from colllib.ladder import PRIMITIVES
 from colllib.metrics import one_way_cost, port_messages
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart
-from colllib.show.lines import Curve, Frame, Mark, number, plot
+from colllib.show.figure import BROAD, SLIM, Chart, legend_row
+from colllib.show.lines import Curve, Frame, Mark, key, number, plot
 from colllib.show.looks import letters, looks
 from colllib.show.race import BOUND
 from colllib.show.table import Table
@@ -24,6 +24,7 @@ from colllib.topology import star
 
 RANKS = (2, 3, 4, 6, 8, 12, 16, 64)
 SEGMENTS = (1, 4, 32)
+BEYOND = 1.15  # times how far the bounds are drawn beyond where they cross
 PORTS = {
     "one": "one full-duplex port",
     "one way": "one port, one way at a time",
@@ -112,7 +113,7 @@ def _ratio(count: float | Fraction, bound: float | Fraction) -> str:
 
 
 def _plane(primitive: str, n: int, ports: str) -> Chart:
-    """Every algorithm as dots that its number of segments joins, named by its letters; the bounds as a corner."""
+    """Every algorithm as dots that its number of segments joins, named, or by its letters; the bounds as two lines."""
     bound = _bound(primitive, n, ports)
     points: dict[str, list[tuple[float, float]]] = {}
     for name, _, cost, _ in entries(primitive, n, ports):
@@ -124,23 +125,27 @@ def _plane(primitive: str, n: int, ports: str) -> Chart:
     left, low = float(bound.n_alpha), float(bound.n_beta)
     right = 1.2 * max(2 * left, *(x for curve in curves for x in curve.xs))
     top = 1.2 * max(2 * low, *(y for curve in curves for y in curve.ys))
-    corner = Curve("lower bounds", "", [left, left, right], [top, low, low], BOUND)
+    bounds = [
+        Curve("fewest latencies", "", [left, left], [low / BEYOND, top], BOUND),
+        Curve("fewest bytes", "", [left / BEYOND, right], [low, low], BOUND),
+    ]
     starts: dict[tuple[float, float], list[Curve]] = {}
     for curve in curves:
         starts.setdefault((curve.xs[0], curve.ys[0]), []).append(curve)
-    marks = [
-        Mark(
-            x,
-            ", ".join(curve.label for curve in alike),
-            y,
-            alike[0].look,
-            "left" if x > left and 2.5 * x > right else "right",
-        )
-        for (x, y), alike in starts.items()
-    ]
-    frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number)
-    body = plot([corner, *curves], frame, marks=marks) + keys([(curve.name, curve.look) for curve in curves])
-    return Chart(body, f"Latencies against bytes at N = {n}. {_summary(primitive, n, ports)}")
+
+    def draw(width: float) -> str:
+        frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number, True, width)
+        named = width == BROAD
+        marks = [
+            Mark(x, ", ".join(curve.name if named else curve.label for curve in alike), y, alike[0].look)
+            for (x, y), alike in sorted(starts.items())
+        ]
+        words = "lower bounds: nothing is below, or left with one message per port at a time"
+        legend = "" if named else keys([(curve.name, curve.look) for curve in curves])
+        return plot([*bounds, *curves], frame, marks=marks) + legend + legend_row([(key(bounds[0]), words)])
+
+    alt = f"Latencies against bytes at N = {n}. {_summary(primitive, n, ports)}"
+    return Chart(draw(SLIM), alt, broad=partial(draw, BROAD))
 
 
 def _summary(primitive: str, n: int, ports: str) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from colllib import ladder, units
 from colllib.algorithms import find
+from colllib.algorithms.hierarchical import TWO_TIERS
 from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import BEST_SEGMENTS_SQUARED, CROSSOVER
 from colllib.ladder import Entry, Rung
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.views import listed
-from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster, price, rungs
+from colllib.two_tiers import CLUSTERS, cluster, price, rungs
 
 #: The kinds of topology, each with the one whose times are shown.
 ANCHORS = {
@@ -35,7 +36,7 @@ def closed_forms(kind: str) -> str:
         kind: a key of `ANCHORS`.
 
     >>> print(closed_forms("full-mesh").splitlines()[-1])
-    | all-to-all | direct | $1$ | $\\frac{1}{N}$ | any | 535\u00a0ns |
+    | all-to-all | direct | $1$ | $\\dfrac{1}{N}$ | any | 535\u00a0ns |
     """
     spec = ANCHORS[kind]
     rows = []
@@ -50,7 +51,7 @@ def closed_forms(kind: str) -> str:
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = (f"| {' | '.join(row)} |" for row in (headers, ["---"] * len(headers), *rows))
-    return "\n".join(line.replace("|  |", "| |") for line in lines)
+    return "\n".join(line.replace("|  |", "| |").replace(r"\frac", r"\dfrac") for line in lines)
 
 
 def _time(seconds: float) -> str:
@@ -78,7 +79,7 @@ def _cells(entry: Entry) -> list[str]:
     if (entry.algorithm.primitive, name) == ("all-gather", "recursive doubling"):
         name += ", halving"
     if form is None:
-        return [name, f"({rung.cost.n_alpha})", f"({float(rung.cost.n_beta):.4g})", "no closed form", time]
+        return [name, f"({rung.cost.n_alpha})", f"({float(rung.cost.n_beta):.4g})", "–", time]
     return [name, f"${form.n_alpha.tex}$", f"${form.n_beta.tex}$", form.holds.text, time]
 
 
@@ -86,7 +87,7 @@ def bounds_table() -> str:
     r"""The lower bounds as a Markdown table.
 
     >>> print(bounds_table().splitlines()[2])
-    | broadcast | $\lceil\log_2 N\rceil$ | $1$ | $\sum_i \lfloor d_i/2\rfloor$ | $\frac{1}{2k}$ |
+    | broadcast | $\lceil\log_2 N\rceil$ | $1$ | $\sum_i \lfloor d_i/2\rfloor$ | $\dfrac{1}{2k}$ |
     """
     headers = ["primitive", *(f"{network}: $n_\\{n}$" for network in ("one port", "torus") for n in ("alpha", "beta"))]
     rows = []
@@ -99,8 +100,8 @@ def bounds_table() -> str:
 def two_tiers() -> str:
     r"""Hierarchical schedules over B boxes of G ranks as a Markdown table, with their times on a cluster of 512.
 
-    >>> print(two_tiers().splitlines()[5][:62])
-    | all-reduce | ring | $2(G-1)$ | $2(B-1)$ | $\frac{2(G-1)}{G}$
+    >>> print(two_tiers().splitlines()[5][:63])
+    | all-reduce | ring | $2(G-1)$ | $2(B-1)$ | $\dfrac{2(G-1)}{G}$
     """
     name = next(iter(CLUSTERS))
     rows = []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FEW = 3  # values that stand side by side
 MOST_STATES = 6_000
-MOST_BYTES = 6_000_000
+MOST_BYTES = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,8 @@ class Explorer:
 
     @cached_property
     def order(self) -> list[int]:
-        """The parts by number as they stand: the figure, the summary that answers it, the others, those folded."""
-        first, *others = sorted(range(len(self.parts)), key=lambda k: bool(self.parts[k].fold))
-        return [first, len(self.parts), *others]
+        """The parts by number as they stand: the summary, which is the answer, the parts, those folded."""
+        return [len(self.parts), *sorted(range(len(self.parts)), key=lambda k: bool(self.parts[k].fold))]
 
     def _part_name(self, number: int) -> str:
         return "the summary" if number == len(self.parts) else f"part {number + 1}"

@@ -16,7 +16,7 @@ from colllib.show.theme import escape
 from colllib.show.views import Curves, Rows
 from colllib.units import several
 
-RANKS = (8, 12, 16, 20, 32, 64, 100, 128, 256, 512, 1000, 1024)
+RANKS = (8, 12, 16, 20, 32, 64, 100, 101, 128, 256, 512, 1000, 1024)
 DEGREES = (2, 4)
 
 
@@ -33,11 +33,13 @@ def frontier(n: int, d: int) -> Chart:
     steps = [row.n_alpha for row in rows.values()]
     bandwidth = [float(row.n_beta_node) for row in rows.values()]
     marks = [Mark(x, name[0], y) for name, x, y in zip(rows, steps, bandwidth, strict=True)]
+    y_label = "n_beta per rank, M/B"
     return lines(
-        {"the frontier": (steps, bandwidth)},
+        {y_label: (steps, bandwidth)},
         x_label="steps n_alpha",
-        y_label="n_beta per rank, M/B",
+        y_label=y_label,
         y_from_zero=False,
+        scattered=[y_label],
         marks=marks,
         title="No graph below beats another in both",
     )

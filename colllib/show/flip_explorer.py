@@ -7,6 +7,8 @@ import numpy as np
 from colllib.algorithms import allreduce
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
+from colllib.show.geometry import Box, Point, between
+from colllib.show.pen import Drawing, Pen, drawing, legend_of
 from colllib.show.table import Table
 from colllib.training import faults
 from colllib.training.faults import PHASES, Flip
@@ -46,27 +48,75 @@ def flip_explorer() -> Explorer:
             Control("rank", "At rank", range(RANKS), 1),
             Control("bit", "Bit", BITS, 26, kind="select"),
         ],
-        [Part(_ranks, "What each rank ends with"), Part(_checks, "Who notices")],
+        [
+            Part(_picture, "The ring, and what each rank ends with"),
+            Part(_lamps, "Who notices"),
+            Part(_ranks, fold="The numbers"),
+        ],
         summary=_summary,
         name="flip",
     )
 
 
-def _ranks(phase: str, rank: int, bit: int) -> Table:
+PLACES: tuple[Point, ...] = ((0, -72), (104, 0), (0, 72), (-104, 0))  # of the cards of the ring
+WRONG = ("h7 p", "h5 p f")  # the classes of a block that is right, and of one that is wrong
+
+
+def _picture(phase: str, rank: int, bit: int) -> Drawing:
+    """Four cards round the ring with the blocks of their results, the wrong ones filled, and where the bit flips."""
     flip = flip_case(phase, rank, bit)
-    exact = faults.reduced(allreduce.ring(RANKS), gradients())[0]
+    exact = np.array_split(_exact(), RANKS)
+    wrong = [
+        [block for block, part in enumerate(np.array_split(result, RANKS)) if not np.array_equal(part, exact[block])]
+        for result in flip.results
+    ]
+    cards = [Box(x, y, 98, 48) for x, y in PLACES]
+    tracks = [between(card, cards[(k + 1) % RANKS], 12) for k, card in enumerate(cards)]
+
+    def draw(pen: Pen) -> None:
+        for k, card in enumerate(cards):
+            if k != rank or not flip.link:
+                pen.arrow(tracks[k], "add")
+            pen.group(card)
+            pen.text(card.x, card.y - 14, k, "b")
+            for block in range(RANKS):
+                x, y = card.x - 43 + 22 * block, card.y - 4
+                frame = f'<rect x="{x:g}" y="{y:g}" width="20" height="20"/>'
+                label = f'<text x="{x + 10:g}" y="{y + 14:g}">{block}</text>'
+                pen.put(f'<g class="c {WRONG[block in wrong[k]]}">{frame}{label}</g>')
+        if flip.link:
+            pen.arrow(tracks[rank], "add", index=5, width=3)
+            x, y = tracks[rank].at(0.5)
+            pen.tag(1.5 * x, 1.3 * y, f"bit {bit}")
+        else:
+            pen.tag(cards[rank].x + 30, cards[rank].y - 33, f"bit {bit}")
+
+    described = "; ".join(f"rank {k} has wrong {blocks or 'nothing'}" for k, blocks in enumerate(wrong))
+    legend = [("patch h7", "right"), ("patch h5", "wrong")]
+    return drawing(draw, title="", alt=f"Bit {bit} flips {PHASES[phase]}, rank {rank}; {described}.", legend=legend)
+
+
+def _lamps(phase: str, rank: int, bit: int) -> str:
+    """The three checks as lamps, lit where they notice."""
+    flip = flip_case(phase, rank, bit)
+    items = []
+    for name, text in CHECKS.items():
+        notices = getattr(flip, name)
+        items.append(("disk i h1", f"{text}: notices") if notices else ("disk", f"{text}: silent"))
+    return legend_of(items)
+
+
+def _exact() -> faults.Singles:
+    return faults.reduced(allreduce.ring(RANKS), gradients())[0]
+
+
+def _ranks(phase: str, rank: int, bit: int) -> Table:
+    flip, exact = flip_case(phase, rank, bit), _exact()
     rows = []
     for k, result in enumerate(flip.results):
         place = int(np.argmax(np.abs(np.nan_to_num(result.astype(float), nan=np.inf) - exact)))
-        verdict = "wrong" if k in flip.wrong else "right"
-        rows.append((str(k), f"{result[place]:.9g}", f"{exact[place]:.9g}", verdict))
+        rows.append((str(k), f"{result[place]:.3g}", f"{exact[place]:.3g}", "wrong" if k in flip.wrong else "right"))
     return Table(["rank", "worst number", "right is", "result"], rows, "The ranks' results")
-
-
-def _checks(phase: str, rank: int, bit: int) -> Table:
-    flip = flip_case(phase, rank, bit)
-    rows = [("yes" if getattr(flip, name) else "no", text) for name, text in CHECKS.items()]
-    return Table(["notices", "check"], rows, "Who notices")
 
 
 def _summary(phase: str, rank: int, bit: int) -> str:

@@ -18,6 +18,8 @@ from colllib.show.geometry import Box, between
 from colllib.show.pen import Drawing, Pen, drawing
 from colllib.show.theme import listed
 
+UPPER, LOWER = {0, 1, 2, 3, 8}, {4, 5, 6, 7, 9}  # the nodes of the two boxes
+
 
 @cache
 def splits(how: str) -> tuple[tuple[int, int, int, int], ...]:
@@ -54,7 +56,7 @@ def splitting_explorer() -> Explorer:
         "Take the switches out",
         [
             Control("how", "Pairs of links", {"verified": "verified", "rings": "a ring for each switch"}),
-            Control("k", "Splits done", lambda how: range(len(splits(how)) + 1), 0),
+            Control("k", "Splits done", lambda how: range(len(splits(how)) + 1), 12),
         ],
         [Part(_split, "What is left of the fabric")],
         summary=_split_summary,
@@ -72,7 +74,7 @@ def _split(how: str, k: int) -> Drawing:
     links = {(a, b): int(capacity[a, b]) for a, b in np.argwhere(capacity).tolist()}
     done = splits(how)[:k]
     fresh = [(u, t) for u, _, t, _ in done[-1:]]
-    out = int(capacity[np.ix_([0, 1, 2, 3, 8], [4, 5, 6, 7, 9, 10])].sum())
+    out = int(capacity[np.ix_(sorted(UPPER), sorted({*LOWER, 10}))].sum())
     return _joined(
         links,
         fresh,
@@ -148,21 +150,30 @@ def _joined(
     alt: str,
     inside: Collection[int] = (),
 ) -> Drawing:
-    """The two boxes with some links, new ones colored; above 0 a link's capacity decides how thick it is."""
-    boxes = {10: Box(290.0, 150.0, 26, 26, round=True)}  # the switch between the two, on the right
+    """The two boxes with some links, those that lead from box to box and new ones colored; where a link has a capacity
+    above 0 it is so thick, and one line for both ways."""
+    boxes = {10: Box(276.0, 165.0, 26, 26, round=True)}  # the switch between the two, on the right
     upper = ((0.0, 0.0), (130.0, 0.0), (20.0, 124.0), (150.0, 110.0))  # where no link leads past another node closely
     for place, (x, y) in enumerate(upper):
         boxes[place] = Box(x, y, 26, 26, round=True)
-        boxes[(6, 7, 4, 5)[place]] = Box(x, 300.0 - y, 26, 26, round=True)
-    for switch, y in ((8, 66.0), (9, 234.0)):
+        boxes[(6, 7, 4, 5)[place]] = Box(x, 330.0 - y, 26, 26, round=True)
+    for switch, y in ((8, 66.0), (9, 264.0)):
         boxes[switch] = Box(75.0, y, 26, 26, round=True)
     joined = {node for ends in links for node in ends}
 
     def draw(pen: Pen) -> None:
-        pen.put("", *boxes.values())
+        for name, y in (("upper box", 62.0), ("lower box", 268.0)):
+            pen.group(Box(75, y - 8, 196, 178), name)
         for (a, b), width in sorted(links.items(), key=lambda item: item[0] in fresh):
-            track = between(boxes[a], boxes[b], 7 if (b, a) in links else 0)
-            pen.arrow(track, "add" if width != 1 else "copy", index=0 if (a, b) in fresh else -1)
+            crosses = not {a, b} <= UPPER and not {a, b} <= LOWER
+            index = 0 if (a, b) in fresh else 1 if crosses else -1
+            thick = 1 + width / 3 if width else 0.0
+            if (b, a) not in links or {(a, b), (b, a)} & set(fresh):
+                pen.arrow(between(boxes[a], boxes[b], 7 if (b, a) in links else 0), "add", index=index, width=thick)
+            elif a < b:
+                ink = "var(--cl-s2)" if crosses else "var(--cl-edge)"
+                more = f' style="stroke:{ink};stroke-width:{thick:.1f}"'
+                pen.line([(boxes[a].x, boxes[a].y), (boxes[b].x, boxes[b].y)], more=more)
         for node, box in boxes.items():
             if node < 8:
                 reached = node in inside
@@ -170,9 +181,9 @@ def _joined(
             elif node in joined:
                 pen.switch(box.x, box.y, f"s{node - 8}")
 
-    wide = any(width > 1 for width in links.values())
-    legend = [("arrow add", "2 units or more"), ("arrow copy", "1 unit")] if wide else []
-    legend.append(("arrow add h0", "the last one"))
+    legend = [("arrow add h0", "the last one"), ("arrow add h1", "leaves a box")]
+    if any(links.values()):
+        legend += [("line", "both ways, as thick as it has units")]
     if inside:
         legend += [("disk i h0", "has the shard"), ("disk", "not yet")]
     return drawing(draw, title=title, alt=alt, legend=legend)

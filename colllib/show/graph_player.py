@@ -102,7 +102,7 @@ def graph_player() -> Explorer:
         [
             Control("graph", "Graph", texts, "kautz:4x16", "select"),
             Control("owner", "Follow the shard of rank", _owners, 0),
-            Control("step", "Steps done", lambda graph: counted(gathered(graph).schedule.num_steps), 0),
+            Control("step", "Steps done", lambda graph: counted(gathered(graph).schedule.num_steps), 1),
         ],
         [Part(_picture, "All links, and one shard"), Part(_costs, "Costs so far")],
         _summary,
@@ -112,7 +112,7 @@ def graph_player() -> Explorer:
 
 
 LEGEND = [("disk i", "its owner"), ("disk i h1", "it has just arrived"), ("disk i h0", "it arrived before")]
-LEGEND += [("arrow h1", "busiest"), ("arrow h0", "less busy"), ("line e", "idle now")]
+LEGEND += [("arrow h1", "carries it now"), ("arrow h0", "a smaller part"), ("line e", "other links")]
 
 
 def _owners(graph: str) -> list[int]:
@@ -124,11 +124,12 @@ def _picture(graph: str, owner: int, step: int) -> str:
     run = gathered(graph)
     spread = _spread(graph, owner)
     radius = radius_of(run.topology)
+    loads = spread.carried[step - 1] if step else {}
 
     def draw(pen: Pen) -> None:
-        pen.text(0, -radius - 32, "all links" if not step else f"all links in step {step}", "q")
+        pen.text(0, -radius - 32, f"in step {step}, among all links" if step else "all links", "q")
         look = reached(spread, step)
-        around(pen, run.topology, (0, 0), radius, loads=link_loads(run, step), look=look)
+        around(pen, run.topology, (0, 0), radius, loads=loads, look=look)
         left, top = (PANEL / 2 + 14, -radius) if pen.wide else (-PANEL / 2, radius + 62)
         pen.text(left + PANEL / 2, top - 32, f"the shard of rank {spread.owner}", "q")
         in_rows(pen, spread, step, (left, top - 12), PANEL - 26)

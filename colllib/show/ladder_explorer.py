@@ -1,5 +1,6 @@
 """The ladder explorer: every fabric's rung for a primitive at the reader's M, alpha and BW, ideal or with losses."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
@@ -30,11 +31,12 @@ _KINDS = {"full-mesh": "full mesh", "inc-star": "star that computes"}
 def fabric_name(spec: str) -> str:
     """A fabric as prose writes it.
 
-    >>> fabric_name("torus:8x8x8"), fabric_name("full-mesh:512")
-    ('torus 8 × 8 × 8', 'full mesh 512')
+    >>> fabric_name("full-mesh:512"), fabric_name("torus:4x4,tie=balanced, alternating axes")
+    ('full mesh 512', 'torus 4 × 4, tie=balanced, alternating axes')
     """
     kind, _, size = spec.partition(":")
-    return f"{_KINDS.get(kind, kind)} {size.replace('x', ' × ')}"
+    spaced = re.sub(r",(?! )", ", ", re.sub(r"(?<=\d)x(?=\d)", " × ", size))
+    return f"{_KINDS.get(kind, kind)} {spaced}"
 
 
 def rung(
@@ -94,8 +96,7 @@ def realistic_ladder_explorer() -> Explorer:
         "Lock-step clock, 512 ranks. A rank owns one link on a star and "
         f"{injection(ladder.topology('torus:8x8x8'))} on the torus of 8 × 8 × 8. The "
         "part of BW that a fabric keeps (η_β) divides its bytes, η_α multiplies its latencies; both ways through a "
-        "switch that adds keep the same. Hollow: without coefficients. P is the best whole number of segments "
-        "with them."
+        "switch that adds keep the same. P is the best whole number of segments with them."
     )
     title = "The ladder of 512 ranks, ideal and with coefficients"
     return _ladder(title, _realistic_rungs, _COLUMNS, note, "realistic", etas, ("alpha", "bw"))

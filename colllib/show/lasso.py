@@ -48,8 +48,11 @@ class Lasso:
             '<button type="button" data-act="worst">Worst set</button>'
             '<button type="button" data-act="clear">Clear</button></div>'
             '<p class="cl-hint">Drag a loop around ranks, tap one to put it in or out, or use arrow keys and the space '
-            f'bar.</p><div class="cl-ground">{pictures}<svg aria-hidden="true"><path/></svg></div>'
+            "bar.</p>"
             '<p class="cl-summary" aria-live="polite">The set is drawn with a script, which does not run here.</p>'
+            f'<div class="cl-ground">{pictures}<svg aria-hidden="true"><path/></svg></div>'
+            '<p class="cl-hint">At each rank: its card below, in a box with a switch its port to that above. Orange is '
+            "the narrowest that its shards have to pass.</p>"
             '<table class="colllib-table" aria-label="This set beside the worst"></table>'
             f"<script>{asset('lasso.js')}</script></section>"
         )
@@ -73,12 +76,15 @@ def _counts(network: Fabric) -> dict[str, Any]:
 
 
 def _drawn(network: Fabric) -> Callable[[Pen], None]:
-    """Boxes of eight ranks, or a grid, with the links from rank to rank."""
+    """Boxes of eight ranks, or a grid, with the links from rank to rank; at a rank its port to the switch of the box
+    above, its card below."""
     grid = network.topology.switches == 0
     size = network.ranks if grid else SIZE
     between = np.argwhere(np.triu(network.capacity[: network.ranks, : network.ranks])).tolist()
+    ports = [np.flatnonzero(row[network.ranks :]) + network.ranks for row in network.capacity[: network.ranks]]
     step = 50 if between else 33
-    wide, high = 3 * step + 47, (size // ACROSS - 1) * step + 59
+    down = max(step, 54) if any(map(len, ports)) else step
+    wide, high = 3 * step + 47, (size // ACROSS - 1) * down + 71
 
     def draw(pen: Pen) -> None:
         across = pen.width // (wide + 10)
@@ -88,12 +94,15 @@ def _drawn(network: Fabric) -> Callable[[Pen], None]:
             if not grid:
                 pen.group(Box(left + wide / 2, top + high / 2, wide, high), f"box {box}")
             for k in range(size):
-                place[size * box + k] = (left + 23.5 + step * (k % ACROSS), top + 35 + step * (k // ACROSS))
+                place[size * box + k] = (left + 23.5 + step * (k % ACROSS), top + 41 + down * (k // ACROSS))
         for a, b in between:
             (x, y), (u, v) = place[a], place[b]
-            far = max(abs(x - u), abs(y - v)) > 1.5 * step
-            pen.put(f'<path class="l" d="{bow((x, y), (u, v), 22 if far else 0).d}"/>')
+            far = max(abs(x - u), abs(y - v)) > 1.5 * down
+            pen.put(f'<path class="l" data-link="{a}-{b}" d="{bow((x, y), (u, v), 22 if far else 0).d}"/>')
         for rank, (x, y) in place.items():
+            for switch, way in zip(ports[rank][::-1], (1, -1), strict=False):
+                end = f"M{x - 4:g} {y + way * 21:g}h8" if way < 0 else f"M{x - 3:g} {y + 18:g}h6v6h-6z"
+                pen.put(f'<path class="l" data-link="{rank}-{switch}" d="M{x:g} {y:g}V{y + way * 20:g}{end}"/>')
             pen.disk(Box(x, y, 26, 26, round=True), rank)
 
     return draw

@@ -81,12 +81,21 @@ def tree(parent: Sequence[int] | IntArray, size: Size, gap: float = 16.0, level:
     return places
 
 
+CLEAR = 18.0  # between the cards of a cube
+
+
 def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float = 0.0) -> list[Point]:
-    """The first axis to the right, the second upwards; along a third one slices side by side, or below one another.
+    """The first axis to the right, the second upwards; along a third one slices side by side, or below one another, and
+    a cube as one draws a cube.
 
     >>> [(int(x), int(y)) for x, y in lattice(Lattice((2, 2)), (20, 20), 10, 300)]
     [(0, 0), (30, 0), (0, -30), (30, -30)]
     """
+    if is_cube(axes, size, width):
+        right = min(size[0] + 46, (width - size[0]) / (2 * axes.dims[0] - 1))
+        up = size[1] / 2 + 30
+        at = [axes.coordinates(rank) for rank in range(axes.ranks)]
+        return [((2 * x + z) * right, -(2 * y + z) * up) for x, y, z in at]
     x_size, y_size, *rest = (*axes.dims, 1)[: max(2, len(axes.dims))]
     wide, high = x_size * (size[0] + gap) + 2 * margin, y_size * (size[1] + gap) + 2 * margin
     slices = prod(rest)
@@ -99,6 +108,20 @@ def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float =
         row, column = divmod(z, columns)
         places.append((column * wide + x * (size[0] + gap), row * high - y * (size[1] + gap)))
     return places
+
+
+def is_cube(axes: Lattice, size: Size, width: float) -> bool:
+    """Whether there is room for two slices one behind the other, the cards of the second between those of the first.
+
+    >>> is_cube(Lattice((2, 2, 2)), (60, 20), 360), is_cube(Lattice((2, 2, 3)), (60, 20), 360)
+    (True, False)
+    """
+    return axes.dims == (2, 2, 2) and size[0] <= widest_of_cube(axes, width)
+
+
+def widest_of_cube(axes: Lattice, width: float) -> float:
+    """The widest card of which there is room for two slices one behind the other."""
+    return (width - CLEAR * (2 * axes.dims[0] - 1)) / (2 * axes.dims[0])
 
 
 #: Where the axes of a cube lead: three of them as on paper, four like the sides of an octagon.
@@ -116,7 +139,7 @@ def graph(topology: Topology, radius: float, disk: float) -> list[Point]:
     """
     kind, _, sizes = topology.name.partition(":")
     dims = topology.lattice.dims if topology.lattice else ()
-    if topology.name == "hamming:2x3":  # which has the links of torus:3x3
+    if topology.name in ("hamming:2x3", "power(full-mesh:3,2)"):  # which have the links of torus:3x3
         dims = (3, 3)
     if len(dims) == 2:
         return _bent_grid(dims, radius, disk)
@@ -194,7 +217,7 @@ APART = 64.0  # a row of ranks and its switches
 def boxes_in_a_row(
     dims: Sequence[int], size: Size, width: float, switches: bool
 ) -> tuple[list[Point], list[tuple[Box, int]]]:
-    """Ranks in a row, a frame round those of each box, with room for its switch above them if it takes part.
+    """Ranks in a row, a frame round those of each box, with room for its switch below them if it takes part.
 
     >>> places, frames = boxes_in_a_row((2, 2), (40, 20), 300, True)
     >>> [x for x, _ in places], len(frames)
@@ -206,8 +229,8 @@ def boxes_in_a_row(
     frames = []
     for first in range(0, count, dims[0]):
         inside = [Box(x, y, *size) for x, y in places[first : first + dims[0]]]
-        above = [replace(inside[0], y=-(size[1] + APART))] * switches
-        frames.append((_around([*inside, *above], 6.0), 0))
+        below = [replace(inside[0], y=size[1] + APART)] * switches
+        frames.append((_around([*inside, *below], 6.0), 0))
     return places, frames
 
 

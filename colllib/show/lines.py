@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from itertools import pairwise, product
+from math import floor
 
 from colllib.show.figure import BROAD, SLIM, Chart, legend_row
 from colllib.show.looks import Look, looks
@@ -15,26 +16,27 @@ from colllib.show.theme import SERIES, escape, typeset_svg
 
 Points = tuple[Sequence[float], Sequence[float]]
 Format = Callable[[float], str]
+Place = tuple[float, float]
 
 HEIGHT = 250.0
 TOP, RIGHT, BOTTOM = 29.0, 14.0, 42.0
-LETTER = 7.8  # a wide letter at 13.5 px, the type of a phone
-ROOM = 0.07  # of a logarithmic axis, between the lowest curve and the strip
+LETTER, LARGE = 6.6, 7.8  # a wide letter of 12 px, and of 13.5 px, the type of a phone
+ROOM = 0.07  # of a logarithmic axis, below the lowest curve
+DECADE = 24  # the least room for values between powers of ten
 AT_ENDS = 0.25  # of the width for a label beside the curves
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
+HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
 
 
 @dataclass(frozen=True)
 class Mark:
     """Something to point out: a place on the x axis, or with `y` a point, in black or in a series' color; its label
-    stands on the given side, or where there is more room."""
+    stands where it crosses least."""
 
     x: float
     label: str
     y: float | None = None
     look: Look | None = None
-    side: Literal["", "left", "right", "below"] = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class Curve:
     dots: bool = False
     joined: bool = True
 
+    @property
+    def dot(self) -> str:
+        """How a dot of its own is drawn where no line joins them: hollow, if a line would be dashed."""
+        inside = "var(--cl-bg,#fff)" if self.look.dash else self.look.color
+        return f"fill:{inside};stroke:{self.look.color};stroke-width:1.5"
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -67,6 +75,11 @@ class Frame:
     y_from_zero: bool = True
     width: float = SLIM
     height: float = HEIGHT
+
+    @property
+    def letter(self) -> float:
+        """How wide a letter is: theme.css has larger ones where the picture is slim."""
+        return LARGE if self.width == SLIM else LETTER
 
 
 @dataclass(frozen=True)
@@ -94,13 +107,14 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """Maps values to positions; `base` is 0 for a linear axis."""
+    """Maps values to positions; `base` is 0 for a linear axis; on one of `whole` numbers no tick is between two."""
 
     low: float
     high: float
     base: int
     start: float
     stop: float
+    whole: bool = False
 
     def __call__(self, value: float) -> float:
         if self.base:
@@ -112,29 +126,43 @@ class Axis:
     def ticks(self, most: int) -> list[float]:
         """Round values within the axis, at most about `most` of them; the highest power of a base is one of them."""
         if not self.base:
-            return linear_ticks(self.low, self.high, most)
+            return linear_ticks(self.low, self.high, most, self.whole)
         first = math.ceil(math.log(self.low, self.base) - 1e-9)
-        last = math.floor(math.log(self.high, self.base) + 1e-9)
+        last = floor(math.log(self.high, self.base) + 1e-9)
         step = max(1, math.ceil((last - first + 1) / most))
         step = next((wide for wide in range(step, 2 * step) if (last - first) % wide == 0), step)  # to both ends
         ticks = [float(self.base) ** k for k in range(first + (last - first) % step, last + 1, step)]
         if self.base == 10 and last - first < 2:
             fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
             ticks = [v for v in fine if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
-        return ticks if len(ticks) > 1 or step > 1 else linear_ticks(self.low, self.high, most)
+        return ticks if len(ticks) > 1 or step > 1 else linear_ticks(self.low, self.high, most, self.whole)
+
+    def between(self) -> list[float]:
+        """Where the values between powers of ten are, if the axis is logarithmic and has room for them."""
+        if self.base != 10 or abs(self.stop - self.start) < DECADE * math.log10(self.high / self.low):
+            return []
+        powers = range(floor(math.log10(self.low)), math.ceil(math.log10(self.high)))
+        values = (m * 10.0**k for k in powers for m in range(2, 10))
+        return [self(value) for value in values if self.low <= value <= self.high]
+
+    @property
+    def scale(self) -> str:
+        """What the axis says of itself after its name."""
+        return ", log scale" if self.base else ""
 
 
-def linear_ticks(low: float, high: float, most: int) -> list[float]:
+def linear_ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
     """Round values between two, at most about `most` of them."""
-    step = _tick_step(low, high, most)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    step = _tick_step(low, high, most, whole)
+    first, last = math.ceil(low / step - 1e-9), floor(high / step + 1e-9)
     return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
 
 
-def _tick_step(low: float, high: float, most: int) -> float:
-    raw = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(raw))
-    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
+def _tick_step(low: float, high: float, most: int, whole: bool = False) -> float:
+    raw = max((high - low) / most, whole)
+    power = 10.0 ** floor(math.log10(raw))
+    steps = (m * power for m in (1, 2, 2.5, 5, 10) if not whole or m * power % 1 == 0)
+    return next(step for step in steps if step >= raw * (1 - 1e-9))
 
 
 def _check(
@@ -228,7 +256,7 @@ def px(value: float) -> str:
     >>> px(12.25), px(3.0)
     ('12.3', '3')
     """
-    return f"{math.floor(value * 10 + 0.5) / 10:.10g}"
+    return f"{floor(value * 10 + 0.5) / 10:.10g}"
 
 
 def text(x: float, y: float, anchor: str, words: str, extra: str = "") -> str:
@@ -242,44 +270,83 @@ def _grid(x: Axis, y: Axis, frame: Frame, strip: float) -> str:
         up = y(value)
         out.append(f'<path d="M{px(x.start)} {px(up)}H{px(x.stop)}" stroke="var(--cl-line,#c3c9d0)"/>')
         out.append(text(x.start - 6, min(up + 4, y.start + 4 - strip / 2), "end", frame.y_format(value)))
-    for value in x.ticks(min(7, math.floor((x.stop - x.start) / 62))):
-        across = x(value)
-        label = frame.x_format(value)
+    for value in x.ticks(min(7, floor((x.stop - x.start) / 62))):
+        across, label = x(value), frame.x_format(value)
+        inside = min(across, frame.width - frame.letter / 2 * len(label))
         out.append(f'<path d="M{px(across)} {px(y.start)}v{px(4 + strip)}" stroke="currentColor"/>')
-        out.append(text(min(across, frame.width - LETTER / 2 * len(label)), y.start + 17 + strip, "middle", label))
-    out.append(f'<path d="M{px(x.start)} {px(y.start)}H{px(x.stop)}" stroke="currentColor"/>')
-    out.append(text(2, 13, "start", frame.y_label))
-    out.append(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.x_label))
+        out.append(text(inside, y.start + 17 + strip, "middle", label))
+    fine = "".join(f"M{px(at)} {px(y.start)}v3" for at in x.between() if not strip)
+    fine += "".join(f"M{px(x.start)} {px(at)}h-3" for at in y.between())
+    out.append(f'<path d="{fine}M{px(x.start)} {px(y.start)}H{px(x.stop)}" stroke="currentColor"/>')
+    cut = "" if y.base or y.low <= 0 else f", axis from {frame.y_format(y.low)}"
+    if cut:
+        out.append(f'<path d="M{px(x.start - 4)} {px(y.start - 3)}l8 -4m-8 8l8 -4" stroke="currentColor"/>')
+    out.append(text(2, 13, "start", frame.y_label + y.scale + cut))
+    out.append(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.x_label + x.scale))
     return "".join(out)
 
 
-def _mark(mark: Mark, x: Axis, y: Axis) -> str:
+def _crossed(line: Sequence[Place], box: Sequence[float]) -> float:
+    """How much of a line is within a box of left, top, right and bottom."""
+    length = 0.0
+    for one, other in pairwise(line):
+        enters, leaves = 0.0, 1.0
+        for k in (0, 1):
+            run = other[k] - one[k] or 1e-9
+            first, last = sorted(((box[k] - one[k]) / run, (box[k + 2] - one[k]) / run))
+            enters, leaves = max(enters, first), min(leaves, last)
+        length += max(0.0, leaves - enters) * math.dist(one, other)
+    return length
+
+
+def _corner(mark: Mark, x: Axis, y: Axis, lines: list[list[Place]], wide: float, right: float) -> str:
+    """The label of a mark, that wide, in the corner where it crosses least of the lines; they get its edges, too."""
     at = x(mark.x)
-    left = mark.side == "left" or (mark.side != "right" and at > x.start + 0.35 * (x.stop - x.start))
-    anchor, shift = ("end", -5) if left else ("start", 5)
+    places, shift = ((y.stop + 9, y.start - 6), 5) if mark.y is None else ((y(mark.y) - 7, y(mark.y) + 18), 8)
+    sides = ("start", "end") if at <= x.start + 0.35 * (x.stop - x.start) else ("end", "start")
+    least, best, edges = math.inf, "", [(0.0, 0.0)]
+    for up, anchor in product(places, sides):
+        left = at + shift if anchor == "start" else at - shift - wide
+        box = (left, up - 10, left + wide, up + 3)
+        outside = left < x.start or box[2] > right or up < y.stop + 5 or up > y.start
+        if (trouble := floor(1000 * outside + sum(_crossed(line, box) for line in lines) + 0.5)) < least:
+            least, edges = trouble, [(left, up - 9), (box[2], up - 9), (box[2], up), (left, up)]
+            best = text(at + (shift if anchor == "start" else -shift), up, anchor, mark.label, HALO)
+    lines.append(edges)
+    return best
+
+
+def _obstacles(
+    curves: Sequence[Curve], marks: Sequence[Mark], rule: Rule | None, x: Axis, y: Axis
+) -> list[list[Place]]:
+    """The lines and dots that labels of marks should not cross."""
+    upright = [*([rule.x] if rule else []), *(mark.x for mark in marks if mark.y is None)]
+    lines = [[(x(value), y.start), (x(value), y.stop)] for value in upright]
+    dots = [(x(mark.x), y(mark.y)) for mark in marks if mark.y is not None]
+    for curve in curves:
+        for ys in (curve.ys, *(curve.band or ())):
+            line = [(x(a), y(b)) for a, b in zip(curve.xs, ys, strict=True)]
+            lines, dots = ([*lines, line], dots) if curve.joined else (lines, dots + line)
+    return lines + [[(across - 4, up), (across + 4, up)] for across, up in dots]
+
+
+def _mark(mark: Mark, x: Axis, y: Axis) -> str:
+    """A mark without its label."""
+    at = px(x(mark.x))
     if mark.y is None:
-        rule = f'<path d="M{px(at)} {px(y.start)}V{px(y.stop)}" stroke="currentColor" stroke-dasharray="3 3"/>'
-        return rule + text(at + shift, y.stop + 9, anchor, mark.label, _HALO)
-    up = y(mark.y)
+        return f'<path d="M{at} {px(y.start)}V{px(y.stop)}" stroke="currentColor" stroke-dasharray="3 3"/>'
     hue = mark.look.color if mark.look else "currentColor"
-    dot = (
-        f'<circle cx="{px(at)}" cy="{px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:{hue}" stroke-width="2"/>'
-    )
-    beside = -7
-    if (mark.side == "below" and up + 22 < y.start) or up < y.stop + 12:  # where the name of the axis is above
-        beside = 4 if mark.side == "right" else 18
-    return dot + text(at + shift * 1.6, up + beside, anchor, mark.label, _HALO)
+    look = f'fill="var(--cl-bg,#fff)" style="stroke:{hue}" stroke-width="2"'
+    return f'<circle cx="{at}" cy="{px(y(mark.y))}" r="4.5" {look}/>'
 
 
-def spread(places: Sequence[float], gap: float, low: float, high: float, then: Sequence[float] = ()) -> list[float]:
-    """Places from low to high, spread to a gap at least, in their order, or where they nearly coincide in another one.
+def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places from low to high, spread to a gap at least, in their order.
 
     >>> spread([50, 51, 10], 12, 0, 60)
     [48, 60, 10]
-    >>> spread([50, 51, 10], 12, 0, 60, then=[8, 7, 9])
-    [60, 48, 10]
     """
-    order = sorted(range(len(places)), key=lambda k: (math.floor(places[k] / gap), then[k]) if then else (places[k], k))
+    order = sorted(range(len(places)), key=lambda k: (places[k], k))
     apart = list(places)
     for farther, edge, step in ((max, low, gap), (min, high, -gap)):
         for k in order:
@@ -290,12 +357,14 @@ def spread(places: Sequence[float], gap: float, low: float, high: float, then: S
 
 
 def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None) -> str:
-    """The line, dots on few points, a wide line to point at, a dot at the rule, and the label at its end."""
+    """The line, dots on few points, a wide line to point at, a dot at the rule, and the label, which is joined to that
+    dot or to the end of the line."""
 
     def along(ys: Sequence[float]) -> list[str]:
         return [f"{px(x(a))} {px(y(b))}" for a, b in zip(curve.xs, ys, strict=True)]
 
     places, hue = along(curve.ys), curve.look.color
+    at = f"{px(x(rule.x))} {px(y(curve.at_rule))}" if rule and curve.at_rule is not None else None
     out = ""
     if curve.joined:
         out = f'<path d="M{"L".join(places)}" style="stroke:{hue}" stroke-width="2"{curve.look.dashes}/>'
@@ -303,27 +372,28 @@ def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None)
         low, high = map(along, curve.band)
         out = f'<path d="M{"L".join(low + high[::-1])}z" style="fill:{hue}" opacity=".2"/>{out}'
     if curve.dots or not curve.joined:
-        for at, place in zip(curve.xs, map(str.split, places), strict=True):
-            radius = 2.6 if curve.joined else 3.5
-            out += '<circle data-at="{}" cx="{}" cy="{}" r="{}" style="fill:{}"/>'.format(at, *place, radius, hue)
-    elif len(places) <= 16:
+        radius, drawn = (2.6, f"fill:{hue}") if curve.joined else (3.5, curve.dot)
+        for value, place in zip(curve.xs, map(str.split, places), strict=True):
+            out += '<circle data-at="{}" cx="{}" cy="{}" r="{}" style="{}"/>'.format(value, *place, radius, drawn)
+    elif len(places) <= 16 and len(places) != 2:  # two are the ends of a straight line
         rings = "".join(f"M{place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0" for place in places)
         out += f'<path d="{rings}" style="fill:{hue}"/>'
-    if rule and curve.at_rule is not None:
-        out += f'<path d="M{"L".join(places[::4])}" stroke="transparent" stroke-width="11"/>'
-        out += f'<circle cx="{px(x(rule.x))}" cy="{px(y(curve.at_rule))}" r="3.5" style="fill:{hue}"/>'
     if end is not None:
-        out += f'<path d="M{places[-1]}L{px(x.stop + 9)} {px(end)}" style="stroke:{hue}" opacity=".5"/>'
+        start = places[-1] if at is None else at
+        out += f'<path d="M{start}H{px(x.stop)}L{px(x.stop + 9)} {px(end)}" style="stroke:{hue}" opacity=".4"/>'
         out += text(x.stop + 12, end + 4, "start", curve.label, f' style="fill:{hue}" stroke="none"')
+    if at is not None:
+        out += f'<path d="M{"L".join(places[::4])}" stroke="transparent" stroke-width="11"/>'
+        out += '<circle cx="{}" cy="{}" r="3.5" style="fill:{}"/>'.format(*at.split(), hue)
     return f'<g data-row="{escape(curve.name)}">{out}</g>'
 
 
-def _key(curve: Curve) -> str:
+def key(curve: Curve) -> str:
     """What stands for a series in the legend: a piece of its line, or a dot."""
     hue, dashes = curve.look.color, curve.look.dashes
     drawn = f'<path d="M0 5H30" style="stroke:{hue}" stroke-width="2.5"{dashes}/>'
     if not curve.joined:
-        drawn = f'<circle cx="15" cy="5" r="3.5" style="fill:{hue}"/>'
+        drawn = f'<circle cx="15" cy="5" r="3.5" style="{curve.dot}"/>'
     return f'<svg width="30" height="10" fill="none">{drawn}</svg>'
 
 
@@ -352,28 +422,33 @@ def plot(
     all_y = [v for curve in curves for edge in (curve.ys, *(curve.band or ())) for v in edge]
     all_y += [mark.y for mark in marks if mark.y is not None]
     low, high = _span(all_y, frame.log_y, frame.y_from_zero)
-    if not frame.log_y:  # to the next round values, which have a label
-        step = _tick_step(low, high, 5)
-        low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-    strip = 11 if rule and rule.strip else 0
-    if strip and frame.log_y:
+    whole_x, whole_y = (all(v == floor(v) for v in values) for values in (all_x, all_y))
+    if frame.log_y:
         low /= (high / low) ** ROOM
-    y = Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0))
-    left = max(12 + LETTER * max(len(frame.y_format(value)) for value in y.ticks(5)), 50 if strip else 0)
+    else:  # to the next round values, which have a label; a curve lies on the axis only where that is zero
+        step = _tick_step(low, high, 5, whole_y)
+        low = math.ceil(low / step - 1 - 1e-9) * step if low > 0 else floor(low / step + 1e-9) * step
+        high = math.ceil(high / step - 1e-9) * step
+    strip = 11 if rule and rule.strip else 0
+    y = Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0), whole_y)
+    left = max(12 + frame.letter * max(len(frame.y_format(value)) for value in y.ticks(5)), 50 if strip else 0)
     head = f"at {rule.label}" if ends and rule else ""
-    right = 18 + LETTER * max(len(head), *(len(curve.label) for curve in curves)) if ends else RIGHT
-    x = Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right)
+    right = 18 + frame.letter * max(len(head), *(len(curve.label) for curve in curves)) if ends else RIGHT
+    x = Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right, whole_x)
     tips: Sequence[float | None] = [None] * len(curves)
     if ends:
-        at_rule = [y(curve.at_rule) for curve in curves if head and curve.at_rule is not None]
-        tips = spread([y(curve.ys[-1]) for curve in curves], 15, y.stop + 8 * bool(head), y.start, at_rule)
+        heights = [y(curve.ys[-1] if curve.at_rule is None else curve.at_rule) for curve in curves]
+        tips = spread(heights, 15, y.stop + 8 * bool(head), y.start)
     drawn = "".join(_curve(curve, x, y, tip, rule) for curve, tip in zip(curves, tips, strict=True))
     heading = text(x.stop + 12, y.stop - 6, "start", head, ' font-weight="600"') if head else ""
+    obstacles = _obstacles(curves, marks, rule, x, y)
+    limit = x.stop if ends else frame.width
+    labels = "".join(_corner(mark, x, y, obstacles, frame.letter * len(mark.label), limit) for mark in marks)
     return (
         f'<svg class="cl-plot" viewBox="0 0 {px(frame.width)} {px(frame.height)}" font-size="12" aria-hidden="true">'
         f"{_grid(x, y, frame, strip)}"
         f'{_rule(rule, x, y) if rule else ""}{heading}<g fill="none" stroke-linejoin="round">{drawn}</g>'
-        f"{''.join(_mark(mark, x, y) for mark in marks)}</svg>"
+        f"{''.join(_mark(mark, x, y) for mark in marks)}{labels}</svg>"
     )
 
 
@@ -398,6 +473,7 @@ def lines(
     dots: bool = False,
     scattered: Collection[str] = (),
     palette: Sequence[str] = (),
+    paired: Mapping[str, str] | None = None,
     title: str = "",
 ) -> Chart:
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
@@ -406,7 +482,8 @@ def lines(
     stand at the ends of the curves, longer ones above, and all of them if a curve ends far from the right. `bands` are
     the lows and highs around some of the series. With `dots` each point has one that a style finds by its x, as
     ``data-at``. No line joins the dots of the `scattered` series. Figures with one `palette`, the names of all their
-    series, have a color for each name.
+    series, have a color for each name. Series that are `paired` with others, such as what is predicted with what is
+    measured, are dashed in the color of these, which are solid.
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])
@@ -416,18 +493,21 @@ N = 8 is marked at 8.
     base_x, base_y = (10 if log is True else int(log) for log in (log_x, log_y))
     bands = bands or {}
     _check(series, bands, marks, (base_x, base_y))
-    names = list(palette or series)
+    paired = paired or {}
+    names = list(palette or dict.fromkeys(paired.get(name, name) for name in series))
     look_of = dict(zip(names, looks(names), strict=True))
+    look_of |= {name: look_of[other]._replace(dash=1) for name, other in paired.items()}
+    look_of |= {other: look_of[other]._replace(dash=0) for other in paired.values()}
     curves = [
         Curve(name, name, *points, look_of[name], band=bands.get(name), dots=dots, joined=name not in scattered)
         for name, points in series.items()
     ]
-    keys = [(_key(curve), curve.name) for curve in curves]
+    keys = [(key(curve), curve.name) for curve in curves]
     together = len(series) > 1 and not scattered and _end_together(series, base_x)
 
     def draw(width: float) -> str:
         frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero, width)
-        at_ends = together and LETTER * max(map(len, series)) <= AT_ENDS * width
+        at_ends = together and frame.letter * max(map(len, series)) <= AT_ENDS * width
         legend = "" if at_ends or list(series) == [y_label] else legend_row(keys)
         return legend + plot(curves, frame, ends=at_ends, marks=marks)
 

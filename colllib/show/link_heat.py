@@ -162,6 +162,8 @@ def carried(links: Heat, link: int) -> str:
 _LEVELS = 5
 
 #: Line colors as CSS variables, from the book's blue to its orange; color-mix serves both themes.
+FEW = 2  # loads that the legend tells, so that no link has a number
+
 _COLORS = "--h0:var(--cl-line,#c3c9d0);" + ";".join(
     f"--h{k}:color-mix(in oklab,var(--cl-s2,#a83f08) {100 * (k - 1) // (_LEVELS - 1)}%,var(--cl-s1,#0b5cad))"
     for k in range(1, _LEVELS + 1)
@@ -186,6 +188,7 @@ def _links(links: Heat, at: Sequence[Point], gap: float) -> str:
     topology, axes = links.run.topology, links.run.topology.lattice
     assert axes is not None
     arrows, numbers = [], []
+    numbered = links.names or len({load for load in links.loads if load}) > FEW  # else the legend tells all
     for link, load in enumerate(links.loads):
         src, dst = int(topology.link_src[link]), int(topology.link_dst[link])
         axis, sign = direction(axes, src, dst)
@@ -203,7 +206,7 @@ def _links(links: Heat, at: Sequence[Point], gap: float) -> str:
         middle = 12 + room / 2
         nx, ny = x + dx * middle + 3.2 * sx, y + dy * middle + (3.7 * sy if sy > 0 else 2.1 * sy) + (3.5 if dy else 0)
         bold = ' font-weight="700"' if load == links.top else ""
-        if load:
+        if load and numbered:
             words = links.names[link] if links.names else num(load / links.unit, 2)
             numbers.append(f'<text x="{nx:.4g}" y="{ny:.4g}"{bold}>{words}</text>')
     halo = 'fill="currentColor" text-anchor="middle" paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="2.5"'
@@ -230,7 +233,7 @@ def _legend(links: Heat) -> str:
         by_level[links.level(load)].append(num(load / links.unit, 2))
     keys = []
     for level, loads in by_level.items():
-        words = ", ".join(loads) if len(loads) < 3 else f"{loads[0]} to {loads[-1]}"
+        words = ", ".join(loads) if len(loads) <= FEW else f"{loads[0]} to {loads[-1]}"
         arrow = f'<svg width="30" height="12" fill="none">{_arrow(1, 6, 1, 0, 28, level)}</svg>'
         keys.append((arrow, words if level else "idle"))
     return legend_row(keys, f' style="{_COLORS}"')
@@ -255,7 +258,7 @@ def describe(links: Heat) -> str:
 
 
 def heat_map(links: Heat, sender: int | None = None, title: str = "") -> Chart:
-    """Draw the links of a small lattice, colored by load, with the loads as numbers in units of M/N.
+    """Draw the links of a small lattice, colored by load; of more than two loads with each as a number, in M/N.
 
     >>> heat_map(heat("torus 2 × 2", "X first, ties balanced"))
     torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b. ...

@@ -67,17 +67,16 @@ def pipeline_explorer() -> Explorer:
         ],
         [
             Variants(Race(chosen), "Time over P", x_label="segments P", at="p"),
-            Part(_picture, "What each port sends when"),
+            Part(_picture, fold=f"What each port sends when, drawn for M/BW = {RATIO} α"),
             Part(_counts, "Counts", fold="Counts"),
         ],
         summary="{schedule}, N = {n}: {m} take {time:chosen} with P = {p} on the lock-step clock. The best is "
         "P = {segments}, with {time}.",
-        note=f"Star, one full-duplex port per rank. The diagram is drawn for M/BW = {RATIO} alpha. Each row is a "
-        "rank's sending port; the number is the segment, a thin line is the time until it has arrived (on the "
-        "lock-step clock: until the step ends). Hollow bars belong to the second tree, and P is of each half. The "
-        "pipeline is full from the first to the last of the steps in which the most ports send. Times are those of "
-        "the lock-step clock at your M, alpha and BW; their counts are those of the closed forms, and tests hold each "
-        "of them against an execution.",
+        note="Star, one full-duplex port per rank. In the diagram each row is a rank's sending port; the number is the "
+        "segment, a thin line is the time until it has arrived (on the lock-step clock: until the step ends). Hollow "
+        "bars belong to the second tree, and P is of each half. The pipeline is full from the first to the last of the "
+        "steps in which the most ports send. Times are those of the lock-step clock at your M, alpha and BW; their "
+        "counts are those of the closed forms, and tests hold each of them against an execution.",
         note_title="What is drawn and priced here",
         play="p",
         name="pipeline",
@@ -98,7 +97,7 @@ def _picture(schedule: str, n: int, p: int, clock: str) -> Chart | str:
         segments=p,
         until=step_edges(execution, message=RATIO, alpha=1, bandwidth=1)[-1],
         time_format=number,
-        x_label="time in units of alpha",
+        x_label=f"time in units of α, where M/BW = {RATIO} α",
     )
 
 

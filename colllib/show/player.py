@@ -63,7 +63,7 @@ class Show:
         return f'<div class="cl-scene">{"".join(stage.svg(t) for stage in self.stages)}</div>'
 
     def frame(self, t: int) -> str:
-        """The same as data, for the picture of the state before the first step."""
+        """The same as data, for the picture of the state after any step."""
         messages, pairs = self.film.messages[t], list(self.stages[0].tracks)
         cells = [
             16 * self.film.value(t, card.node, cell) + self.film.marks(t, card.node, cell)
@@ -71,7 +71,7 @@ class Show:
             for cell in card.cells
         ]
         moves = [(pairs.index(pair_of(one)), int(one.add), self.stages[0].kind(one)) for one in messages]
-        tokens = [stage.tokens(messages) for stage in self.stages]
+        tokens = [stage.tokens[t] for stage in self.stages]
         return json.dumps({"t": t, "cells": cells, "moves": moves, "tokens": tokens}, separators=(",", ":"))
 
     def sentence(self, t: int) -> str:
@@ -272,7 +272,7 @@ def player(
     controls = [
         *_algorithms(named, few, first),
         replace(place, values=lambda algorithm: {key: texts[key] for key in fit[algorithm]}, start=first_place),
-        Control("step", "Steps done", lambda **state: counted(shown(**state).film.steps), 0, depends_on=scene),
+        Control("step", "Steps done", lambda **state: counted(shown(**state).film.steps), 1, depends_on=scene),
     ]
 
     def words(step: int, **state: Any) -> str:
@@ -283,7 +283,7 @@ def player(
         title,
         controls,
         [
-            Part(lambda **state: shown(**state).picture(0), "Ranks, what they hold and what moves", depends_on=scene),
+            Part(lambda **state: shown(**state).picture(1), "Ranks, what they hold and what moves", depends_on=scene),
             Part(words, "Costs so far", depends_on=each_step),
             Part(lambda **state: shown(**state).legend(), "How to read it", depends_on=scene),
         ],

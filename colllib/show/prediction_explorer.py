@@ -3,7 +3,7 @@
 from functools import cache
 
 from colllib.measured.predict import Prediction, predict
-from colllib.measured.sweeps import of_others
+from colllib.measured.sweeps import PUBLISHED, of_others
 from colllib.measured.tuning import VERSION
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
@@ -15,6 +15,7 @@ from colllib.units import binary_size, percent, rate, seconds, several
 
 COLLECTIVES = ("all-reduce", "all-gather", "all-to-all")
 BOXES = (1, 2, 4, 8, 16, 32, 64)
+PREDICTED, OTHERS = "predicted", "measured by others, largest message"
 SIZES = [2**k for k in range(10, 35, 2)]
 
 
@@ -45,7 +46,8 @@ def prediction_explorer() -> Explorer:
         ],
         summary=_summary,
         note=f"{VERSION}'s model, scaled to published sweeps. Latency and wire are the two parts of the "
-        "time. Of small messages between boxes it knows no network's own latency.",
+        f"time. Runs of others stand at {binary_size(PUBLISHED)}, with which most end. Of small messages between boxes "
+        "it knows no network's own latency.",
         note_title="What is predicted here",
         name="prediction",
     )
@@ -53,27 +55,31 @@ def prediction_explorer() -> Explorer:
 
 def _curve(collective: str, machine: str, boxes: int) -> Chart:
     rates = [prediction.busbw for prediction in predicted(collective, machine, boxes)]
+    largest = predict(boxes_of(machine, boxes), collective, PUBLISHED).busbw
     others = [one for one, _ in of_others(boxes_of(machine, boxes), collective)]
+    curves = {PREDICTED: (SIZES, rates)}
     known = "nobody's run of such a machine is known here"
     if others:
         span = rate(others[0]) if others[0] == others[-1] else f"{rate(others[0])} to {rate(others[-1])}"
         known = f"others measured {span} at their largest message ({several(len(others), 'run')})"
+        curves[OTHERS] = [PUBLISHED] * len(others), others
     return lines(
-        {"bus bandwidth": (SIZES, rates)},
+        curves,
         x_label="message",
         y_label="bus bandwidth",
         log_x=2,
-        log_y=10,
         x_format=binary_size,
         y_format=rate,
         dots=True,
-        title=f"Predicted {rate(rates[-1])} for {binary_size(SIZES[-1])}; {known}",
+        scattered=[OTHERS],
+        palette=[PREDICTED, OTHERS],
+        title=f"Predicted {rate(largest)} for {binary_size(PUBLISHED)}; {known}",
     )
 
 
 def _here(size: int) -> str:
     """A part for the message alone: in each curve it would be thirteen times as many curves."""
-    large = f'[data-at="{size}"] {{ r: 5.5px; stroke: var(--cl-fg); stroke-width: 2px }}'
+    large = f'[data-row="{PREDICTED}"] [data-at="{size}"] {{ r: 5.5px; stroke: var(--cl-fg); stroke-width: 2px }}'
     return f'<p class="cl-hint">The large dot: {binary_size(size)}.</p><style>.colllib {large}</style>'
 
 

@@ -198,20 +198,21 @@ class Stage:
         return columns
 
     def _on_switches_of_boxes(self, axes: Lattice, topology: Topology) -> None:
-        """Ranks in a row, what moves in a box above them, and what moves between the boxes below."""
+        """Ranks in a row, what moves between the boxes above them, and what moves in a box below."""
         self._tint(topology)
         level = {pair: int(tint[1:]) for pair, tint in self.tints.items()}
-        above = {dst: level[src, dst, 0] == 0 for src, dst, _ in self._pairs if dst >= axes.ranks > src}
+        below = {dst: level[src, dst, 0] == 0 for src, dst, _ in self._pairs if dst >= axes.ranks > src}
         columns = self._narrow((self.room - 16 * (topology.ranks // topology.in_box)) / topology.ranks - 2)
         size = self._size(columns)
-        places, self.frames = layouts.boxes_in_a_row(axes.dims, size, self.room, any(above.values()))
+        places, self.frames = layouts.boxes_in_a_row(axes.dims, size, self.room, any(below.values()))
         self._put(places, columns)
-        for switch in sorted(above):
-            below = [places[src][0] for src, dst, _ in self._pairs if dst == switch]
-            box = Box((min(below) + max(below)) / 2, (-1 if above[switch] else 1) * (size[1] + layouts.APART), *size)
+        for switch in sorted(below):
+            on = [places[src][0] for src, dst, _ in self._pairs if dst == switch]
+            box = Box((min(on) + max(on)) / 2, (1 if below[switch] else -1) * (size[1] + layouts.APART), *size)
             self.cards.append(replace(self.cards[0], node=switch, box=box))
         for src, dst, part in self._pairs:
-            self.tracks[src, dst, part] = self._over_or_under(src, dst, over=level[src, dst, part] == 0)
+            self.tracks[src, dst, part] = self._over_or_under(src, dst, over=level[src, dst, part] > 0)
+        self.shows_idle = True
 
     def _over_or_under(self, src: int, dst: int, over: bool) -> Track:
         """A track between ranks of a row, or to and from a switch, that stays above the row or below it."""
@@ -251,10 +252,13 @@ class Stage:
     def _on_lattice(self, axes: Lattice, topology: Topology) -> None:
         small_map = len(axes.dims) == 2 and len(self.film.cells) == axes.ranks  # each cell where its owner is
         columns = axes.dims[0] if small_map else self._columns
-        out = (max(axes.dims) > 2 and axes.wraps) or len(axes.dims) > 2
+        deep = axes.dims == (2, 2, 2)
+        out = (max(axes.dims) > 2 and axes.wraps) or (len(axes.dims) > 2 and not deep)
         stub = self.width / 18 if out else 4.0
         if len(axes.dims) > 2 and self.look.labeled:  # as many columns as let the slices be beside one another
             most = (self.width / prod(axes.dims[2:]) - 2 * stub) / axes.dims[0] - 46
+            if deep:
+                most = layouts.widest_of_cube(axes, self.room)
             columns = next((count for count in range(columns, 1, -1) if self._size(count)[0] <= most), columns)
         size = self._size(columns)
         gap = max(18.0, min(46.0, (self.room - 2 * stub) / axes.dims[0] - size[0]))
@@ -269,6 +273,8 @@ class Stage:
         """A link between neighbors: straight, or out of the picture and in again where it goes round or to a slice."""
         one, other = self._boxes[a, 0], self._boxes[b, 0]
         apart = 6.0 if self.width != WIDE else 9.0 if axis == 0 else 18.0
+        if axis == 2 and layouts.is_cube(axes, (one.width, one.height), self.room):
+            return lane(one, other, 4.0)
         if axis < 2 and b - a == sign * axes.strides[axis]:
             return lane(one, other, apart)
         if axis < 2:
@@ -321,9 +327,19 @@ class Stage:
         tiers = [tier for _, tier in self.frames]
         return [f"{('box', 'group of boxes', 'row')[tier]} {tiers[:k].count(tier)}" for k, tier in enumerate(tiers)]
 
-    def tokens(self, messages: Sequence[Message]) -> list[tuple[int, tuple[int, ...] | str]]:
-        """Where on its track each message stands when nothing moves, in percent, and what it says."""
-        return [(rest, content) for rest, content, _ in self._stops(messages, self.says)]
+    @cached_property
+    def tokens(self) -> list[list[tuple[int, tuple[int, ...] | str]]]:
+        """Step by step, where on its track each message stands when nothing moves, in percent, and what it says; of
+        many that say the same amount only the first says it."""
+        steps = [self._stops(messages, self.says) for messages in self.film.messages]
+        contents = [[content for _, content, _ in stops] for stops in steps]
+        for says in contents:
+            if len(says) > FEW and len(set(says)) == 1 and isinstance(says[0], str):
+                says[1:] = [""] * (len(says) - 1)
+        return [
+            [(rest, content) for (rest, *_), content in zip(stops, says, strict=True)]
+            for stops, says in zip(steps, contents, strict=True)
+        ]
 
     def _most_that_fits(self) -> str:
         """How much all messages can say without covering cards or one another."""
@@ -366,14 +382,18 @@ class Stage:
         pen, messages = Pen(self.width), self.film.messages[t]
         for (frame, _), title in zip(self.frames, self._titles, strict=True):
             pen.group(frame, title)
-        pen.lines(self.tracks.values(), "e" if self.shows_idle else "e off")
+        few = len(self.tracks) <= 2 * len(self.cards)
+        pen.lines(self.tracks.values(), "e" if self.shows_idle or few else "e off")
         marks, tokens = [], []
-        for message, (rest, content) in zip(messages, self.tokens(messages), strict=True):
+        for message, (rest, content) in zip(messages, self.tokens[t], strict=True):
             track, tint = self.tracks[pair_of(message)], self.tints.get(pair_of(message), "")
             marks.append(arrows([track], f"{'add' if message.add else 'copy'} {tint}"))
             place = f"offset-path:path('{track.d}');offset-distance:{rest}%"
             tokens.append(f'<g class="t" style="{place}">{token(content, self.kind(message))[0]}</g>')
-        reach = [point for track in self.tracks.values() for point in track.points]
+        reach: list[Point | Box] = [point for track in self.tracks.values() for point in track.points]
+        for some, stops in zip(self.film.messages, self.tokens, strict=True):
+            for message, (rest, content) in zip(some, stops, strict=True):
+                reach.append(Box(*self.tracks[pair_of(message)].at(rest / 100), 0, token(content)[2]))
         pen.put(f'<g class="as" aria-hidden="true">{"".join(marks)}</g>', *reach)
         for card in self.cards:
             pen.put(self._card(card, t), card.box)

@@ -14,7 +14,7 @@ from colllib.execution import Execution, execute
 from colllib.metrics import busy_ports
 from colllib.schedule import Schedule, Step
 from colllib.show.figure import BROAD, SLIM, Chart, legend_row
-from colllib.show.lines import LETTER, Axis, px, text
+from colllib.show.lines import LARGE, Axis, px, text
 from colllib.show.theme import SERIES, color, escape
 from colllib.topology import star
 from colllib.training import timeline
@@ -53,7 +53,7 @@ def _times(x: Axis, floor: float, time_format: Callable[[float], str], below: fl
     """The axis at the floor, with round times below it."""
     ticks = [(x(tick), time_format(tick)) for tick in x.ticks(5)]
     marks = "".join(f"M{px(at)} {px(floor)}v4" for at, _ in ticks)
-    places = [(min(at, x.stop + RIGHT - LETTER / 2 * len(label)), floor + below, label) for at, label in ticks]
+    places = [(min(at, x.stop + RIGHT - LARGE / 2 * len(label)), floor + below, label) for at, label in ticks]
     return f'<path d="M{px(x.start)} {px(floor)}H{px(x.stop)}{marks}" stroke="currentColor"/>{_texts(places)}'
 
 
@@ -109,7 +109,7 @@ def gantt(
         kinds.setdefault(*KINDS[op.kind])
 
     def draw(width: float) -> str:
-        x = Axis(0.0, until or step.seconds or 1.0, 0, 10 + LETTER * max(map(len, rows)), width - RIGHT)
+        x = Axis(0.0, until or step.seconds or 1.0, 0, 10 + LARGE * max(map(len, rows)), width - RIGHT)
         streams = [_stream(step, stream, x, pitch * (k + 0.5), last) for k, stream in enumerate(rows.values())]
         keys = [(_swatch(color(hue)), words) for words, hue in kinds.items()]
         if last:
@@ -163,7 +163,7 @@ def _numbers(x: Axis, y: float, ops: Sequence[tuple[timeline.Op, float, float]])
 
 def _room(label: str) -> float:
     """Width of a label and the gap of its bar."""
-    return LETTER * len(label) + 1
+    return LARGE * len(label) + 1
 
 
 def _joined(spans: Sequence[Sequence[float]]) -> list[Sequence[float]]:
@@ -316,7 +316,7 @@ def _steps(x: Axis, floor: float, edges: Sequence[float], busy: Sequence[int]) -
     grid = "".join(f"M{px(x(edge))} {px(TOP)}V{px(floor)}" for edge in edges)
     out = f'<path d="{grid}" stroke="var(--cl-edge,#77808a)" stroke-width=".5" stroke-dasharray="1.5 1.5"/>'
     counts = [(x((a + b) / 2), floor + 12, str(count)) for (a, b), count in zip(pairwise(edges), busy, strict=True)]
-    if min(x(b) - x(a) for a, b in pairwise(edges)) > LETTER * max(len(count) for *_, count in counts):
+    if min(x(b) - x(a) for a, b in pairwise(edges)) > LARGE * max(len(count) for *_, count in counts):
         muted = ' fill="var(--cl-muted,#57606a)"'
         out += _texts(counts, look=muted) + text(0, floor + 12, "start", "send", muted)
     return out

@@ -5,7 +5,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
 from math import ceil, floor, inf, log10
@@ -15,14 +15,16 @@ from typing import Any, ClassVar
 from colllib import units
 from colllib.cost import crossover
 from colllib.show.control import State
-from colllib.show.lines import LETTER, Axis, Curve, Frame, Mark, Rule, number, plot, px, text
+from colllib.show.figure import legend_row
+from colllib.show.lines import HALO, LETTER, Axis, Curve, Frame, Mark, Rule, number, plot, px, text
 from colllib.show.looks import Look, known, letters
 from colllib.show.race import Priced, Race, fastest, turns
 from colllib.show.theme import color, escape, typeset
 
 Texts = Mapping[str, str]
 
-WIDE, NARROW = 640, 520  # how wide Python draws; below this, letters instead of names
+WIDE, NARROW = 640, 520  # how wide Python draws; below this, fewer values along a map
+BESIDE = 0.45  # of the width for names beside curves; where they need more, letters stand for them
 LOW, HIGH = 1e2, 1e11  # the messages in bytes at both ends of a curve
 POINTS = 64  # of a curve, but for the first
 
@@ -108,13 +110,17 @@ class Curves(View):
         by_size = [race.standings({**state, race.message: size}) for size in sizes]
         now = race.standings(state)
         show = _FORMATS[self.what]
+        at_rule = [measured(self.what, one, message, now) for one in now]
+        seconds = [units.seconds(one.seconds) for one in now]
+        ends = seconds if self.what == "slowdown" else [show(value) for value in at_rule]
+        named = all(
+            LETTER * len(f"{value} {one.row.name}") <= BESIDE * width for value, one in zip(ends, now, strict=True)
+        )
         curves = []
         for k, one in enumerate(now):
             ys = [measured(self.what, row[k], size, row) for row, size in zip(by_size, sizes, strict=True)]
-            at_rule = measured(self.what, one, message, now)
-            name = one.row.name if width >= NARROW else letters(one.row.name, one.look)
-            value = units.seconds(one.seconds) if self.what == "slowdown" else show(at_rule)
-            curves.append(Curve(one.row.name, f"{value} {name}", sizes, ys, one.look, at_rule))
+            label = f"{ends[k]} {one.row.name if named else letters(one.row.name, one.look)}"
+            curves.append(Curve(one.row.name, label, sizes, ys, one.look, at_rule[k]))
         first = turns(race, state, sizes) if self.strip else []
         strip = [(size, one.row.name, one.look) for size, (one, *_) in first]
         frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
@@ -123,22 +129,16 @@ class Curves(View):
         turning = "; ".join(f"from {units.size(size)} {_names(tied)}" for size, tied in first)
         return figure(
             f"{self.y_label} against M. At {typed}: {values}." + (f" Fastest {turning}." if turning else ""),
-            body + ("" if width >= NARROW else keys([(one.row.name, one.look) for one in now])),
+            body + ("" if named else keys([(one.row.name, one.look) for one in now])),
         )
 
 
-def keys(rows: Sequence[tuple[str, Look]], more: Iterable[str] = ()) -> str:
-    """What letters in a figure stand for: those of its rows, and of what else a map has letters for."""
+def keys(rows: Sequence[tuple[str, Look]], style: str = "color:{}") -> str:
+    """What letters in a figure stand for: its rows, each in a style with its color."""
     spans = "".join(
-        f'<span data-row="{escape(name)}"><b style="color:{look.color}">{escape(letters(name, look))}</b> '
+        f'<span data-row="{escape(name)}"><b style="{style.format(look.color)}">{escape(letters(name, look))}</b> '
         f"{escape(name)}</span>"
         for name, look in rows
-    )
-    drawn = {look.code for _, look in rows}
-    looks = {label: known(label) for label in more}
-    others = {look.code if look else UNPRICED: label if look else "not priced" for label, look in looks.items()}
-    spans += "".join(
-        f"<span><b>{code}</b> {escape(label)}</span>" for code, label in others.items() if code not in drawn
     )
     return f'<div class="cl-legend">{spans}</div>'
 
@@ -170,7 +170,7 @@ class Variants(View):
             ys = [seconds for _, seconds in prices]
         frame = Frame(self.x_label, "time", 2, 0, number, units.seconds, True, width, 210)
         rule = Rule(state[self.at], texts[self.at]) if self.at else None
-        mark = Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds, side="below")
+        mark = Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds)
         body = plot([Curve(one.row.name, "", xs, ys, one.look)], frame, marks=[mark], rule=rule)
         return figure(f"Time against {self.x_label}. Best: {best} with {units.seconds(one.seconds)}.", body)
 
@@ -210,24 +210,31 @@ class Dots(View):
             return f'style="left:{100 * (log10(seconds) - low) / (high - low):.2f}%'
 
         grid = "".join(f'<u {at(10.0**k)}"></u>' for k in range(low, high + 1))
-        rows = []
-        for one in standings:
-            ticks = f'<u class="cl-floor" {at(one.floor)}"></u>' if one.floor else ""
-            if ideal:
-                ticks += f'<s {at(ideal[one.row.name])};border-color:{one.tint}"></s>'
-            bold = "b" if one is first else "span"
-            variant = f"<small>{escape(one.label)}</small>" if one.variant else ""
-            rows.append(
-                f'<div data-row="{escape(one.row.name)}"><{bold}>{escape(one.row.name)} {variant}</{bold}>'
-                f'<i>{grid}{ticks}<em {at(one.seconds)};background:{one.tint}"></em></i>'
-                f"<{bold}>{units.seconds(one.seconds)}</{bold}></div>"
-            )
         scale = "".join(
             f'<u {at(10.0**k)}">{units.seconds(10.0**k)}</u>' for k in range(low, high + 1, 1 + (high - low) // 6)
         )
+        ends = f'<div><span></span><i class="cl-track cl-scale">{scale}</i><span></span></div>'
+        rows = [ends]
+        for one in standings:
+            ticks = f'<u class="cl-floor" {at(one.floor)}"></u>' if one.floor else ""
+            if ideal:
+                ticks += f'<s {at(ideal[one.row.name])};color:{one.tint}"></s>'
+            bold = "b" if one is first else "span"
+            variant = f'<small style="color:{one.tint}">{escape(one.label)}</small>' if one.variant else ""
+            rows.append(
+                f'<div data-row="{escape(one.row.name)}"><{bold}>{escape(one.row.name)} {variant}</{bold}>'
+                f'<i class="cl-track">{grid}{ticks}<em {at(one.seconds)};color:{one.tint}"></em></i>'
+                f"<{bold}>{units.seconds(one.seconds)}</{bold}></div>"
+            )
         described = "; ".join(f"{one.title} {units.seconds(one.seconds)}" for one in standings)
-        rows.append(f'<div><span></span><i class="cl-scale">{scale}</i><span></span></div>')
-        return figure(f"Time of each, logarithmic: {described}.", f'<div class="cl-dots">{"".join(rows)}</div>')
+        marks = {"<em></em>": "time, log scale"}
+        if ideal:
+            marks |= {"<s></s>": "ideal"}
+        if any(one.floor for one in standings):
+            marks |= {'<u class="cl-floor"></u>': "sum of the lower bounds"}
+        key = legend_row((f'<i class="cl-track cl-key">{mark}</i>', words) for mark, words in marks.items())
+        body = f'{key}<div class="cl-dots">{"".join([*rows, ends])}</div>'
+        return figure(f"Time of each, logarithmic: {described}.", body)
 
 
 @dataclass(frozen=True)
@@ -258,7 +265,7 @@ def totals(standings: Sequence[Priced]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Map(View):
-    """Who is fastest over ranks and message sizes; and if somebody chose, what that is, grayer where it is slower.
+    """Who is fastest over ranks and message sizes; if somebody chose, what that is, and how much longer it takes.
 
     Args:
         over: some of the values of the control `ranks`, a row each.
@@ -272,11 +279,12 @@ class Map(View):
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         race, sizes = self.race, MESSAGES
         cell, bottom = (width - LEFT - 6) / len(sizes), ROW * len(self.over)
-        body, pairs = [], []
+        body, codes, pairs = [], [], []
         for k, n in enumerate(self.over):
             by_size = [race.standings({**state, self.ranks: n, race.message: size}) for size in sizes]
             row = [(_chosen(standings), fastest(standings)[0]) for standings in by_size]
-            body.append(_map_row(k, row, cell) + text(LEFT - 5, ROW * k + 12.5, "end", str(n)))
+            body.append(_fills(k, row, cell) + text(LEFT - 5, ROW * k + 12.5, "end", str(n)))
+            codes.append(_codes(k, row, cell))
             pairs += row
         x = Axis(sizes[0] * 10 ** (-1 / 6), sizes[-1] * 10 ** (1 / 6), 10, LEFT, width - 6)
         for size in sizes[:: 6 if width >= NARROW else 12]:
@@ -292,14 +300,15 @@ class Map(View):
         rule = f'd="{rank}M{px(message)} 0V{px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"'
         body.append(f"<path {rule}/>")
         view = f'viewBox="0 0 {px(width)} {px(bottom + 36)}"'
-        svg = f'<svg {view} font-size="11.5" aria-hidden="true">{"".join(body)}</svg>'
+        svg = f'<svg {view} font-size="11.5" aria-hidden="true">{"".join(body + codes)}</svg>'
         leads = Counter((best.row.name, best.look) for _, best in pairs).most_common()
         shares = {name: f"{100 * times / len(sizes) / len(self.over):.0f}%" for (name, _), times in leads}
         described = "; ".join(f"{name} {share}" for name, share in shares.items())
         alt = f"Map of the fastest over N and M; share of the cells: {described}."
-        legend = keys([look for look, _ in leads], [one.variant for one, _ in pairs if one])
-        verdict = _verdict([one.seconds / best.seconds for one, best in pairs if one])
-        hint = f'<p class="cl-hint">{SHADED} {verdict}</p>' if verdict else ""
+        chosen = [(one, best) for one, best in pairs if one]
+        legend = _regrets(chosen) if chosen else keys([look for look, _ in leads], TINTED)
+        verdict = _verdict([one.seconds / best.seconds for one, best in chosen])
+        hint = f'<p class="cl-hint">{verdict}</p>' if verdict else ""
         return figure(f"{alt} {verdict}".rstrip(), svg + legend + hint)
 
 
@@ -308,30 +317,58 @@ def _chosen(standings: Sequence[Priced]) -> Priced | None:
     return next((one for one in standings if one.row.takes), None)
 
 
-def _map_row(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float) -> str:
-    """The cells of one number of ranks: in the color of the fastest, shaded and lettered by what is taken."""
+def _fills(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float) -> str:
+    """The cells of one number of ranks: in the color of the fastest, or by how much longer it takes what is taken."""
     out = []
+    if pairs[0][0]:
+        for column, length, shade in runs([_shade(one, best) for one, best in pairs if one]):
+            look = f'style="fill:{SHADES[shade][1]}" fill-opacity="{SHADES[shade][2] / 100}"'
+            out.append(f'<path d="{_box(LEFT + cell * column, k, cell * length)}" {look}/>')
+        return "".join(out)
     for column, length, name in runs([best.row.name for _, best in pairs]):
         look = f'style="fill:{pairs[column][1].look.color}" fill-opacity=".25"'
         out.append(f'<path d="{_box(LEFT + cell * column, k, cell * length)}" data-row="{escape(name)}" {look}/>')
-    for column, length, shade in runs([_shade(one, best) for one, best in pairs]):
-        if shade:
-            out.append(f'<path d="{_box(LEFT + cell * column, k, cell * length)}" fill-opacity="{SHADES[shade]}"/>')
-    for column, length, code in runs([_code(one, best) for one, best in pairs]):
-        if cell * length > 9 * len(code):
-            out.append(text(LEFT + cell * (column + length / 2), ROW * k + 12.5, "middle", code))
     return "".join(out)
+
+
+def _codes(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float) -> str:
+    """Letters for what is taken, or the fastest, and a line where another begins."""
+    out = []
+    for column, length, code in runs([_code(one, best) for one, best in pairs]):
+        if column:
+            out.append(f'<path d="M{px(LEFT + cell * column)} {px(ROW * k)}v{ROW}" stroke="var(--cl-edge,#77808a)"/>')
+        if cell * length > 9 * len(code):
+            out.append(text(LEFT + cell * (column + length / 2), ROW * k + 12.5, "middle", code, HALO))
+    return "".join(out)
+
+
+def _regrets(pairs: Sequence[tuple[Priced, Priced]]) -> str:
+    """What the colors and the letters stand for where somebody chose."""
+    spans = [
+        f'<span><i class="cl-swatch" style="background:color-mix(in srgb,{hue} {share}%,transparent)"></i>'
+        f"{words}</span>"
+        for words, hue, share in (SHADES[shade] for shade in sorted({_shade(one, best) for one, best in pairs}))
+        if words
+    ]
+    taken = {_code(one, best): one.variant if known(one.variant) else "not priced" for one, best in pairs}
+    spans += [f"<span><b>{code}</b> {escape(label)}</span>" for code, label in taken.items()]
+    return f'<div class="cl-legend">{"".join(spans)}</div>'
 
 
 MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))  # in the middle of the columns of a map
 LEFT, ROW = 42, 17  # of a map
 UNPRICED = "?"  # the code of what a map has no price for
-SHADED = "Letters: what it takes; grayer where it is over 10% slower than the fastest, or twice."
-SHADES = ("0", ".16", ".42", ".1")  # within 10% of the fastest, up to twice its time, more, not priced
+TINTED = "background:color-mix(in srgb,{} 25%,transparent);padding:0 0.3em"  # as a cell of the fastest is
+SHADES = (  # of what is taken: in words, color and percent of it; what has no price has letters of its own
+    ("within 10% of the fastest", color(2), 12),
+    ("up to twice as long", color(1), 25),
+    ("longer", color(1), 55),
+    ("", color(7), 25),
+)
 
 
-def _shade(one: Priced | None, first: Priced) -> int:
-    if one is None or one.seconds <= 1.1 * first.seconds:
+def _shade(one: Priced, first: Priced) -> int:
+    if one.seconds <= 1.1 * first.seconds:
         return 0
     if one.seconds == inf:
         return 3

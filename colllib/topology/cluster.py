@@ -17,7 +17,7 @@ from colllib.topology import Topology, machines
 from colllib.topology.boxes import boxes
 from colllib.topology.machines import Machine, by_gpu
 from colllib.topology.presets import PRESETS
-from colllib.units import shortened
+from colllib.units import parse, shortened
 
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
@@ -27,7 +27,7 @@ _PATH = re.compile(r"X|PIX|PXB|PHB|NODE|SYS|SOC|NV(\d{1,2})")
 
 
 def topology_of(machine: Machine) -> Topology:
-    """The boxes as a topology, with its GPU's switches, the speeds of links and cards, and NCCL's latencies."""
+    """The boxes as a topology, with its GPU's switches, speeds of links and cards, and NCCL's latencies or a file's."""
     ratio = Fraction(machine.oversubscription).limit_denominator(1000)
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
@@ -38,20 +38,23 @@ def topology_of(machine: Machine) -> Topology:
     meshed = 1 < machine.gpus <= machine.mesh + 1
     inside, link = ("full-mesh", machine.link / machine.mesh) if meshed else ("switch", machine.link)
     sizes = (machine.boxes, machine.gpus)
-    topology = boxes(sizes, cards=cards, oversubscription=ratio, inside=inside, inc=inc)
+    rails = machine.rails or None
+    topology = boxes(sizes, cards=cards, oversubscription=ratio, inside=inside, inc=inc, rails=rails)
     latencies, _ = PRESETS["dgx-h100"].speeds(topology.levels)  # NCCL's of a step, the same for every machine
+    if machine.alpha:
+        latencies = (machine.alpha[0], *[machine.alpha[1]] * (topology.levels - 1))
     speeds = (latencies, (link, *[card] * (topology.levels - 1)))
     return replace(topology, speeds=speeds, scatters=False)
 
 
-def machine_on(text: str, gpu: str = "") -> Machine:
+def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
     """The machine that --on names: a preset such as dgx-h100:2, a cluster file (.toml), NCCL's topology file (.xml),
     or what `nvidia-smi topo -m` printed (.txt); the last two are one box.
 
     Behind a file, too, stands what differs, as in topo.txt,boxes=2; and the GPU, where the file does not tell it.
 
     Raises:
-        ValueError: if it names none, or a file that cannot be read or is over 1 MiB.
+        ValueError: if it names none, a file that cannot be read or is over 1 MiB, or rails, but for `schedules`.
     """
     name, *options = text.split(",")
     if (word := text.partition(":")[0]) in PRESETS.keys() - machines.PRESETS.keys():
@@ -70,6 +73,8 @@ def machine_on(text: str, gpu: str = "") -> Machine:
     else:
         machine = read_nccl_xml(content, gpu) if name.endswith(".xml") else read_smi(content, gpu)
     machine = machines.changed(machine, ",".join(options)) if options else machine
+    if machine.rails and not schedules:
+        raise ValueError(f"{shortened(name)}, rails = {machine.rails}: {machines.on_rails(machine, machine.boxes)}")
     if not (machine.cards_known or machine.linked):
         machines.check_cards(machine, text)
     return machine
@@ -85,7 +90,8 @@ def is_file(expression: str) -> bool:
 
 
 def read_cluster(text: str) -> Machine:
-    """A cluster file: boxes, gpus of a box, a known gpu or the link of one, and the options of `machines.with_options`.
+    """A cluster file: boxes, gpus of a box, a known gpu or the link of one, and the options of `machines.with_options`;
+    for schedules also alpha, a time in a box and one between boxes, and rails.
 
     Raises:
         ValueError: if it is no TOML, has a key that is not known, lacks one, or a value that cannot be.
@@ -104,15 +110,26 @@ def read_cluster(text: str) -> Machine:
 def _cluster(stated: dict[str, Any]) -> Machine:
     if not {"boxes", "gpus"} <= stated.keys() or not {"gpu", "link"} & stated.keys():
         raise ValueError('boxes, gpus and gpu (or link) are needed, as in gpu = "h100"')
-    gpu = stated.pop("gpu", None)
+    gpu, alpha, rails = (stated.pop(key, None) for key in ("gpu", "alpha", "rails"))
     machine = machines.UNKNOWN if gpu is None else by_gpu(str(gpu))
     if machine is None:
         raise ValueError(f'GPU {shortened(str(gpu))!r} is not known; give its link = "450GB/s" instead')
     options = {key: "true" if value is True else str(value) for key, value in stated.items()}
     machine = machines.with_options(machine, options)
+    if alpha is not None:
+        machine = replace(machine, alpha=_latencies(str(alpha)))
+    if rails is not None:
+        machine = replace(machine, rails=machines.positive("rails", str(rails)))
     if gpu is None:  # nobody knows its slot, so it is not what binds
         machine = replace(machine, pcie=max(machine.pcie, machine.cards * machine.card / machine.gpus))
     return replace(machine, cards_known=True, source="a cluster file" if "link" in stated else machine.source)
+
+
+def _latencies(text: str) -> tuple[float, ...]:
+    times = tuple(parse("time", part.strip()) for part in text.split(","))
+    if len(times) != 2:
+        raise ValueError(f'alpha {shortened(text)!r}: a time in a box and one between boxes, as in "0.6us,2.7us"')
+    return times
 
 
 def read_smi(text: str, gpu: str = "") -> Machine:

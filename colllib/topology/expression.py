@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -22,6 +22,7 @@ from colllib.topology.lattice import line, mesh, ring, torus
 from colllib.topology.mi250 import mi250
 from colllib.topology.presets import PRESETS
 from colllib.topology.star import star, switch_tree
+from colllib.topology.tree import Oversubscription
 from colllib.topology.twisted import twisted_torus
 from colllib.units import parse, shortened, whole
 
@@ -170,7 +171,7 @@ def find(expression: str) -> Topology:
         return without(find(intact), *failed)
     head, *rest = _outside(intact)
     if is_file(expression):
-        return topology_of(machine_on(expression))
+        return topology_of(machine_on(expression, schedules=True))
     if "(" in head:
         return _operation(head, rest)
     name, _, size = head.partition(":")
@@ -291,17 +292,19 @@ def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
         listed = ", ".join([*(f"{option} ({default})" for option, default in taken.items()), "without"])
         raise ValueError(f"{name} takes no option {shortened(key)!r}; its options and their defaults: {listed}")
     what = f"option {key} of {name}"
-    if taken[key] in ("true", "false"):
+    parameter = signature(form.build, eval_str=True).parameters.get(key)
+    kind = Fraction if parameter is None else parameter.annotation  # a part of a latency is a fraction
+    if kind is bool:
         if value not in ("true", "false"):
             raise ValueError(f"{what} {shortened(value)!r}: must be true or false")
         return key, value == "true"
-    if key in ("tie", "routing", "inside", "inc"):
+    if kind is str:
         return key, value
-    if key in ("cards", "seed", "ports", "uplinks", "rails", "ranks", "dies"):
+    if kind in (int, int | None):
         return key, whole(what, value, f"{key}=2")
-    if key == "order":
+    if kind == Sequence[int] | None:
         return key, tuple(whole(what, part, f"{key}=1:0") for part in value.split(":"))
-    several = value.split(":") if key == "oversubscription" else [value]
+    several = value.split(":") if kind == Oversubscription else [value]
     fractions = tuple(_fraction(part, what) for part in several)
     return key, fractions[0] if len(fractions) == 1 else fractions
 

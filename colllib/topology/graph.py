@@ -179,11 +179,11 @@ def fewest_hops(nodes: int, ends: IntArray, ranks: int) -> Router:
 
 
 @lru_cache(maxsize=16)
-def transposed(topology: Topology) -> Topology:
+def turned_round(topology: Topology) -> Topology:
     """The topology with every link turned round, and the routes with them.
 
     >>> one_way = from_links("one-way", 3, [(0, 1), (1, 2), (2, 0)])
-    >>> transposed(one_way).router(np.array([0]), np.array([1]))
+    >>> turned_round(one_way).router(np.array([0]), np.array([1]))
     (array([0, 0]), array([2, 1]))
     """
 
@@ -193,7 +193,7 @@ def transposed(topology: Topology) -> Topology:
 
     return replace(
         topology,
-        name=f"transpose({topology.name})",
+        name=f"{topology.name} turned round",
         link_src=topology.link_dst,
         link_dst=topology.link_src,
         router=route,

@@ -40,6 +40,8 @@ class Machine:
     bridge: float = 0.0  # of the NVLink bridge that is sold for pairs of such cards
     common_network: float = inf  # of the cards that boxes have as often as the usual ones, where that is less
     processor: str = "intel"  # amd or arm, of the vendor's own boxes where there are such; NCCL tells AMD's from others
+    alpha: tuple[float, ...] = ()  # for schedules, of a step in a box and of one between boxes, where a file tells them
+    rails: int = 0  # for schedules, on which the cards are, where a file tells that
 
     @property
     def ranks(self) -> int:
@@ -227,7 +229,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     if "rails" in options:
         boxes = positive("boxes", options.get("boxes", str(machine.boxes)))
         named = shortened(f"rails={options['rails']}")
-        raise ValueError(f"machine option {named!r}: {_on_rails(machine, boxes)}")
+        raise ValueError(f"machine option {named!r}: {on_rails(machine, boxes)}")
     changes, alone = {key: _parsed(key, value) for key, value in options.items()}, machine.gpus == 1
     if "pcie" in changes and not machine.linked:
         changes.setdefault("link", changes["pcie"])
@@ -248,7 +250,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     return replace(machine, cards=machine.cards - 1)
 
 
-def _on_rails(machine: Machine, boxes: int) -> str:
+def on_rails(machine: Machine, boxes: int) -> str:
     """What to do instead of rails on so many boxes of a machine."""
     if boxes <= LEAF:
         return f"up to {LEAF} boxes have one leaf for a rail, and no spine: leave rails and oversubscription out"

@@ -41,7 +41,9 @@ def star(
     """
     check_ranks(ranks)
     check_counts(ports=ports)
-    check_network(f"star:{ranks}", ranks + 1, 2 * ranks)
+    able = {"combines": combines, "replicates": replicates, "scatters": scatters}
+    name = _named(f"star:{ranks}", latency, able, ports=ports)
+    check_network(name, ranks + 1, 2 * ranks)
     nodes, hub = np.arange(ranks), np.full(ranks, ranks)
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
@@ -49,9 +51,8 @@ def star(
         up, down = src < ranks, dst < ranks
         return np.concatenate((message[up], message[down])), np.concatenate((src[up], dst[down] + ranks))
 
-    able = {"combines": combines, "replicates": replicates, "scatters": scatters}
     return Topology(
-        name=_named(f"star:{ranks}", latency, able, ports=ports),
+        name=name,
         ranks=ranks,
         switches=1,
         link_src=np.concatenate((nodes, hub)),

@@ -197,7 +197,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     """All plans that a machine can run, the fastest first."""
     machine, memory = topology(on), _gpu(on, "memory")
     box = tiers(on).in_box
-    fit, too_large, refused = [], 0, ""
+    fit, too_large, refused = [], 0, dict[str, str]()
     with progress(_plans(model, machine.ranks, box), _named) as offered:
         for plan in offered:
             try:
@@ -208,10 +208,12 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
                 else:
                     too_large += 1
             except ValueError as error:  # a plan that cannot be
-                refused = f"no plan can run, such as {_named(plan)}: {error}"
+                refused[_named(plan)] = str(error)
+    of_those = next((f"such as {named}: {why}" for named, why in refused.items()), "")
     if not fit:
         too_little = f"{too_large} plans do not fit in the {units.size(memory or 0)} of a GPU" if too_large else ""
-        raise ValueError(f"{model.name} on {on}: {'; '.join(filter(None, (too_little, refused)))}")
+        none = f"no plan can run, {of_those}" if refused else ""
+        raise ValueError(f"{model.name} on {on}: {'; '.join(filter(None, (too_little, none)))}")
     plans, rows = [], []
     for seconds, training in sorted(fit, key=itemgetter(0)):
         named, rate, state = _named(training.plan), batch / seconds / machine.ranks, training.state
@@ -231,7 +233,9 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         "bucket_bytes": others["bucket"],
         "teraflops": others["rate"] / 1e12,
         "collectives": COLLECTIVES[others["nccl"]],
+        "how": sorted(set().union(*(training.hows for _, training in fit))),
         "too_large": too_large,
+        "refused": refused,
         "plans": plans,
     }
     yield f"{model.name} on {on}, {batch:,} tokens a step\n"
@@ -240,6 +244,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     if too_large:
         least = "state and gathered layers are larger"
         yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
+    if refused:
+        yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
     yield "\nnot varied: cp, sp, replicate, tokens, schedule, chunks and bucket"
     yield f"\n{_priced(others['nccl'], on)}"
     if ",without=" in on:
@@ -322,6 +328,7 @@ def _described(training: Training, step: Step) -> dict[str, Any]:
         "operations": len(step.ops),
         "batch": batch,
         "collectives": COLLECTIVES[training.nccl],
+        "how": sorted(training.hows),
         "teraflops": training.rate / 1e12,
         "time_s": step.seconds,
         "whole_machine_s": simulate(replace(training, machine=intact)).seconds if failed else None,
@@ -407,9 +414,7 @@ def experts_command(
     if redundant:
         placement = routing.by_load(chosen.load, fabric.ranks, redundant)
     if capacity is not None:
-        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", capacity):
-            raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
-        chosen = routing.with_capacity(chosen, Fraction(capacity))
+        chosen = routing.with_capacity(chosen, _decimal("capacity", capacity))
     destinations = routing.destinations(chosen, placement)
     copy, rank = _busiest(chosen, destinations)
     busiest: dict[str, dict[str, float]] = {}
@@ -442,23 +447,35 @@ def experts_command(
         "vectors_of_M": vectors,
         "busiest_M": busiest,
         "time_s": times,
+        "how": run.how,
         "nccl_all_to_all_s": alike,
     }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     copied = f", its busiest copy {copy:.2f} times" if redundant else ""
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean of an expert{copied}, {dropped}"
     yield f"busiest rank: {rank:.2f} times the mean of a rank, which is how long all compute\n"
-    rows = [
-        (copies, *(f"{most:.3f} M" for most in tiers.values()), *map(units.seconds, times.get(copies, {}).values()))
-        for copies, tiers in busiest.items()
-    ]
-    yield table(("sent once", *busiest["per rank"], *(times and WIDTHS)), rows)
+    yield _table_of_copies(busiest, times)
     size = " and ".join(f"{units.size(size)} in {name}" for name, size in sizes.items())
     width = f"{size} at the width of {deepseek.name}, {deepseek.hidden:,}"
     yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {width}."
     if alike:
         predicted = " and ".join(f"{units.seconds(seconds)} in {name}" for name, seconds in alike.items())
         yield f"NCCL is predicted to take {predicted} where all ranks get equally many; the combine is as long in BF16."
+
+
+def _decimal(what: str, text: str) -> Fraction:
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        raise ValueError(f"{what} {units.shortened(text)!r}: must be a decimal number, as in 1.25")
+    return Fraction(text)
+
+
+def _table_of_copies(busiest: dict[str, dict[str, float]], times: dict[str, dict[str, float]]) -> str:
+    """What the busiest link of each tier carries, and how long that takes, by what is sent once."""
+    rows = [
+        (copies, *(f"{most:.3f} M" for most in loads.values()), *map(units.seconds, times.get(copies, {}).values()))
+        for copies, loads in busiest.items()
+    ]
+    return table(("sent once", *busiest["per rank"], *(times and WIDTHS)), rows)
 
 
 def _busiest(chosen: routing.Routing, destinations: IntArray) -> tuple[float, float]:

@@ -95,6 +95,7 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
         latent=Latent(*map(size, _LATENT)) if "kv_lora_rank" in config else None,
         experts=experts,
         dense_layers=dense,
+        tied=bool(config.get("tie_word_embeddings")),
         router_bias=config.get("topk_method") == "noaux_tc",
         **routed,
     )

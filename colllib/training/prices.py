@@ -16,6 +16,8 @@ from colllib.primitives import check_counts
 from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
 from colllib.topology.cluster import machine_on
 
+COUNTED = "counted"  # the bytes that a schedule puts on each link in each step, without a proof
+
 
 class Choice(NamedTuple):
     """An algorithm on a topology, in so many segments, and its seconds on the lock-step clock."""
@@ -23,6 +25,7 @@ class Choice(NamedTuple):
     entry: Entry
     segments: int
     seconds: float
+    how: str  # it is known: executed, by a closed form, or counted
 
 
 @cache
@@ -80,7 +83,7 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
         traffic = replace(of_a_byte, lasting=message * of_a_byte.lasting)
         most = MOST_SEGMENTS if entry.algorithm.segmented else 1
         seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=fewest)
-        choices.append(Choice(entry, segments, seconds))
+        choices.append(Choice(entry, segments, seconds, COUNTED))
         fewest = min(fewest, seconds)
     return min(choices, key=lambda choice: choice.seconds)
 
@@ -113,7 +116,7 @@ def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: fl
         rung = min(on_stars(primitive, ranks, **network), key=attrgetter("seconds"))
     else:
         rung = fastest(primitive, f"full-mesh:{ranks}", **network)
-    return Choice(rung.entry, rung.segments, rung.seconds)
+    return Choice(rung.entry, rung.segments, rung.seconds, rung.how)
 
 
 @cache

@@ -23,7 +23,7 @@ FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`). For where a m
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import accumulate, chain
 from math import isfinite
@@ -35,7 +35,7 @@ from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import Gathers, buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, held, order, send_on
-from colllib.training.prices import by_nccl, on_tier, takes, tiers
+from colllib.training.prices import by_nccl, on_tier, price, takes, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
@@ -58,6 +58,7 @@ class Training:
             ZeRO each layer's leave alone.
         nccl: whether the collectives are those of NCCL, as it is predicted (`colllib.measured.predict`), instead of the
             fastest schedules known.
+        hows: how the times that were asked for are known: predicted, by a closed form, executed, or counted.
 
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
@@ -73,6 +74,7 @@ class Training:
     chunks: int = 1
     bucket: float | None = None
     nccl: bool = False
+    hows: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         plan, ranks = self.plan, topology(self.machine).ranks
@@ -114,8 +116,8 @@ class Training:
     def state(self) -> float:
         """Bytes of parameters, gradients and Adam state on a rank of the fullest stage, with its vocabulary."""
         model, stages = self.model, self.plan.pp
-        ends = Counter({0: model.vocabulary * model.hidden})
-        ends[stages - 1] += model.vocabulary * model.hidden + model.hidden
+        beside = model.ends(stages)
+        ends = Counter({0: beside[0], stages - 1: beside[-1]})
         parts = ([self.layers(at) for at in range(stage, stages * self.chunks, stages)] for stage in range(stages))
         held = (held_alike(model, self.plan, chain(*layers), ends[stage]) for stage, layers in enumerate(parts))
         return max(state(self.plan, groups) for groups in held)
@@ -177,6 +179,7 @@ class Training:
 
     def _takes(self, primitive: str, message: float, ranks: int, apart: int) -> float:
         """Seconds of a collective of one group."""
+        self.hows.add("predicted" if self.nccl else price(primitive, self.machine, ranks, apart, message).how)
         return takes(primitive, self.machine, ranks, apart, message, nccl=self.nccl)
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
@@ -188,8 +191,11 @@ class Training:
         activations = self.tokens // plan.cp * self.model.hidden * BF16
         if self.nccl:
             seconds = by_nccl("point-to-point", self.machine, *((2, 1) if leaves else (1, 2)), activations / plan.tp)
+            self.hows.add("predicted")
         else:
-            seconds = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp).seconds
+            choice = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp)
+            seconds = choice.seconds
+            self.hows.add(choice.how)
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
             seconds += self._takes("all-gather", activations, plan.tp, 1)
         return seconds, _wires(leaves, src, dst)

@@ -20,14 +20,14 @@ from colllib.ladder import skipped
 from colllib.primitives import PRIMITIVES
 from colllib.topology import from_links, mesh, ring, star, torus
 from colllib.topology.expression import find as find_topology
-from colllib.topology.graph import transposed
+from colllib.topology.graph import turned_round
 
 ONE = st.just(1)
 
 
 @st.composite
 def networks(draw, most_ranks=9, widths=ONE):
-    """Strongly connected: a ring through all ranks, and more links at random, bonds and self-loops among them."""
+    """Strongly connected: a ring through all ranks, and more links at random, trunks and self-loops among them."""
     ranks = draw(st.integers(1, most_ranks))
     order = draw(st.permutations(range(ranks)))
     links = {(order[i], order[(i + 1) % ranks]) for i in range(ranks) if ranks > 1}
@@ -51,7 +51,7 @@ def least_load_over_all_sets(topology, receiver, t):
     """Hall: over every set of neighbors, the owners that depend on it over its bandwidth."""
     away = hops(topology)
     width = Counter()
-    for w, u, speed in topology.to_networkx().edges(data="bandwidth"):  # the links of a bond one by one
+    for w, u, speed in topology.to_networkx().edges(data="bandwidth"):  # the links of a trunk one by one
         if u == receiver != w:
             width[w] += speed
     owners = [v for v in range(topology.ranks) if away[v][receiver] == t]
@@ -87,7 +87,7 @@ def test_the_linear_program_and_the_closed_form_are_the_same_fraction(topology, 
     receiver = data.draw(st.integers(0, topology.ranks - 1))
     problem = plan.transport(receiver, t)
     if problem is None:
-        assert t not in hops(transposed(topology))[receiver].values()
+        assert t not in hops(turned_round(topology))[receiver].values()
         return
     load, chosen = problem.least_load()
     assert load == plan.linear_program(receiver, t)
@@ -102,7 +102,7 @@ def test_a_reduce_scatter_and_an_all_reduce_are_proved_on_one_way_links_too(topo
     down = execute(breadth_first.reduce_scatter(topology), topology)
     assert down.schedule.makes(PRIMITIVES["reduce-scatter"])
     assert down.cost == breadth_first.reduce_scatter_cost(topology)
-    assert down.cost == execute(breadth_first.all_gather(transposed(topology)), transposed(topology)).cost
+    assert down.cost == execute(breadth_first.all_gather(turned_round(topology)), turned_round(topology)).cost
     both = execute(breadth_first.all_reduce(topology), topology)
     assert both.schedule.makes(PRIMITIVES["all-reduce"])
     assert both.cost == breadth_first.all_reduce_cost(topology)
@@ -124,7 +124,7 @@ def test_a_rooted_vector_takes_shortest_ways_and_each_step_lasts_as_long_as_its_
     assert (run.cost.n_alpha, run.cost.n_beta) == (len(steps), sum(steps))
     back = execute(breadth_first.reduce(topology, root), topology)
     assert back.schedule.makes(PRIMITIVES["reduce"])
-    turned = transposed(topology)
+    turned = turned_round(topology)
     assert back.cost == execute(breadth_first.broadcast(turned, root), turned).cost
 
 

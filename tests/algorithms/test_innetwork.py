@@ -147,7 +147,11 @@ def test_a_two_tier_tree_of_radix_64_has_no_room_for_4096_ranks():
 @pytest.mark.parametrize(
     ("build", "lacking", "complaint"),
     [
-        (innetwork.one_shot_all_reduce, "combines", r"switch 0 of inc-star:4 must add block 0; .* do not combine"),
+        (
+            innetwork.one_shot_all_reduce,
+            "combines",
+            r"switch 0 of inc-star:4,combines=false must add block 0; .* do not combine",
+        ),
         (innetwork.one_shot_all_reduce, "replicates", "send to several nodes block 0; its switches do not replicate"),
         (innetwork.gather_multicast, "replicates", "do not replicate"),
         (innetwork.scatter_bundles, "scatters", r"take out of a bundle block \d+; its switches do not scatter"),

@@ -125,4 +125,4 @@ def test_between_two_nodes_are_as_many_cables_as_links_the_way_that_has_more(on)
 def test_the_cables_of_a_graph_with_more_links_one_way_are_those_of_that_way():
     """Three ranks, from each two links to the next and one to the one before: two cables for each of three pairs."""
     tiers = described("directed-circulant:3x1x1x2")["tiers"]
-    assert [(tier["tier"], tier["cables"]) for tier in tiers] == [("link", 0), ("bond of 2", 6)]
+    assert [(tier["tier"], tier["cables"]) for tier in tiers] == [("link", 0), ("trunk of 2", 6)]

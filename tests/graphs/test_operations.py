@@ -104,11 +104,11 @@ def test_a_message_takes_a_shortest_way_and_never_a_self_loop(expression):
         assert [*topology.link_src[path], dst] == [src, *topology.link_dst[path]]
 
 
-def test_a_bond_of_two_halves_what_a_step_takes():
+def test_a_trunk_of_two_halves_what_a_step_takes():
     ring = allgather.ring(5)
-    alone, bond = (execute(ring, find(f"uniring:{d}x5")).cost for d in (1, 2))
-    assert alone.n_alpha == bond.n_alpha == 4
-    assert alone.n_beta == 2 * bond.n_beta
+    alone, trunk = (execute(ring, find(f"uniring:{d}x5")).cost for d in (1, 2))
+    assert alone.n_alpha == trunk.n_alpha == 4
+    assert alone.n_beta == 2 * trunk.n_beta
 
 
 WRONG = {
@@ -142,4 +142,5 @@ def test_an_operation_that_does_not_apply_is_refused_in_one_line(expression):
 
 
 def test_an_option_stays_with_the_operand_before_it():
-    assert find("product(torus:3x3,order=1:0,ring:3)").name == "product(torus:3x3,ring:3)"
+    name = "product(torus:3x3,order=1:0,ring:3)"
+    assert find(name).name == name

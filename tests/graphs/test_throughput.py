@@ -50,7 +50,7 @@ def test_equal_trees_do_not_crowd_out_those_that_prices_come_back_to():
     """Two links into rank 2 have to bring two flows, so that f is at most 1; every other flow finds room as well."""
     widths = {(0, 1): 2, (0, 2): 1, (1, 0): 1, (1, 2): 1, (2, 0): 3}
     links = [link for link, width in widths.items() for _ in range(width)]
-    assert throughput(from_arcs("bonds", 3, *np.array(links).T)) == 1
+    assert throughput(from_arcs("trunks", 3, *np.array(links).T)) == 1
 
 
 @settings(max_examples=20)

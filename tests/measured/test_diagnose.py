@@ -513,7 +513,10 @@ def test_halves_that_differ_are_named_and_the_half_out_of_place_counts():
     diagnosis = diagnose(replace(out_of_place, rows=(*out_of_place.rows, *in_place)), H100)
     assert diagnosis.form.measured == pytest.approx(45e9, rel=0.01)
     assert any("in place 450 GB/s" in text for text in diagnosis.evidence)
-    assert not any("in place" in text for text in diagnose(out_of_place, H100).evidence)
+    assert diagnosis.as_json()["in_place_busbw_GBps"] == pytest.approx(450, rel=0.01)
+    alone = diagnose(out_of_place, H100)
+    assert not any("in place" in text for text in alone.evidence)
+    assert alone.as_json()["in_place_busbw_GBps"] == pytest.approx(45, rel=0.01)
 
 
 @pytest.mark.parametrize(("floor", "late"), [(40e-6, False), (1e-3, True)])

@@ -50,9 +50,11 @@ def test_intervals_are_as_wide_as_least_squares_says_for_two_numbers_at_once():
         wide["constant"].append((high - low) / 2 / reach[0])
         fast, slow = (1 / rate for rate in reversed(one.bandwidth_interval))
         wide["per byte"].append((slow - fast) / 2 / reach[1])
-    # Huber's lines have 95 % of the efficiency of least squares, so an interval that is honest is wider by its root
+    # Huber's lines have 95 % of the efficiency of least squares, so an interval that is honest is wider by its root,
+    # and for two numbers of so few points by Huber's correction
+    few = 1 + 2 / len(SIZES) * 0.18 / 0.82
     for ratios in wide.values():
-        assert np.mean(ratios) == pytest.approx(1 / np.sqrt(0.95), rel=0.03)
+        assert np.mean(ratios) == pytest.approx(few / np.sqrt(0.95), rel=0.03)
 
 
 def test_the_event_clock_s_latency_and_bandwidth_are_recovered():

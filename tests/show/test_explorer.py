@@ -204,7 +204,7 @@ def test_fragments_may_be_charts_tables_or_text():
             lambda: (
                 Explorer("x", [Control("n", "N", range(4))], [Part(lambda n: f"{n} " * 10**6)], summary=SAID).payload
             ),
-            "unpacks to .* MB, over the 6 MB",
+            "unpacks to .* MB, over the 8 MB",
         ),
     ],
 )
@@ -253,12 +253,12 @@ def test_what_plays_moves_the_slider_and_stops_where_it_ends():
     assert live.state["step"] == 2
 
 
-def test_the_answer_follows_the_figure_and_what_is_folded_comes_last():
+def test_the_answer_stands_above_the_figure_and_what_is_folded_comes_last():
     folded, shown = Part(SHOW.render, fold="More"), SHOW
     explorer = Explorer("x", [N], [shown, folded, shown], summary=SAID)
-    assert re.findall(r'data-part="(\d)"', explorer._repr_html_()) == ["0", "3", "2", "1"]
+    assert re.findall(r'data-part="(\d)"', explorer._repr_html_()) == ["3", "0", "2", "1"]
     live = explorer.live
-    assert live.box.children[-4:] == (live.parts[0], live.parts[3], live.parts[2], live.parts[1])
+    assert live.box.children[-4:] == (live.parts[3], live.parts[0], live.parts[2], live.parts[1])
 
 
 def test_bundle_has_all_three_forms():

@@ -54,7 +54,7 @@ def test_a_conclusion_above_a_figure_is_read_with_it_once():
 
 
 def test_lines_differ_in_color_and_in_style():
-    html = lines(CURVES, x_label="N", y_label="steps").fragment()
+    html = lines(CURVES, x_label="N", y_label="steps").body
     styles = re.findall(r'style="(stroke:[^"]+)" stroke-width="2"([^/]*)/', html)
     assert len(styles) == 2
     assert styles[0][0] != styles[1][0]
@@ -79,7 +79,7 @@ def test_a_band_lies_around_its_curve_inside_the_picture_and_is_told():
     assert chart.alt.endswith("Band of a at the end: 1 to 50.")
     band, line = (
         [tuple(map(float, point.split())) for point in path.rstrip("z").split("L")]
-        for path in re.findall(r'd="M([^"]*L[^"]*)" style', chart.fragment())[:2]
+        for path in re.findall(r'd="M([^"]*L[^"]*)" style', chart.body)[:2]
     )
     assert len(band) == 4
     assert all(0 <= y <= 250 for _, y in band)
@@ -92,41 +92,50 @@ def test_scattered_dots_are_not_joined_and_their_legend_shows_a_dot():
     chart = lines(
         {"line": ([1, 8], [1, 1]), "runs": ([1, 2, 8], [2, 1, 3])}, x_label="x", y_label="y", scattered=["runs"]
     )
-    legend, line, runs = re.split('<g data-row="(?:line|runs)">', chart.fragment())
-    assert (line.count("<path"), runs.count("<path"), runs.count("<circle")) == (2, 0, 3)
+    legend, line, runs = re.split('<g data-row="(?:line|runs)">', chart.body)
+    assert (line.count("<path"), runs.count("<path"), runs.count("<circle")) == (1, 0, 3)
     assert (legend.count("<circle"), legend.count("M0 5H30")) == (1, 1)
     assert chart.alt.startswith("Chart of y against x for line, runs.")
 
 
 def test_figures_with_one_palette_have_a_color_for_each_name():
     def color(*names):
-        html = lines(dict.fromkeys(names, CURVES["ring"]), x_label="x", y_label="y", palette="abc").fragment()
+        html = lines(dict.fromkeys(names, CURVES["ring"]), x_label="x", y_label="y", palette="abc").body
         return re.findall(r'style="(stroke:[^"]+)" stroke-width="2"([^/]*)/', html)
 
     assert color("b", "a") == color("a", "b")[::-1]
     assert color("c") == color("a", "b", "c")[2:]
 
 
+def test_what_is_paired_is_dashed_in_the_color_of_the_other_which_is_solid():
+    series = dict.fromkeys(["was", "should", "another"], CURVES["ring"])
+    html = lines(series, x_label="x", y_label="y", paired={"should": "was", "another": "unknown"}).body
+    was, should, another = re.findall(r'd="M\d[^"]*" style="(stroke:[^"]+)" stroke-width="2"([^/]*)/', html)
+    assert was[0] == should[0] != another[0]
+    assert (was[1], should[1]) == ("", another[1])
+
+
 def test_short_labels_stand_above_where_a_curve_ends_far_from_the_right():
     far, near = ([1, 8], [2, 3]), ([1, 2], [1, 2])
-    assert "cl-legend" not in lines({"far": far, "too": far}, x_label="x", y_label="y").fragment()
-    assert "cl-legend" in lines({"far": far, "near": near}, x_label="x", y_label="y").fragment()
+    assert "cl-legend" not in lines({"far": far, "too": far}, x_label="x", y_label="y").body
+    assert "cl-legend" in lines({"far": far, "near": near}, x_label="x", y_label="y").body
 
 
-def test_the_label_of_a_mark_stands_on_the_side_that_is_asked_for():
-    def anchor(side):
-        marks = [Mark(2, "best", 3, side=side)]
-        html = lines({"a": ([1, 2], [1, 9])}, x_label="x", y_label="y", marks=marks).fragment()
-        return re.search(r'y="([\d.]+)" text-anchor="(\w+)"[^>]*>best<', html).groups()
+def test_the_label_of_a_mark_takes_the_corner_where_nothing_crosses_it():
+    def stands(at, *ys):
+        html = lines({"a": ([1, 2, 3], ys)}, x_label="x", y_label="y", marks=[Mark(at, "best", ys[at - 1])]).body
+        x, y, anchor = re.search(r'x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"[^>]*>best<', html).groups()
+        across, up = map(float, re.search(r'cx="([\d.]+)" cy="([\d.]+)" r="4.5"', html).groups())
+        return anchor, float(x) > across, float(y) > up
 
-    above, left, right, below = map(anchor, ("", "left", "right", "below"))
-    assert above == left
-    assert (above[1], right[1], below[1]) == ("end", "start", "end")
-    assert float(below[0]) == float(above[0]) + 25
+    assert stands(2, 1, 5, 9) == ("end", False, False)  # beside a rising line it is above on the left
+    assert stands(2, 9, 5, 1) == ("start", True, False)
+    assert stands(2, 5, 10, 5)[2]  # at the top there is room below only
+    assert stands(3, 9, 5, 1)[0] == "end"
 
 
 def test_labels_of_series_and_marks_are_escaped():
-    html = lines({"<b>": ([1, 2], [1, 2])}, x_label="x", y_label="y", marks=[Mark(1, "a<b")]).fragment()
+    html = lines({"<b>": ([1, 2], [1, 2])}, x_label="x", y_label="y", marks=[Mark(1, "a<b")]).body
     assert "<b>" not in html
     assert "&lt;b&gt;" in html
     assert "a&lt;b" in html
@@ -162,11 +171,29 @@ def test_bars_that_are_not_ranked_keep_their_order_and_widths():
     assert sorted(re.findall(r"width:[\d.]+%", kept.body)) == sorted(re.findall(r"width:[\d.]+%", sorted_by_value.body))
 
 
-def test_bars_on_a_logarithmic_scale_say_so():
-    chart = bars({"a": 20, "b": 2000}, log=True)
-    assert "Logarithmic scale; the bars start at 10." in chart.body
-    assert [float(w) for w in re.findall(r"width:([\d.]+)%", chart.body)] == pytest.approx([13.08, 100])
-    assert "width:100.00%" in bars({"a": 10}, log=True).body
+def test_values_on_a_logarithmic_scale_are_dots_between_powers_of_ten():
+    chart = bars({"a": 2, "b": 200}, log=True)
+    assert "log scale" in chart.body
+    assert [float(at) for at in re.findall(r'<em style="left:([\d.]+)%"', chart.body)] == pytest.approx([10.03, 76.7])
+    assert re.findall(r">([\d,]+)</u>", chart.body) == ["1", "10", "100", "1,000"]
+    assert "cl-bar" not in chart.body.replace("cl-bars", "")
+    assert 'style="left:0.00%"' in bars({"a": 10}, log=True).body
+
+
+def test_bars_that_are_shares_have_the_whole_as_their_track():
+    chart = bars({"a": 1, "b": 2}, of=8)
+    assert re.findall(r"width:([\d.]+)%", chart.body) == ["12.50", "25.00"]
+    assert "cl-of" in chart.body
+    assert "cl-of" not in bars({"a": 1, "b": 2}).body
+
+
+def test_several_values_of_a_label_stand_together_and_are_told_apart_without_color():
+    chart = bars({"x": {"in": 4, "out": 1}, "y": {"in": 2}, "z": 3}, highlight=["x"])
+    assert repr(chart) == "Bar chart, lowest first: y in 2; z 3; x in 4, out 1."
+    key, drawn = chart.body.split('<div class="cl-bars')
+    assert re.findall(r"</i>(\w+)</span>", key) == ["in", "out"]
+    assert (key.count("cl-hollow"), drawn.count("cl-hollow")) == (1, 1)
+    assert '<b style="grid-row:span 2">x</b>' in drawn
 
 
 @pytest.mark.parametrize(
@@ -175,6 +202,8 @@ def test_bars_on_a_logarithmic_scale_say_so():
         ({}, {}, "at least one value"),
         ({"a": -1}, {}, "'a' has the value -1; it must be finite and zero or more"),
         ({"a": 0}, {"log": True}, "must be finite and positive"),
+        ({"a": {"b": -1}}, {}, "'a, b' has the value -1"),
+        ({"a": 3}, {"of": 2}, "'a' has the value 3, more than the 2 that it is a share of"),
         ({"a": 1}, {"highlight": ["b"]}, "highlight 'b' is not a bar; the bars are a"),
     ],
 )

@@ -78,13 +78,15 @@ def test_one_senders_blocks_add_up_to_all():
 
 
 def test_picture_and_alt_text_say_the_same():
-    shown = heat("torus 4 × 4", "X first, ties balanced")
+    shown = heat("mesh 6 × 6", rules("mesh 6 × 6")[0])
     chart = heat_map(shown)
     numbers = re.findall(r"<text x=\"[^\"]+\" y=\"[^\"]+\"(?: font-weight=\"700\")?>([\d.]+)</text>", chart.body)
     assert numbers == [num(load / shown.unit, 2) for load in shown.loads]
     assert describe(shown) == chart.alt
-    assert "64 carry 8" in chart.alt
-    assert chart.alt.endswith("Ranks stand in rows of 4, the first row below: a b c d.")
+    even = heat_map(heat("torus 4 × 4", "X first, ties balanced"))
+    assert even.body.count("<text") == 16  # the ranks: what links carry is in the legend
+    assert "64 carry 8" in even.alt
+    assert chart.alt.endswith("Ranks stand in rows of 6, the first row below: a b c d e f.")
 
 
 def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():

@@ -100,11 +100,11 @@ def test_what_messages_say_covers_neither_cards_nor_other_messages(entry, topolo
             messages = stage.film.messages[t]
             labels = [
                 Box(*stage.tracks[pair_of(message)].at(rest / 100), *token(content)[1:])
-                for message, (rest, content) in zip(messages, stage.tokens(messages), strict=True)
+                for message, (rest, content) in zip(messages, stage.tokens[t], strict=True)
             ]
             assert not any(label.meets(card.box) for label in labels for card in stage.cards)
             assert not any(one.meets(other) for one, other in combinations(labels, 2))
-            for message, (rest, _) in zip(messages, stage.tokens(messages), strict=True):
+            for message, (rest, _) in zip(messages, stage.tokens[t], strict=True):
                 track = stage.tracks[pair_of(message)]  # a browser may round to either side of where one jumps
                 assert hypot(*np.subtract(track.at((rest - 0.5) / 100), track.at((rest + 0.5) / 100))) < 10
 

@@ -191,5 +191,5 @@ def test_beyond_eight_ranks_the_explorer_prices_and_says_that_it_draws_no_diagra
 
 
 def test_the_explorer_stays_within_the_budget_of_a_page(explorer):
-    assert len(explorer.payload) < 2_000_000
-    assert len(explorer._repr_html_()) < 400_000
+    assert len(explorer.payload) < 4_000_000
+    assert len(explorer._repr_html_()) < 800_000

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from colllib.cli import main
-from colllib.parallelism import MODELS
+from colllib.parallelism import MODELS, Plan
 from colllib.training.model_file import from_config, model_of
+from colllib.training.step import Training
 
 #: Of each file the keys that say a size.
 LLAMA = {
@@ -71,6 +72,18 @@ def test_a_published_file_is_the_model_of_its_paper(name, config):
     for read in (from_config(name, config), from_config(name, {"text_config": config})):
         assert (read.parameters, read.active, read.kv_width) == (known.parameters, known.active, known.kv_width)
         assert (read.ffn, read.dense_layers, read.latent) == (known.ffn, known.dense_layers, known.latent)
+
+
+def test_one_matrix_of_the_vocabulary_is_counted_once_and_once_on_each_end_of_a_pipeline():
+    """Llama 3.2 1B as published: 1,235,814,400 parameters in its safetensors file."""
+    small = {"hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 32, "num_hidden_layers": 16}
+    small |= {"head_dim": 64, "num_key_value_heads": 8, "vocab_size": 128256}
+    tied, untied = (from_config("Llama 3.2 1B", small | {"tie_word_embeddings": tie}) for tie in (True, False))
+    assert (tied.parameters, untied.parameters) == (1_235_814_400, 1_498_482_688)
+    plans = Plan(dp=8, zero=0), Plan(dp=4, pp=2, zero=0)
+    states = [[Training(model, plan, "dgx-h100:1").state for model in (tied, untied)] for plan in plans]
+    assert states[0] == [(2 + 4 + 12) * tied.parameters, (2 + 4 + 12) * untied.parameters]
+    assert states[1][0] == states[1][1]
 
 
 def test_a_model_without_experts_does_not_care_what_its_file_says_of_them():

@@ -471,7 +471,7 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--on mi300x:16,without=3-4", "lacks a link in a box, where a step is not priced; cards may fail"),
         ("--collectives rccl", "collectives 'rccl': must be fastest or nccl"),
         ("--plan all", "plans are compared with one --batch in tokens"),
-        ("--plan all --batch 1000", "no plan can run, such as tp=8,pp=16,dp=1: batch 1000: must be a multiple of"),
+        ("--plan all --batch 1000", "no plan can run, such as dp=128: batch 1000: must be a multiple of"),
         ("--plan all --batch 1048576 --schedule x", "unknown pipeline schedule 'x'"),
         ("--plan all --batch 1048576 --teraflops 0", "rate 0.0: must be a finite number above 0"),
         ("--batch 1048576 --tokens 0", "tokens 0: must be at least 1"),
@@ -874,6 +874,21 @@ def test_a_result_says_what_was_asked(capsys):
     result = answer(capsys, *(word for name, value in asked.items() for word in (f"--{name}", str(value))))
     assert result["fits"] is True
     assert {name: result[name] for name in asked} == asked
+
+
+def test_every_plan_is_listed_too_large_or_refused_with_why(capsys):
+    words = ["--on", "mi300x:2", "--batch", "65536", "--plan"]
+    result = answer(capsys, *words, "all")
+    # tp x pp x dp = 16 in powers of two with tp up to 8 are fourteen; ten have replicas, and ZeRO-2 or 3 too
+    assert len(result["plans"]) + result["too_large"] + len(result["refused"]) == 14 + 10
+    assert set(result["refused"]) == {"dp=16", "dp=16,zero=3"}
+    for plan, why in result["refused"].items():
+        with pytest.raises(SystemExit):
+            main(["step", *words, plan])
+        assert capsys.readouterr().err == f"colllib: {why}\n"
+    with pytest.raises(SystemExit):
+        main(["step", *words, "all"])
+    assert "left out: 2 plans that cannot run, such as dp=16: batch 65536: must" in capsys.readouterr().out
 
 
 def test_without_a_split_of_the_layers_no_collective_is_in_them(capsys):

@@ -19,16 +19,18 @@ def wiring(
     half: Collection[int] = (),
     width: Mapping[tuple[int, int], float] | None = None,
     columns: int = 0,
+    in_box: int = 0,
     title: str = "",
     alt: str = "",
 ) -> Drawing:
-    """The wires of a topology: lattices as grids with stubs where they go round, all else as a circle.
+    """The wires of a topology: lattices as grids with stubs where they go round, cubes as cubes, all else as a circle.
 
     Args:
         topology: what to draw.
         half: ranks drawn filled; the wires between them and the others are the cut.
         width: how much of the largest load each wire has, between 0 and 1; thick and dark is much.
         columns: the width of the grid for a topology that is drawn as one without having axes.
+        in_box: the ranks of each of two boxes, for a topology that is drawn so without having any.
         title: the conclusion.
         alt: what it shows, in words (default: its ranks, wires and stubs).
 
@@ -45,8 +47,10 @@ def wiring(
 
     def draw(pen: Pen) -> None:
         place, stubs = wiring_layout(topology, columns, pen.width)
+        if in_box:
+            place = _two_boxes(pen, in_box)
         axes = topology.lattice
-        if axes is not None and len(axes.dims) == 3 and not topology.switches:
+        if axes is not None and max(axes.dims[2:], default=0) > 2 and not topology.switches:
             for z in range(axes.dims[2]):
                 x, y = place[z * axes.strides[2]]
                 pen.text(x, y + STUB + 12, f"z = {z}", "q")
@@ -148,21 +152,35 @@ def wiring_layout(topology: Topology, columns: int, width: int) -> tuple[dict[in
     if columns:
         return _grid(topology, (columns, topology.ranks // columns), width)
     radius = min(max(60.0, 8.0 * topology.ranks), width / 2 - 20)
+    if topology.name in layouts.CUBES:
+        return dict(enumerate(layouts.graph(topology, 1.5 * radius, 24))), {}
     place = dict(enumerate(on_circle(topology.ranks, radius)))
     return place | {topology.ranks + k: (0.0, 30.0 * k) for k in range(topology.switches)}, {}
+
+
+def _two_boxes(pen: Pen, in_box: int) -> dict[int, Point]:
+    """Two boxes, framed, each with its ranks round a circle, the second so much higher that no wire passes a rank."""
+    place: dict[int, Point] = {}
+    for box in range(2):
+        x, y = 170.0 * box, -56.0 * box
+        pen.group(Box(x, y, 132, 132))
+        ring = on_circle(2 * in_box, 56)[1::2]  # of four, the corners of a square
+        place |= {in_box * box + k: (x + dx, y + dy) for k, (dx, dy) in enumerate(ring)}
+    return place
 
 
 def _grid(topology: Topology, dims: tuple[int, ...], width: int) -> tuple[dict[int, Point], Stubs]:
     """The first axis to the right, the second upwards, slices along the third in rows."""
     gap = min(PITCH, (width - 2 * STUB - 16) / max(1, dims[0] - 1))
     place = dict(enumerate(layouts.lattice(Lattice(dims), (gap, PITCH), 0.0, width, STUB - 12)))
-    return place, {(a, b): way for a, b, _ in wires_of(topology) if (way := _stub_direction(a, b, dims))}
+    flat = dims[:2] if layouts.is_cube(Lattice(dims), (gap, PITCH), width) else dims
+    return place, {(a, b): way for a, b, _ in wires_of(topology) if (way := _stub_direction(a, b, dims, len(flat)))}
 
 
-def _stub_direction(a: int, b: int, dims: tuple[int, ...]) -> Point | None:
-    """In which direction a wire leaves the picture at its first end, if it does."""
+def _stub_direction(a: int, b: int, dims: tuple[int, ...], axes: int) -> Point | None:
+    """In which direction a wire leaves the picture at its first end, if it does so along one of the first axes."""
     start, end = (Lattice(dims).coordinates(node) for node in (a, b))
-    for axis, size in reversed(list(enumerate(dims))):  # a twisted wire differs along the first axis as well
+    for axis, size in reversed(list(enumerate(dims[:axes]))):  # a twisted wire differs along the first axis as well
         far = abs(start[axis] - end[axis]) == size - 1 and size > 2
         if far or (axis == 2 and start[axis] != end[axis]):
             sign = (1.0 if start[axis] > end[axis] else -1.0) * (1 if far else -1)

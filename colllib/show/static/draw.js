@@ -1,7 +1,7 @@
 // The page's half of colllib.show.views and of colllib.show.lines.plot: the same markup, letter by letter.
 const draw = (function () {
   "use strict";
-  const NARROW = 520, TOP = 29, RIGHT = 14, BOTTOM = 42, LETTER = 7.8, ROOM = 0.07;
+  const NARROW = 520, TOP = 29, RIGHT = 14, BOTTOM = 42, LETTER = 6.6, BESIDE = 0.45, ROOM = 0.07, DECADE = 24;
   const SERIES = ["#0b5cad", "#a83f08", "#17703a", "#83359f", "#086b76", "#b0222f", "#6c5d05", "#57606a"];
   const DASHES = ["", "7 3", "2 2.5", "8 3 2 3", "12 3", "4 2", "10 2 2 2 2 2", "1 4"];
   const HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"';
@@ -16,15 +16,15 @@ const draw = (function () {
   const figure = (alt, body) => `<div class="colllib cl-figure cl-drawn" role="img" aria-label="${escape(alt)}">${body}</div>`;
 
   // -- axes --------------------------------------------------------------------------------------
-  function axis(low, high, base, start, stop) {
+  function axis(low, high, base, start, stop, whole = false) {
     const at = (value) => start + (stop - start)
       * (base ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
-    return { low, high, base, start, stop, at };
+    return { low, high, base, start, stop, whole, at, scale: base ? ", log scale" : "" };
   }
   const log = (value, base) => (base === 10 ? Math.log10(value) : base === 2 ? Math.log2(value) : Math.log(value) / Math.log(base));
   const power = (base, k) => (base === 10 ? Number(`1e${k}`) : base ** k);
-  function ticks({ low, high, base }, most) {
-    if (!base) return linear(low, high, most);
+  function ticks({ low, high, base, whole }, most) {
+    if (!base) return linear(low, high, most, whole);
     const first = Math.ceil(log(low, base) - 1e-9), last = Math.floor(log(high, base) + 1e-9);
     const least = Math.max(1, Math.ceil((last - first + 1) / most));
     const step = [...Array(least).keys()].map((k) => least + k).find((wide) => (last - first) % wide === 0) || least; // both ends, if it can
@@ -35,16 +35,22 @@ const draw = (function () {
       for (let k = first - 1; k <= last; k += 1) [1, 2, 5].forEach((m) => values.push(Number(`${m}e${k}`)));
       values = values.filter((v) => low * (1 - 1e-9) <= v && v <= high * (1 + 1e-9));
     }
-    return values.length > 1 || step > 1 ? values : linear(low, high, most);
+    return values.length > 1 || step > 1 ? values : linear(low, high, most, whole);
   }
-  function linear(low, high, most) {
-    const step = tickStep(low, high, most), values = [];
+  function between({ low, high, base, start, stop, at }) { // powers of ten
+    if (base !== 10 || Math.abs(stop - start) < DECADE * Math.log10(high / low)) return [];
+    const values = [];
+    for (let k = Math.floor(Math.log10(low)); k < Math.ceil(Math.log10(high)); k += 1) [2, 3, 4, 5, 6, 7, 8, 9].forEach((m) => values.push(m * power(10, k)));
+    return values.filter((value) => low <= value && value <= high).map(at);
+  }
+  function linear(low, high, most, whole) {
+    const step = tickStep(low, high, most, whole), values = [];
     for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k += 1) values.push(Number((k * step).toPrecision(12)));
     return values;
   }
-  function tickStep(low, high, most) {
-    const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw));
-    return [1, 2, 2.5, 5, 10].map((m) => m * unit).find((m) => m >= raw * (1 - 1e-9));
+  function tickStep(low, high, most, whole) {
+    const raw = Math.max((high - low) / most, whole), unit = 10 ** Math.floor(Math.log10(raw));
+    return [1, 2, 2.5, 5, 10].map((m) => m * unit).find((m) => m >= raw * (1 - 1e-9) && !(whole && m % 1));
   }
   function span(values, base, zero) {
     let [low, high] = [Math.min(...values), Math.max(...values)];
@@ -66,20 +72,38 @@ const draw = (function () {
       out.push(`<path d="M${px(at)} ${px(y.start)}v${px(4 + strip)}" stroke="currentColor"/>`);
       out.push(text(Math.min(at, frame.width - LETTER / 2 * label.length), y.start + 17 + strip, "middle", label));
     });
-    out.push(`<path d="M${px(x.start)} ${px(y.start)}H${px(x.stop)}" stroke="currentColor"/>`);
-    out.push(text(2, 13, "start", frame.yLabel));
-    out.push(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.xLabel));
+    const fine = (strip ? [] : between(x)).map((at) => `M${px(at)} ${px(y.start)}v3`).concat(between(y).map((at) => `M${px(x.start)} ${px(at)}h-3`));
+    out.push(`<path d="${fine.join("")}M${px(x.start)} ${px(y.start)}H${px(x.stop)}" stroke="currentColor"/>`);
+    out.push(text(2, 13, "start", frame.yLabel + y.scale));
+    out.push(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.xLabel + x.scale));
     return out.join("");
   }
-  function mark({ x: value, y: height, label }, x, y) {
-    const at = x.at(value), up = y.at(height);
-    const [anchor, shift] = at > x.start + 0.35 * (x.stop - x.start) ? ["end", -5] : ["start", 5];
-    return `<circle cx="${px(at)}" cy="${px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:currentColor" stroke-width="2"/>`
-      + text(at + shift * 1.6, up + (up < y.stop + 12 || up + 22 < y.start ? 18 : -7), anchor, label, HALO);
+  // How much of a line is within a box of left, top, right and bottom.
+  function crossed(line, box) {
+    return line.slice(1).reduce((length, other, place) => {
+      const one = line[place], run = [0, 1].map((k) => other[k] - one[k] || 1e-9);
+      const cuts = [0, 1].map((k) => [(box[k] - one[k]) / run[k], (box[k + 2] - one[k]) / run[k]].sort((a, b) => a - b));
+      const enters = Math.max(0, cuts[0][0], cuts[1][0]), leaves = Math.min(1, cuts[0][1], cuts[1][1]);
+      return length + Math.max(0, leaves - enters) * Math.hypot(other[0] - one[0], other[1] - one[1]);
+    }, 0);
   }
-  function spread(places, gap, low, high, then) {
-    const group = (k) => (then.length ? Math.floor(places[k] / gap) : places[k]);
-    const order = places.map((_, k) => k).sort((a, b) => group(a) - group(b) || (then.length ? then[a] - then[b] : 0) || a - b);
+  // A dot with its label in the corner where it crosses least of the lines.
+  function mark({ x: value, y: height, label }, x, y, lines, right) {
+    const at = x.at(value), center = y.at(height), wide = LETTER * label.length;
+    const sides = at <= x.start + 0.35 * (x.stop - x.start) ? ["start", "end"] : ["end", "start"];
+    let least = Infinity, best = "";
+    [center - 7, center + 18].forEach((up) => sides.forEach((anchor) => {
+      const left = anchor === "start" ? at + 8 : at - 8 - wide, box = [left, up - 10, left + wide, up + 3];
+      const outside = left < x.start || box[2] > right || up < y.stop + 5 || up > y.start;
+      const trouble = Math.floor(1000 * outside + lines.reduce((sum, line) => sum + crossed(line, box), 0) + 0.5);
+      if (trouble >= least) return;
+      least = trouble;
+      best = text(anchor === "start" ? at + 8 : at - 8, up, anchor, label, HALO);
+    }));
+    return `<circle cx="${px(at)}" cy="${px(center)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:currentColor" stroke-width="2"/>${best}`;
+  }
+  function spread(places, gap, low, high) {
+    const order = places.map((_, k) => k).sort((a, b) => places[a] - places[b] || a - b);
     const spaced = places.slice();
     let edge = low;
     order.forEach((k) => { spaced[k] = Math.max(spaced[k], edge); edge = spaced[k] + gap; });
@@ -91,17 +115,19 @@ const draw = (function () {
     const places = one.xs.map((a, k) => `${px(x.at(a))} ${px(y.at(one.ys[k]))}`);
     const hue = color(one.look[0]);
     let out = `<path d="M${places.join("L")}" style="stroke:${hue}" stroke-width="2"${dashes(one.look[1])}/>`;
-    if (places.length <= 16) {
+    if (places.length <= 16 && places.length !== 2) {
       const rings = places.map((place) => `M${place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0`).join("");
       out += `<path d="${rings}" style="fill:${hue}"/>`;
     }
-    if (rule && one.atRule !== undefined) {
-      out += `<path d="M${places.filter((_, k) => k % 4 === 0).join("L")}" stroke="transparent" stroke-width="11"/>`;
-      out += `<circle cx="${px(x.at(rule.x))}" cy="${px(y.at(one.atRule))}" r="3.5" style="fill:${hue}"/>`;
-    }
+    const at = rule && one.atRule !== undefined && `${px(x.at(rule.x))} ${px(y.at(one.atRule))}`;
     if (end !== null) {
-      out += `<path d="M${places[places.length - 1]}L${px(x.stop + 9)} ${px(end)}" style="stroke:${hue}" opacity=".5"/>`;
+      out += `<path d="M${at || places[places.length - 1]}H${px(x.stop)}L${px(x.stop + 9)} ${px(end)}" style="stroke:${hue}" opacity=".4"/>`;
       out += text(x.stop + 12, end + 4, "start", one.label, ` style="fill:${hue}" stroke="none"`);
+    }
+    if (at) {
+      out += `<path d="M${places.filter((_, k) => k % 4 === 0).join("L")}" stroke="transparent" stroke-width="11"/>`;
+      const [cx, cy] = at.split(" ");
+      out += `<circle cx="${cx}" cy="${cy}" r="3.5" style="fill:${hue}"/>`;
     }
     return `<g data-row="${escape(one.name)}">${out}</g>`;
   }
@@ -122,23 +148,25 @@ const draw = (function () {
     const allY = [...curves.flatMap((c) => c.ys), ...marks.map((m) => m.y)];
     const strip = rule && rule.strip.length ? 11 : 0;
     let [low, high] = span(allY, frame.logY, true);
-    if (low === 0 && !frame.logY) { // up to the next round value, which has a label
-      const step = tickStep(low, high, 5);
+    const [wholeX, wholeY] = [allX, allY].map((values) => values.every(Number.isInteger));
+    if (frame.logY) low /= (high / low) ** ROOM;
+    else { // up to the next round value, which has a label
+      const step = tickStep(low, high, 5, wholeY);
       high = Math.ceil(high / step - 1e-9) * step;
     }
-    if (strip && frame.logY) low /= (high / low) ** ROOM;
-    const y = axis(low, high, frame.logY, frame.height - BOTTOM - strip, TOP + (rule ? 9 : 0));
+    const y = axis(low, high, frame.logY, frame.height - BOTTOM - strip, TOP + (rule ? 9 : 0), wholeY);
     const left = Math.max(12 + LETTER * Math.max(...ticks(y, 5).map((v) => frame.yFormat(v).length)), strip ? 50 : 0);
     const head = ends && rule ? `at ${rule.label}` : "";
     const right = ends ? 18 + LETTER * Math.max(head.length, ...curves.map((c) => c.label.length)) : RIGHT;
-    const x = axis(...span(allX, frame.logX, false), frame.logX, left, frame.width - right);
-    const tips = ends ? spread(curves.map((c) => y.at(c.ys[c.ys.length - 1])), 15, y.stop + (head ? 8 : 0), y.start, head ? curves.map((c) => y.at(c.atRule)) : [])
-      : curves.map(() => null);
+    const x = axis(...span(allX, frame.logX, false), frame.logX, left, frame.width - right, wholeX);
+    const tips = ends ? spread(curves.map((c) => y.at(c.atRule)), 15, y.stop + (head ? 8 : 0), y.start) : curves.map(() => null);
     const drawn = curves.map((one, k) => curve(one, x, y, tips[k], rule)).join("");
+    const lines = curves.map((c) => c.xs.map((v, k) => [x.at(v), y.at(c.ys[k])]));
+    if (rule) lines.unshift([[x.at(rule.x), y.start], [x.at(rule.x), y.stop]]);
     const heading = head ? text(x.stop + 12, y.stop - 6, "start", head, ' font-weight="600"') : "";
     const svg = `<svg class="cl-plot" viewBox="0 0 ${px(frame.width)} ${px(frame.height)}" font-size="12" aria-hidden="true">`
       + `${grid(x, y, frame, strip)}${rule ? ruled(rule, x, y) : ""}${heading}<g fill="none" stroke-linejoin="round">${drawn}</g>`
-      + `${marks.map((m) => mark(m, x, y)).join("")}</svg>`;
+      + `${marks.map((m) => mark(m, x, y, lines, frame.width)).join("")}</svg>`;
     return { svg, x, y };
   }
 
@@ -155,27 +183,24 @@ const draw = (function () {
     const lines = sizes.map((size) => race.standings(field, { ...state, [field.m]: size }));
     const now = race.standings(field, state);
     const show = format[view.what];
+    const values = now.map((one) => (view.what === "slowdown" ? seconds(one.seconds) : show(race.measured(view.what, one, message, now))));
+    const named = values.every((value, k) => LETTER * `${value} ${now[k].row.n}`.length <= BESIDE * width);
     const drawn = now.map((one, k) => {
       const at = race.measured(view.what, one, message, now);
       const ys = lines.map((row, place) => race.measured(view.what, row[k], sizes[place], row));
-      const value = view.what === "slowdown" ? seconds(one.seconds) : show(at);
-      return { name: one.row.n, label: `${value} ${width >= NARROW ? one.row.n : letters(one)}`, xs: sizes, ys, look: one.look, atRule: at };
+      return { name: one.row.n, label: `${values[k]} ${named ? one.row.n : letters(one)}`, xs: sizes, ys, look: one.look, atRule: at };
     });
     const strip = view.strip ? race.turns(field, state, sizes) : [];
     const frame = { xLabel: "message M", yLabel: view.y_label, logX: 10, logY: 10 * view.log, xFormat: race.size,
                     yFormat: show, width, height: 300 };
     const { svg, x } = plot(drawn, frame, { ends: true, rule: { x: message, label: typed, strip } });
-    const values = drawn.map((one) => `${one.name} ${show(one.atRule)}`).join("; ");
+    const described = drawn.map((one) => `${one.name} ${show(one.atRule)}`).join("; ");
     const turning = strip.length ? ` Fastest ${strip.map(([size, tied]) => `from ${race.size(size)} ${names(tied)}`).join("; ")}.` : "";
-    return { html: figure(`${view.y_label} against M. At ${typed}: ${values}.${turning}`, svg + (width >= NARROW ? "" : keys(now))), x };
+    return { html: figure(`${view.y_label} against M. At ${typed}: ${described}.${turning}`, svg + (named ? "" : keys(now, inked))), x };
   }
-  function keys(all, more = []) {
-    const spans = all.map((one) => `<span data-row="${escape(one.row.n)}"><b style="color:${color(one.look[0])}">`
-      + `${escape(letters(one))}</b> ${escape(one.row.n)}</span>`);
-    const drawn = all.map((one) => one.look[2]), others = new Map(more);
-    others.forEach((label, code) => { if (!drawn.includes(code)) spans.push(`<span><b>${code}</b> ${escape(label)}</span>`); });
-    return `<div class="cl-legend">${spans.join("")}</div>`;
-  }
+  const inked = (hue) => `color:${hue}`, tinted = (hue) => `background:color-mix(in srgb,${hue} 25%,transparent);padding:0 0.3em`;
+  const keys = (all, style) => `<div class="cl-legend">${all.map((one) => `<span data-row="${escape(one.row.n)}">`
+    + `<b style="${style(color(one.look[0]))}">${escape(letters(one))}</b> ${escape(one.row.n)}</span>`).join("")}</div>`;
 
   function variants(view, field, state, texts, width) {
     const one = race.standings(field, state).find((each) => each.variant || each.row.w[""].length > 2);
@@ -203,15 +228,20 @@ const draw = (function () {
     const lines = decades.map((time) => `<u ${at(time)}"></u>`).join("");
     const rows = all.map((one) => {
       let more = one.floor ? `<u class="cl-floor" ${at(one.floor)}"></u>` : "";
-      if (plain.size) more += `<s ${at(plain.get(one.row.n))};border-color:${color(one.tint)}"></s>`;
-      const bold = one === first ? "b" : "span", variant = one.variant ? `<small>${escape(one.label)}</small>` : "";
+      if (plain.size) more += `<s ${at(plain.get(one.row.n))};color:${color(one.tint)}"></s>`;
+      const bold = one === first ? "b" : "span", variant = one.variant ? `<small style="color:${color(one.tint)}">${escape(one.label)}</small>` : "";
       return `<div data-row="${escape(one.row.n)}"><${bold}>${escape(one.row.n)} ${variant}</${bold}>`
-        + `<i>${lines}${more}<em ${at(one.seconds)};background:${color(one.tint)}"></em></i><${bold}>${seconds(one.seconds)}</${bold}></div>`;
+        + `<i class="cl-track">${lines}${more}<em ${at(one.seconds)};color:${color(one.tint)}"></em></i><${bold}>${seconds(one.seconds)}</${bold}></div>`;
     });
     const step = 1 + Math.floor((high - low) / 6);
     const scale = decades.filter((_, k) => k % step === 0).map((time) => `<u ${at(time)}">${seconds(time)}</u>`).join("");
     const described = all.map((one) => `${one.title} ${seconds(one.seconds)}`).join("; ");
-    const body = `<div class="cl-dots">${rows.join("")}<div><span></span><i class="cl-scale">${scale}</i><span></span></div></div>`;
+    const ends = `<div><span></span><i class="cl-track cl-scale">${scale}</i><span></span></div>`;
+    const marks = [["<em></em>", "time, log scale"]];
+    if (plain.size) marks.push(["<s></s>", "ideal"]);
+    if (all.some((one) => one.floor)) marks.push(['<u class="cl-floor"></u>', "sum of the lower bounds"]);
+    const key = marks.map(([drawn, words]) => `<span><i class="cl-track cl-key">${drawn}</i>${words}</span>`).join("");
+    const body = `<div class="cl-legend">${key}</div><div class="cl-dots">${ends}${rows.join("")}${ends}</div>`;
     return { html: figure(`Time of each, logarithmic: ${described}.`, body) };
   }
 
@@ -225,8 +255,8 @@ const draw = (function () {
   }
 
   const MESSAGES = Array.from({ length: 25 }, (_, k) => 10 ** (2 + k / 3)), UNPRICED = "?";
-  const LEFT = 42, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
-  const SHADED = "Letters: what it takes; grayer where it is over 10% slower than the fastest, or twice.";
+  const LEFT = 42, ROW = 17;
+  const SHADES = [["within 10% of the fastest", color(2), 12], ["up to twice as long", color(1), 25], ["longer", color(1), 55], ["", color(7), 25]];
   function runs(values) {
     const stretches = [];
     values.forEach((value, k) => {
@@ -237,7 +267,7 @@ const draw = (function () {
   }
   const box = (left, row, width) => `M${px(left)} ${px(ROW * row)}H${px(left + width)}V${px(ROW * row + ROW)}H${px(left)}z`;
   function shade(one, first) {
-    if (!one || one.seconds <= 1.1 * first.seconds) return 0;
+    if (one.seconds <= 1.1 * first.seconds) return 0;
     return one.seconds === Infinity ? 3 : one.seconds <= 2 * first.seconds ? 1 : 2;
   }
   function verdict(choices) {
@@ -247,26 +277,36 @@ const draw = (function () {
       + `more than twice in ${priced.filter((times) => times > 2).length}.`;
   }
   const code = (variant, looks) => (looks[variant] || [0, 0, UNPRICED])[2];
-  function mapRow(k, first, taken, cell, looks) {
+  function fills(k, first, taken, cell) {
     const at = (column) => LEFT + cell * column;
-    const fills = runs(first.map((one) => one.row.n)).map(([column, length, name]) => `<path d="${box(at(column), k, cell * length)}" `
-      + `data-row="${escape(name)}" style="fill:${color(first[column].look[0])}" fill-opacity=".25"/>`);
-    const shades = runs(taken.map((one, j) => shade(one, first[j]))).filter((run) => run[2]).map(([column, length, dark]) => (
-      `<path d="${box(at(column), k, cell * length)}" fill-opacity="${SHADES[dark]}"/>`));
-    const codes = runs(taken.map((one, j) => (one ? code(one.variant, looks) : first[j].look[2])))
-      .filter(([, length, letters]) => cell * length > 9 * letters.length)
-      .map(([column, length, letters]) => text(at(column + length / 2), ROW * k + 12.5, "middle", letters));
-    return [...fills, ...shades, ...codes].join("");
+    if (taken[0]) {
+      return runs(taken.map((one, j) => shade(one, first[j]))).map(([column, length, dark]) => (
+        `<path d="${box(at(column), k, cell * length)}" style="fill:${SHADES[dark][1]}" fill-opacity="${SHADES[dark][2] / 100}"/>`)).join("");
+    }
+    return runs(first.map((one) => one.row.n)).map(([column, length, name]) => `<path d="${box(at(column), k, cell * length)}" `
+      + `data-row="${escape(name)}" style="fill:${color(first[column].look[0])}" fill-opacity=".25"/>`).join("");
+  }
+  function codes(k, first, taken, cell, looks) {
+    return runs(taken.map((one, j) => (one ? code(one.variant, looks) : first[j].look[2]))).map(([column, length, letters]) => (
+      (column ? `<path d="M${px(LEFT + cell * column)} ${px(ROW * k)}v${ROW}" stroke="var(--cl-edge,#77808a)"/>` : "")
+      + (cell * length > 9 * letters.length ? text(LEFT + cell * (column + length / 2), ROW * k + 12.5, "middle", letters, HALO) : ""))).join("");
+  }
+  function regrets(pairs, looks) {
+    const dark = [...new Set(pairs.map(([one, best]) => shade(one, best)))].sort().map((k) => SHADES[k]).filter(([words]) => words)
+      .map(([words, hue, share]) => `<span><i class="cl-swatch" style="background:color-mix(in srgb,${hue} ${share}%,transparent)"></i>${words}</span>`);
+    const named = new Map(pairs.map(([one]) => [code(one.variant, looks), looks[one.variant] ? one.variant : "not priced"]));
+    return `<div class="cl-legend">${dark.join("")}${[...named].map(([letters, label]) => `<span><b>${letters}</b> ${escape(label)}</span>`).join("")}</div>`;
   }
   function map(view, field, state, texts, width) {
     const sizes = MESSAGES, cell = (width - LEFT - 6) / sizes.length, bottom = ROW * view.over.length;
-    const first = [], taken = [];
+    const first = [], taken = [], lettered = [];
     const body = view.over.map((n, k) => {
       const atRanks = { ...field, rows: field.at(view.ranks, String(n)) };
       const row = sizes.map((size) => race.standings(atRanks, { ...state, [field.m]: size }));
       first.push(row.map((each) => race.fastest(each)[0]));
       taken.push(row.map((each) => each.find((one) => one.row.k)));
-      return mapRow(k, first[k], taken[k], cell, field.looks) + text(LEFT - 5, ROW * k + 12.5, "end", n);
+      lettered.push(codes(k, first[k], taken[k], cell, field.looks));
+      return fills(k, first[k], taken[k], cell) + text(LEFT - 5, ROW * k + 12.5, "end", n);
     });
     const x = axis(sizes[0] * 10 ** (-1 / 6), sizes[sizes.length - 1] * 10 ** (1 / 6), 10, LEFT, width - 6);
     sizes.filter((_, k) => k % (width >= NARROW ? 6 : 12) === 0).forEach((size) => {
@@ -280,16 +320,16 @@ const draw = (function () {
     const between = `M${px(LEFT)} ${px(ROW * above)}H${px(width - 6)}`;
     const rank = known ? box(LEFT, above, width - 6 - LEFT) : between;
     body.push(`<path d="${rank}M${px(message)} 0V${px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>`);
-    const svg = `<svg viewBox="0 0 ${px(width)} ${px(bottom + 36)}" font-size="11.5" aria-hidden="true">${body.join("")}</svg>`;
+    const svg = `<svg viewBox="0 0 ${px(width)} ${px(bottom + 36)}" font-size="11.5" aria-hidden="true">${body.concat(lettered).join("")}</svg>`;
     const leads = new Map();
     first.flat().forEach((one) => leads.set(one.row.n, { one, times: (leads.get(one.row.n) || { times: 0 }).times + 1 }));
     const often = [...leads.values()].sort((a, b) => b.times - a.times);
     const described = often.map(({ one, times }) => `${one.row.n} ${fixed(100 * times / sizes.length / view.over.length, 0)}%`).join("; ");
-    const choices = taken.flatMap((row, k) => row.map((one, j) => one && one.seconds / first[k][j].seconds)).filter((times) => times);
-    const variants = [...new Set(taken.flat().filter((one) => one).map((one) => one.variant))];
-    const legend = keys(often.map(({ one }) => one), variants.map((variant) => [code(variant, field.looks), field.looks[variant] ? variant : "not priced"]));
-    const alt = `Map of the fastest over N and M; share of the cells: ${described}.`, assessment = verdict(choices);
-    const hint = assessment && `<p class="cl-hint">${SHADED} ${assessment}</p>`;
+    const pairs = taken.flatMap((row, k) => row.map((one, j) => [one, first[k][j]])).filter(([one]) => one);
+    const legend = pairs.length ? regrets(pairs, field.looks) : keys(often.map(({ one }) => one), tinted);
+    const assessment = verdict(pairs.map(([one, best]) => one.seconds / best.seconds));
+    const alt = `Map of the fastest over N and M; share of the cells: ${described}.`;
+    const hint = assessment && `<p class="cl-hint">${assessment}</p>`;
     return { html: figure(`${alt} ${assessment}`.trimEnd(), svg + legend + hint), x, row: ROW, y: ROW * (above + known / 2) };
   }
 

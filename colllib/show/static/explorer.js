@@ -152,7 +152,7 @@ function run(root, data) {
     controls.forEach((_, k) => label(k, typing && k === i));
     const swapped = parts.reduce((count, part) => count + show(part), 0);
     ends();
-    if (kept(i)) reserve();
+    steady();
     const detail = { milliseconds: performance.now() - began, swapped, indices: at.slice() };
     fit();
     clearTimeout(writing);
@@ -330,31 +330,14 @@ function run(root, data) {
       else node.removeAttribute("tabindex");
     }));
   }
-  // What stands below stays where it is: a part is as high as the highest of its fragments; where something plays, of
-  // those that it plays, and on a wide page never lower than it has been. On a phone the answer is in sight anyway.
+  // The answer stands above the figure, which would jump with every line more or less: it is as high as it has been.
+  const steady = () => { live.style.minHeight = `${live.offsetHeight}px`; };
+  // On a phone it stays in sight above the figure that it is about, one line of it until it is tapped.
   const phone = matchMedia("(max-width: 600px)"); // as in explorer.css
-  const kept = (i) => data.play !== null && i !== data.play;
-  function reserve() {
-    if (phone.matches && data.play === null) return;
-    parts.forEach(({ view, tree, on, node }) => {
-      if (view || node.closest("details")) return;
-      const ids = new Set();
-      const collect = (branch, depth) => {
-        if (!Array.isArray(branch)) ids.add(branch);
-        else if (!kept(on[depth])) branch.forEach((each) => collect(each, depth + 1));
-        else collect(branch[at[on[depth]]], depth + 1);
-      };
-      collect(tree, 0);
-      const longest = [...ids].sort((a, b) => data.fragments[b].length - data.fragments[a].length).slice(0, 6);
-      const trial = node.cloneNode(false);
-      ["data-part", "aria-live"].forEach((name) => trial.removeAttribute(name));
-      trial.style.cssText = `position:absolute;visibility:hidden;width:${node.clientWidth}px`;
-      node.after(trial);
-      const heights = longest.map((id) => { trial.innerHTML = data.fragments[id]; return trial.offsetHeight; });
-      trial.remove();
-      const before = phone.matches ? 0 : parseFloat(node.style.minHeight) || 0;
-      node.style.minHeight = `${Math.max(before, ...heights)}px`;
-    });
+  function stick() {
+    const stuck = phone.matches && live.getBoundingClientRect().bottom > live.nextElementSibling.getBoundingClientRect().top + 2;
+    live.classList.toggle("cl-stuck", stuck);
+    if (!stuck) live.classList.remove("cl-whole");
   }
 
   // -- playing ---------------------------------------------------------------------------------
@@ -465,17 +448,18 @@ function run(root, data) {
     const used = target.closest(".cl-play") || target.closest(".cl-control");
     if (!used || (kind === "focusin" && root.matches(":active"))) return; // what is pressed stays below the pointer
     root.querySelectorAll(".cl-held").forEach((each) => each.classList.remove("cl-held"));
-    used.classList.add("cl-held"); // explorer.css keeps it in sight
+    used.classList.add("cl-held"); // explorer.css keeps it in sight, and the answer below it
+    root.style.setProperty("--cl-held", `${used.offsetHeight}px`);
   }));
+  addEventListener("scroll", stick, { passive: true });
+  live.addEventListener("click", () => live.classList.toggle("cl-whole"));
   let wide = root.clientWidth;
   new ResizeObserver(() => {
     if (root.clientWidth === wide) return;
     wide = root.clientWidth;
-    parts.forEach((part) => {
-      part.node.style.minHeight = "";
-      if (part.view) show(part);
-    });
-    reserve();
+    live.style.minHeight = "";
+    parts.forEach((part) => { if (part.view) show(part); });
+    steady();
     fit();
   }).observe(root);
   root.querySelectorAll("fieldset.cl-controls").forEach((field) => { field.disabled = false; });
@@ -484,7 +468,7 @@ function run(root, data) {
   parts.forEach(show);
   offer(root);
   ends();
-  reserve();
+  steady();
   fit();
   return restore;
 }

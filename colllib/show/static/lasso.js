@@ -8,19 +8,21 @@
   // -- what leaves a set, exactly: the least over all sides on which the few switches can be ----------------
   const gcd = (a, b) => (b ? gcd(b, a % b) : a);
   function leaving({ ranks, nodes, links }, set) {
-    let least = Infinity;
+    let least = Infinity, cut = [];
     for (let side = 0; side < 2 ** (nodes - ranks); side += 1) {
       const within = (node) => (node < ranks ? set.has(node) : side >> (node - ranks) & 1);
-      least = Math.min(least, links.reduce((sum, [a, b, wide]) => sum + (within(a) && !within(b) ? wide : 0), 0));
+      const out = links.filter(([a, b]) => within(a) && !within(b));
+      const sum = out.reduce((so, [, , wide]) => so + wide, 0);
+      if (sum <= least) [least, cut] = [sum, out];
     }
-    return least;
+    return [least, cut];
   }
   function counted(fabric, set) {
-    const [unit, part] = fabric.unit, out = leaving(fabric, set);
+    const [unit, part] = fabric.unit, [out, cut] = leaving(fabric, set);
     const over = set.size * part, under = out * unit, shared = gcd(over, under);
     const rate = (value) => `${Number(value.toPrecision(4))} ${fabric.rate}`;
     return {
-      ratio: over / under, text: under === shared ? `${over / shared}` : `${over / shared}/${under / shared}`,
+      cut, ratio: over / under, text: under === shared ? `${over / shared}` : `${over / shared}/${under / shared}`,
       out: rate(under / part), most: rate(fabric.ranks * under / over),
     };
   }
@@ -41,7 +43,9 @@
     }));
     const worst = counted(fabric, new Set(fabric.worst));
     const none = inside.size === 0 || inside.size === fabric.ranks;
-    const cut = none ? { text: "", out: "", most: "" } : counted(fabric, inside);
+    const cut = none ? { text: "", out: "", most: "", cut: [] } : counted(fabric, inside);
+    const lit = new Set(cut.cut.flatMap(([a, b]) => [`${a}-${b}`, `${b}-${a}`]));
+    ground.querySelectorAll(`[data-on="${name()}"] [data-link]`).forEach((link) => link.classList.toggle("cut", lit.has(link.dataset.link)));
     const share = cut.ratio / worst.ratio;
     const summary = none
       ? `${inside.size ? "All ranks are" : "No rank is"} in the set, so nothing has to leave it. No all-gather here is faster than ${worst.most}.`

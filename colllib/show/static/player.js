@@ -1,4 +1,4 @@
-// The page's half of colllib.show.player. Python has drawn every picture before its first step, and says
+// The page's half of colllib.show.player. Python has drawn every picture after its first step, and says
 // for each step what changes; this script lets the blocks travel and fills the cells.
 (function () {
   "use strict";
@@ -81,24 +81,24 @@
 
   function run(root) {
     const parts = [...root.querySelectorAll("[data-part]")];
-    let shown = { scene: root.querySelector(".cl-scene"), t: 0 };
+    const now = () => ({ scene: root.querySelector(".cl-scene"), frame: JSON.parse(root.querySelector("[data-frame]").dataset.frame) });
+    let shown = now();
     let listed = false; // whether the reader has unfolded the messages
     let timer = 0;
 
     function update() {
-      const scene = root.querySelector(".cl-scene"), words = root.querySelector("[data-frame]");
-      const frame = JSON.parse(words.dataset.frame), drawings = [...scene.querySelectorAll("svg.cl-stage")];
-      const list = words.querySelector(".cl-moves");
+      const { scene, frame } = now(), drawings = [...scene.querySelectorAll("svg.cl-stage")];
+      const list = root.querySelector(".cl-moves");
       if (list) list.open = listed;
-      const travels = !still.matches && scene === shown.scene && frame.t === shown.t + 1;
+      const travels = !still.matches && scene === shown.scene && frame.t === shown.frame.t + 1;
       const land = () => {
         scene.classList.remove("cl-go");
         drawings.forEach((svg) => cells(svg, frame.cells));
       };
       clearTimeout(timer);
-      if (travels && shown.frame) drawings.forEach((svg) => cells(svg, shown.frame.cells)); // those before have landed
+      if (travels) drawings.forEach((svg) => cells(svg, shown.frame.cells)); // those before have landed
       drawings.forEach((svg, k) => moves(svg, frame, frame.tokens[k]));
-      shown = { scene, t: frame.t, frame };
+      shown = { scene, frame };
       scene.classList.toggle("cl-go", travels);
       const travel = TRAVEL * Number(root.dataset.pause);
       root.style.setProperty("--cl-travel", `${travel}ms`);
