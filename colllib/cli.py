@@ -165,6 +165,24 @@ ELSEWHERE = {
 }
 
 
+_ABOUT_JSON = """\b
+With --json a key ends in its unit: _s, _bytes, _GBps, _per_s. Else alpha is in
+seconds, bandwidth in bytes a second, n_beta and what ends in _max shares of M:
+run: algorithm, options, segments, message_bytes, how, n_alpha, n_beta, tiers,
+  kinds, sent_max, time_s, algbw_GBps, busbw_GBps, clock
+ladder: message_bytes, rungs (as of run), left_out (why), nccl, by_box_s
+predict: rows of bytes (M), time_s, busbw_GBps, picked, binding, latency_s,
+  wire_s, efficiency (of wire_s alone); sensitivity and what_if with change (of
+  what), saved (share of the time, below 0 if lost); notes, source, nearest
+step: plan, tokens, microbatches, schedule, chunks, bucket_bytes, buckets,
+  collectives, teraflops, time_s, mfu, state_bytes, activations_bytes, fits,
+  stages; of --plan all plans, time_s and with_activations_bytes of each
+experts: gate, top_k, tokens, message_bytes, imbalance (of experts, over the
+  mean), imbalance_of_copies, imbalance_of_ranks, busiest_M (shares of M), time_s
+describe: tiers with bandwidth and bisection in BW; forest: algbw_GBps, heights
+"""
+
+
 class Commands(click.Group):
     """The commands of `colllib`; those that take topologies or machines end their help with a list of them."""
 
@@ -187,6 +205,7 @@ class Commands(click.Group):
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     invoke_without_command=True,
+    epilog=_ABOUT_JSON,
 )
 @click.pass_context
 def cli(context: click.Context) -> None:

@@ -95,7 +95,7 @@ def test_a_command_starts_without_the_modules_of_the_others():
 
 
 def test_the_list_of_commands_says_a_whole_sentence_about_each():
-    listed = started("--help").stdout.partition("Commands:")[2].split("\n  ")[1:]
+    listed = started("--help").stdout.partition("Commands:")[2].partition("\n\n")[0].split("\n  ")[1:]
     assert len(listed) == len(COMMANDS)
     assert all(line.strip().endswith(".") and not line.strip().endswith("...") for line in listed)
 
@@ -729,6 +729,35 @@ def test_a_reader_that_leaves_early_is_no_error():
     result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert result.stdout == printed("list").splitlines(keepends=True)[0]
     assert result.stderr == ""
+
+
+def keys(result):
+    """Every key of a result, at any depth."""
+    if isinstance(result, dict):
+        return set(result).union(*map(keys, result.values()))
+    return set().union(*map(keys, result)) if isinstance(result, list) else set()
+
+
+def test_the_keys_that_help_names_are_those_that_commands_print():
+    """Whatever is neither a word of the sentences, nor in brackets."""
+    small = ("--model", "Llama 3.1 8B", "--on", "dgx-h100:1")
+    lines = {
+        "run": [("all-reduce", "ring", "--on", "dgx-h100:2")],
+        "ladder": [("all-gather", "--on", "dgx-h100:2")],
+        "predict": [("all-reduce", "--on", "dgx-h100:2", "--message", "1GiB", "--sensitivity", "--what-if", "cards=4")],
+        "step": [(*small, "--plan", "tp=8"), (*small, "--plan", "all", "--batch", "65536")],
+        "experts": [("--on", "dgx-h100:1")],
+        "describe": [("dgx-h100:2",)],
+        "forest": [("mi250:1",)],
+    }
+    text = " ".join(started("--help").stdout.split()).partition("shares of M: ")[2]
+    spans = re.split(rf"\b({'|'.join(lines)}): ", text)[1:]
+    assert set(spans[::2]) == set(lines)
+    prose = {"rows", "and", "with", "of", "each", "in", "BW"}
+    for command, span in zip(spans[::2], spans[1::2], strict=True):
+        known = set().union(*(keys(answer(command, *words)) for words in lines[command]))
+        named = set(re.findall(r"\w+", re.sub(r"\(.*?\)|--plan all", "", span)))
+        assert named - prose <= known, command
 
 
 def test_one_rank_that_sends_nothing_has_no_bandwidth():

@@ -267,7 +267,8 @@ def _of_activations(plans: list[dict[str, Any]], memory: float | None) -> str:
 def _named(plan: Plan) -> str:
     """As it is written."""
     axes = {name: getattr(plan, name) for name in AXES}
-    return ",".join(f"{name}={value}" for name, value in axes.items() if value != 1 or name == "dp")
+    named = [f"{name}={value}" for name, value in axes.items() if value != 1 or name == "dp"]
+    return ",".join([*named, *(["sp=1"] if plan.sequence_parallel else [])])
 
 
 def _timeline(training: Training, step: Step) -> Answer:

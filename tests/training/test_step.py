@@ -869,7 +869,7 @@ def test_the_command_names_a_larger_bucket_where_that_is_faster(capsys):
 
 
 def test_a_result_says_what_was_asked(capsys):
-    asked = {"plan": "tp=8,pp=2,dp=8", "schedule": "interleaved", "chunks": 2, "tokens": 4096, "microbatches": 4}
+    asked = {"plan": "tp=8,pp=2,dp=8,sp=1", "schedule": "interleaved", "chunks": 2, "tokens": 4096, "microbatches": 4}
     asked |= {"teraflops": 500, "model": "Llama 3.1 70B", "collectives": "fastest"}
     result = answer(capsys, *(word for name, value in asked.items() for word in (f"--{name}", str(value))))
     assert result["fits"] is True
