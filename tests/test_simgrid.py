@@ -163,7 +163,7 @@ def test_the_command_prints_a_trace():
         (("--format", "simgrid", "--segments", "2"), "takes no segments"),
         (("--format", "simgrid", "--to", "x", "--alpha", "1us,2us"), "takes one value for --alpha"),
         (("--format", "simgrid", "--alpha", "1us,2us"), "takes one value for --alpha"),
-        (("--format", "msccl", "--alpha", "1us,2us"), "takes one value for --alpha"),
+        (("--format", "msccl", "--alpha", "1us,2us", "--bandwidth", "1GB/s"), "takes one value for --alpha"),
     ],
 )
 def test_a_wrong_option_is_refused_and_nothing_is_written(arguments, why, tmp_path, monkeypatch):
