@@ -24,7 +24,7 @@ from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes, full_mesh
 from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
-from colllib.training.command import read_plan
+from colllib.training.command import NOT_COUNTED, read_plan
 from colllib.training.data_parallel import NETWORK, Layer, bucketed, sharded
 from colllib.training.prices import by_nccl, group, price, takes
 from colllib.training.step import Training, simulate, spent
@@ -902,3 +902,10 @@ def test_what_a_stage_does_fills_the_step_also_where_collectives_in_its_layers_s
     result = answer(capsys, "--plan", "cp=16,tp=8,zero=3", "--microbatches", "2")
     [stage] = result["stages"]
     assert isclose(sum(stage.values()), result["time_s"], rel_tol=1e-9)
+
+
+def test_what_small_models_reached_is_told_by_the_formula_that_is_printed():
+    """Table 3 of torchtitan's benchmarks on H100s of December 2024: FSDP without and with torch.compile."""
+    active = sum(map(Training(MODELS["Llama 3.1 8B"], Plan(dp=128, zero=3), "dgx-h100:16").active, range(32)))
+    low, high = (f"{6 * active * tokens / 989e12:.0%}" for tokens in (5605, 6514))
+    assert f"reached {low} to {high} on 128 H100s" in NOT_COUNTED
