@@ -163,7 +163,8 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
         rate: of learning, above 0 (default: the problem's own).
 
     Raises:
-        ValueError: for no step or more than MOST_STEPS, or a rate that is not above 0 and finite.
+        ValueError: for no step or more than MOST_STEPS, a rate that is not above 0 and finite, or an average that was
+            used before.
 
     >>> run = descend(cancelling(), Average(3), 50)
     >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])
@@ -174,6 +175,8 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
     rate = problem.rate if rate is None else rate
     if not 0 < rate < float("inf"):
         raise ValueError(f"rate {rate}: must be above 0 and finite")
+    if average.bytes.any():
+        raise ValueError(f"this {type(average).__name__} remembers another descent: take a new one")
     x = problem.start
     losses, sent = [problem.loss(x)], [0]
     while len(losses) <= steps and losses[-1] <= LOST * losses[0]:

@@ -92,3 +92,11 @@ def test_a_processor_that_adds_in_another_order_gives_the_same_run():
 def test_bad_input_is_refused_in_one_line(call, says):
     with pytest.raises(ValueError, match=says):
         call()
+
+
+@pytest.mark.parametrize("average", [Average(2), LowRank(2), Adam(2)])
+def test_what_remembers_one_descent_is_refused_for_another(average):
+    problem = problems.terrain(2)
+    problems.descend(problem, average, 2, 0.1)
+    with pytest.raises(ValueError, match=f"this {type(average).__name__} remembers another descent"):
+        problems.descend(problem, average, 2, 0.1)
