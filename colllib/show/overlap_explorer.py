@@ -19,7 +19,7 @@ _MEGABYTES = (1, 25, 40, 80, 128, 256, 400, 640, 1000, 1600, 3200)
 #: Sizes of buckets: round ones, powers of two, and what frameworks start with.
 OFFERED = tuple(n * 1e6 for n in _MEGABYTES)
 BOXES = (1, 4, 16, 64)
-TOKENS = (1024, 2048, 3072, 4096, 8192)
+TOKENS = (1024, 2048, 4096, 8192)
 WIDTHS = {2: "BF16", 4: "FP32"}
 COLLECTIVES = {True: "as NCCL (predicted)", False: "fastest without switches that add"}
 
