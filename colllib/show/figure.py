@@ -5,6 +5,7 @@ millisecond each, so that an explorer can afford hundreds.
 """
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -133,6 +134,15 @@ def _lengths(whole: float) -> Callable[[float], str]:
     return lambda value: f'<span class="cl-bar" style="width:{100 * value / whole:.2f}%"></span>'
 
 
+def _plain(tick: str) -> str:
+    """A power of ten without zeros behind its point or an exponent.
+
+    >>> _plain("1e+03 times"), _plain("10.0 GB"), _plain("1 ms")
+    ('1,000 times', '10 GB', '1 ms')
+    """
+    return re.sub(r"\d[\d,]*\.0+(?!\d)|\d(\.\d+)?e\+\d+", lambda m: f"{float(m[0].replace(',', '')):,.0f}", tick)
+
+
 def _dots(values: Collection[float], value_format: Callable[[float], str]) -> Callable[[float], str]:
     """Draws a value as a dot on a line with a tick at each power of ten; of 0, the labels of these."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)) + 1e-9)
@@ -142,5 +152,5 @@ def _dots(values: Collection[float], value_format: Callable[[float], str]) -> Ca
         return f'style="left:{100 * (math.log10(value) - low) / (high - low):.2f}%"'
 
     grid = "".join(f"<u {at(10.0**k)}></u>" for k in range(low, high + 1))
-    scale = "".join(f"<u {at(10.0**k)}>{escape(value_format(10.0**k))}</u>" for k in decades)
+    scale = "".join(f"<u {at(10.0**k)}>{escape(_plain(value_format(10.0**k)))}</u>" for k in decades)
     return lambda value: f"{grid}<em {at(value)}></em>" if value else scale
