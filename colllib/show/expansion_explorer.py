@@ -225,9 +225,11 @@ def _costs(kind: str, base: str) -> Table:
 
 def _summary(kind: str, base: str, rank: int, step: int) -> str:
     expanded = _expanded(kind, base)
-    holders = len(_spread(expanded.run.schedule, rank).holders(step))
-    verb = "has" if holders == 1 else "have"
+    spread = _spread(expanded.run.schedule, rank)
+    holders = spread.holders(step)
+    partly = {dst for loads in spread.carried[:step] for _, dst in loads}.difference(holders)
+    verb, rest = "has" if len(holders) == 1 else "have", f", {len(partly)} a part of it (white)" if partly else ""
     return (
-        f"{KINDS[kind]} of {BASES[base]}: after {step} of {expanded.run.schedule.num_steps} steps {holders} of "
-        f"{expanded.run.topology.ranks} ranks {verb} the shard of {expanded.names[rank]}."
+        f"{KINDS[kind]} of {BASES[base]}: after {step} of {expanded.run.schedule.num_steps} steps {len(holders)} of "
+        f"{expanded.run.topology.ranks} ranks {verb} the shard of {expanded.names[rank]}{rest}."
     )

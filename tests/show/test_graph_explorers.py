@@ -138,3 +138,10 @@ def test_every_link_and_every_rank_that_it_becomes_can_be_picked():
             html = expansion_explorer().parts[0].render(kind=kind, base=base, rank=0, step=0)
             for rank in range(expanded.run.topology.ranks):
                 assert html.count(f'data-pick="rank={rank}"') == (4 if kind == "line-graph" else 2)  # in both widths
+
+
+def test_who_has_a_part_of_the_shard_is_counted_beside_who_has_all_of_it():
+    """On 3 x 3 complete axes the halves of a shard begin along either axis: two neighbors each, none with all of it."""
+    summary = expansion_explorer().summary
+    assert summary("power", "full-mesh:3", 0, 1).endswith("1 of 9 ranks has the shard of aa, 4 a part of it (white).")
+    assert summary("power", "full-mesh:3", 0, 2).endswith("9 of 9 ranks have the shard of aa.")
