@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from itertools import product
 from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
 from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
-from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, one_by, per
+from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, one_by
 from colllib.claims.runs import ANCHOR, by_formula, load_limit, place, proves, run, timed
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
@@ -36,18 +35,6 @@ def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
 def switches(on: str) -> int:
     """How many an all-reduce crosses one after the other, by a run in which they are all of alpha."""
     return int(trip("all-reduce", f"{on},endpoint=0,hop=0,switch=1"))
-
-
-@deferred
-def through(*primitives: str, **software: str) -> Cases:
-    """Collectives through one switch: its latencies, its load as a limit, and software's latencies over its own."""
-    for primitive, n in product(primitives, (8, 64)):
-        latencies = trip(primitive, f"inc-star:{n}")
-        load = load_limit(f"{primitive} in-network", f"inc-star:{n}")
-        ratios = {
-            key: run(f"{primitive} {name}", f"star:{n}").cost.n_alpha / latencies for key, name in software.items()
-        }
-        yield {"at": f"N = {n}", "N": n, "trip": latencies, "limit": load, "bw": 1 / load.value, **ratios}
 
 
 def _pieces_for_free(primitive: str, n: int) -> Cost:
@@ -117,27 +104,7 @@ def _one_or_two_tiers() -> Cases:
     yield {"at": "N = 512, 16 MB", "trip": one, "one_tier": 0.5 * one + load, "two_tiers": 0.5 * two + load}
 
 
-# -- tables at N = 512 and 72 ----------------------------------------------------------------------------
-
-
-def _all_to_all_of_72() -> Cases:
-    software, switch = measured("all-to-all pairwise", "star:72"), streamed("all-to-all", 72)
-    latencies = {"trip": trip("all-to-all"), "small": software.n_alpha / trip("all-to-all")}
-    yield {"at": "N = 72, 16 MB", "N": 72, "software": software, "switch": switch, **latencies}
-
-
-@deferred
-def stream(*primitives: str) -> Cases:
-    """Switches that stream, for one number of several primitives."""
-    for primitive in primitives:
-        yield {"at": f"{primitive}, N = 512, 16 MB", "trip": trip(primitive), "t": streamed(primitive).t}
-
-
-def _net_speed_ups() -> Cases:
-    runs = {"over_tree": (HALVING, STAR), "over_torus": ("all-reduce dim-ring", CUBE), "over_ring": (RING, STAR)}
-    times = {name: measured(*run).t for name, run in runs.items()}
-    inc = streamed("all-reduce").t
-    yield {"at": "N = 512, 16 MB", "trip": trip("all-reduce"), **{name: time / inc for name, time in times.items()}}
+# -- tables at N = 512 ----------------------------------------------------------------------------------
 
 
 @deferred
@@ -168,12 +135,6 @@ def _over(primitive: str, what: str, on: str = STAR) -> Fraction:
     return Fraction(measured(f"{primitive} {what}", on).n_alpha) / trip(primitive)
 
 
-def _torus_against_the_switch() -> Cases:
-    gather, chain = measured("all-gather dim-ring", CUBE).t, best_us("broadcast dim-chain", CUBE)
-    over_inc = {"gather": gather / streamed("all-gather").t, "broadcast": chain / streamed("broadcast").t}
-    yield {"at": "N = 512, 16 MB", **over_inc, "over_ring": measured("all-gather ring", STAR).t / gather}
-
-
 @deferred
 def summary(*primitives: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Cases:
     """Latencies of one algorithm in one piece, and the load of it or another, over the switch's; loads of wholes."""
@@ -195,50 +156,22 @@ def _summary_of_the_torus(axes: Lattice) -> Case:
 
 TABLE: Table = {
     "E-04-002": _saved_per_level,
-    "E-00-048 E-04-013 E-01-122 E-01-125 E-04-021 E-01-002 E-01-084 E-01-088 E-04-057": through(
-        "all-reduce", over_ring="ring", over_doubling="recursive-doubling"
-    ),
-    "E-00-049 E-04-014 E-01-047 E-01-051": through("reduce", over_tree="binomial-tree"),
-    "E-00-050 E-04-015": through("reduce-scatter", over_ring="ring"),
-    "E-00-051 E-04-016 E-04-059": through("all-gather", over_ring="ring"),
-    "E-00-052 E-04-017 E-01-026 E-01-031": through("broadcast", over_tree="binomial-tree"),
-    "E-00-053 E-04-018 E-04-063": through("all-to-all", over_pairwise="pairwise"),
-    "E-04-005": per(
-        (8, 64),
-        trip=lambda n: trip("reduce-scatter", f"inc-star:{n}"),
-        over_tree=lambda n: run("reduce binomial-tree", f"star:{n}").cost.n_alpha / trip("reduce"),
-        over_ring=lambda n: run("reduce-scatter ring", f"star:{n}").cost.n_alpha / trip("reduce-scatter"),
-    ),
     "E-04-022": _steps_of_a_tree,
     "E-04-023": _room_in_a_tree,
     "E-04-024 E-04-025": _latency_of_4096,
     "E-04-026": _one_or_two_tiers,
-    "E-04-008 E-04-009 E-04-010 E-04-011": _all_to_all_of_72,
-    "E-04-032": _net_speed_ups,
     "E-04-050": _only_a_fifth,
-    "E-04-052": _torus_against_the_switch,
     "E-04-067": along("torus", ((8, 8, 8), (16, 16)), _summary_of_the_torus),
-    "E-04-029": stream("all-reduce"),
     **{f"E-04-{33 + k:03}": _regime(message) for k, message in enumerate((1e4, 1e6, 16e6, 1e9))},
     # Rabenseifner's cost, whose numbers the formula takes
     "E-04-037": once("N = 512", MB=lambda: float(half_bandwidth_message(run(HALVING, STAR).cost)) * LATENCY_MB),
-    "E-04-040": stream("all-gather", "reduce-scatter"),
-    "E-04-044": stream("broadcast", "reduce"),
     "E-04-047": once(
         "a switch that adds and replicates", runs=lambda: proves(_bundles, on=star(8, combines=True, replicates=True))
-    ),
-    "E-04-048": stream("all-to-all"),
-    "E-04-051": once(
-        "N = 512",
-        trip=lambda: trip("all-gather"),
-        broadcast=lambda: _over("broadcast", "binomial-tree"),
-        gather=lambda: _over("all-gather", "recursive-doubling"),
     ),
     "E-04-055": summary("all-reduce", small="ring"),
     "E-04-056": summary("all-reduce", small="double-binary-tree", many=True),
     "E-04-058": summary("all-gather", "reduce-scatter", small="ring"),
     "E-04-060": summary("broadcast", "reduce", small="binomial-tree", large="two-tree", many=True),
-    "E-04-061": through("broadcast", "reduce", over_tree="binomial-tree"),
     "E-04-062": summary("all-to-all", small="pairwise"),
     "E-04-064": summary("all-reduce", small="dim-ring", on=CUBE),
     "E-04-065": summary("all-gather", "reduce-scatter", small="dim-ring", on=CUBE),

@@ -1,19 +1,20 @@
 """Answers that are runs and nothing else: `runs.csv` names them beside the claims that they answer.
 
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
-    part  = [ name " = " ] [ what " on " ] topology
+    part  = [ name " = " ] [ what " on " ] topology, or name " = (" expression ")"
     what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
-            or one of `SCHEDULES`, or an all-gather of `GATHERS` with numbers
+            or one of `SCHEDULES`, or an all-gather of `GATHERS` with numbers, or "streamed " primitive
 
 A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
-{n} for boxes and their ranks; without words for N and d these are SIZES and SHAPES. MB, us and GBs are message, alpha
-and bandwidth, which are the anchor's else. A part without a name lends its quantities to a case of its own; all those
-with names are in every case.
+{n} for boxes and their ranks, {C} for collectives; without words for N and d these are SIZES and SHAPES. MB, us and
+GBs are message, alpha and bandwidth, which are the anchor's else. A part without a name lends its quantities to a case
+of its own; all those with names are in every case. An expression (`colllib.claims.value`) takes what stands before it.
 """
 
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product
@@ -25,10 +26,11 @@ from colllib.claims.allreduce import double_tree, relay_singly, single_tree
 from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_schedule, of_topology
 from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on, power
+from colllib.claims.innetwork import streamed
 from colllib.claims.runs import SIZES, best, place
 from colllib.claims.tiers import axis_after_axis
 from colllib.claims.topologies import flat_ring, one_by_one
-from colllib.claims.value import Cases, Table, stored
+from colllib.claims.value import Cases, Table, evaluated, stored
 from colllib.schedule import Schedule
 from colllib.topology import Lattice
 
@@ -73,8 +75,8 @@ class Runs:
 
     def __init__(self, text: str) -> None:
         self.template, _, assignments = text.partition(" for ")
-        values = {name: words for name, words in DEFAULTS.items() if f"{{{name}}}" in self.template}
-        values |= dict(assignment.split(" = ") for assignment in assignments.split(" and ") if assignment)
+        assigned = dict(assignment.split(" = ") for assignment in assignments.split(" and ") if assignment)
+        values = assigned | {k: v for k, v in DEFAULTS.items() if f"{{{k}}}" in self.template and k not in assigned}
         self.values = {name: words.split(", " if ", " in words else None) for name, words in values.items()}
 
     @property
@@ -86,9 +88,10 @@ class Runs:
         >>> print(Runs("lines 1 on hamming:2x3").words)
         all-gather on the 1-fold line graph of hamming:2x3
         """
-        parts = [
-            f"{name}: " * bool(name and what) + _words(what, topology) for name, what, topology in _parts(self.template)
-        ]
+        runs, expressions = _parts(self.template)
+        if expressions:
+            return ""  # a reader needs what ran, not what was worked out from it
+        parts = [f"{name}: " * bool(name and what) + _words(what, topology) for name, what, topology in runs]
         values = [
             f"{', '.join(words)} {PRICES[name][2]}" if name in PRICES else f"{name} = {', '.join(words)}"
             for name, words in self.values.items()
@@ -99,28 +102,30 @@ class Runs:
         """Every case."""
         for words in product(*self.values.values()):
             chosen = dict(zip(self.values, words, strict=True))
-            parts = _parts(self.template.format_map(chosen))
+            runs, expressions = _parts(self.template.format_map(chosen))
             known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
             known |= {name: float(chosen[name]) for name in PRICES if name in chosen}
             price = {key: unit * known[name] for name, (key, unit, _) in PRICES.items() if name in chosen}
             if "d" in chosen:
                 lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
                 known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
-            at = _at(chosen, [topology for *_, topology in parts])
-            known |= {name: _quantities(what, topology, price, "d" in chosen) for name, what, topology in parts if name}
-            unnamed = [(what, topology) for name, what, topology in parts if not name]
-            for what, topology in unnamed:
-                quantities = _quantities(what, topology, price, "d" in chosen)
+            at = _at(chosen, [topology for *_, topology in runs])
+            known |= {name: _quantities(what, topology, price, "d" in chosen) for name, what, topology in runs if name}
+            unnamed = [(what, topology) for name, what, topology in runs if not name]
+            for what, topology in unnamed or [("", "")]:
+                lent = _quantities(what, topology, price, "d" in chosen) if unnamed else Quantities({})
                 label = f", {what}" if what and (len(unnamed) > 1 or not {"N", "d"} & set(chosen)) else ""
-                yield quantities.case(**{"at": quantities.known.get("at", at + label), **known})
-            if not unnamed:
-                yield {"at": at, **known}
+                case = ChainMap({"at": lent.known.get("at", at + label), **known}, lent)  # type: ignore[arg-type]
+                for name, expression in expressions.items():
+                    case[name] = evaluated(expression, case)
+                yield case
 
 
-def _parts(runs: str) -> list[tuple[str, str, str]]:
-    """Of every part its name, which may be empty, what is run, and on which topology."""
-    named = (part.rpartition(" = ") for part in runs.split("; "))
-    return [(name, *run.rpartition(" on ")[::2]) for name, _, run in named]
+def _parts(text: str) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
+    """Of every run its name, which may be empty, what is run, and on which topology; and the expressions by name."""
+    parts = [part.rpartition(" = ")[::2] for part in text.split("; ")]
+    expressions = {name: part for name, part in parts if part.startswith("(")}
+    return [(name, *part.rpartition(" on ")[::2]) for name, part in parts if name not in expressions], expressions
 
 
 def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: bool) -> Quantities:
@@ -129,6 +134,8 @@ def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: boo
     kind, *numbers = what.split(" ")
     if kind in GATHERS:
         return GATHERS[kind][0](topology, *map(int, numbers))
+    if kind == "streamed":
+        return streamed(numbers[0], ladder.topology(topology).ranks, **price)
     algorithm, _, pieces = what.partition(" in ")
     if pieces == "best":
         rung = best(algorithm, topology, **price)
@@ -163,7 +170,7 @@ def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
     for name, word in chosen.items():
         if name in PRICES:
             labels.append(f"{word} {PRICES[name][2]}")
-        elif name not in ("d", "G", "L", "n"):
+        elif name not in ("d", "G", "L", "n", "C"):
             labels.append(f"{name} = {word}" if word.isdigit() else word)
     return ", ".join(labels)
 

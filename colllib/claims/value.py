@@ -255,11 +255,13 @@ _SYMBOLS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.LtE: operator.le,
 }
 _OVER_AXES: Mapping[str, Callable[..., Any]] = {"total": sum, "most": max}
-#: lg(x) is the base-2 logarithm rounded up to a whole number.
+#: lg(x) is the base-2 logarithm rounded up to a whole number, value(x) what a limit comes to.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "lg": lambda x: Fraction((int(x) - 1).bit_length()),
     "sqrt": sqrt,
     "ceil": lambda x: Fraction(ceil(x)),
     "min": min,
     "max": max,
+    "float": float,
+    "value": lambda limit: limit.value,
 }
