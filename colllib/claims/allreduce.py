@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from fractions import Fraction
 from itertools import product
-from math import inf, log2
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ import numpy as np
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
 from colllib.claims.cases import best_us, deferred, distances, measured, of_schedule, once, per, states, us
-from colllib.claims.runs import ANCHOR, SIZES, at_one_speed, built, load_limit, makes, proves, run
-from colllib.claims.value import Case, Cases, Limit, Table
+from colllib.claims.runs import SIZES, at_one_speed, built, load_limit, makes, proves, run
+from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import Cost, crossover
 from colllib.execution import trace
 from colllib.metrics import crossings
@@ -64,11 +64,6 @@ def least(primitive: str, n: int, pieces: int = 1) -> Fraction:
     """The least n_beta of all algorithms for any network, segmented ones in so many pieces, on one port."""
     runs = (run(f"{primitive} {a.name}", f"star:{n}", pieces if a.segmented else 1) for a in of(primitive) if a.fits(n))
     return min(at_one_speed(one.cost) for one in runs)
-
-
-def _lost(name: str) -> float:
-    """Milliseconds over the ring for 1 GB, on the InfiniBand port of 50 GB/s on which the text lets its GPUs train."""
-    return float(measured(f"all-reduce {name}", "star:64").n_beta - measured(RING, "star:64").n_beta) / 50 * 1e3
 
 
 @deferred
@@ -127,14 +122,6 @@ def _floors(n: int, on: str) -> Cost:
     return Cost(tree.n_alpha, tree.limit.value)
 
 
-def _practice(n: int) -> Case:
-    """The ring against a tree with c_real = 2, which is the executed double tree's limit on one port."""
-    tree = _floors(n, "star")
-    size = crossover(run(RING, f"star:{n}").cost, tree) or Fraction(0)
-    gigabytes = float(size) * ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e9
-    return {"crossover": size, "GB": gigabytes, "c_real": tree.n_beta}
-
-
 def _below_the_ring() -> Cases:
     """On one port c_real comes to 2, with a link per pair to 1."""
     for on, n in product(("star", "full-mesh"), MESHED[1:]):
@@ -150,20 +137,6 @@ def _tree_wins(kilobytes: int) -> bool:
 
 
 # -- the chapter on ring and tree algorithms ---------------------------------------------------------
-
-
-def ring_and_tree_meet(n: int, alpha: float, bandwidth: float) -> dict[str, Any]:
-    """Ring and binomial tree: where they meet in MB, and estimates of it; µs and GB/s."""
-    ring, tree = (measured(f"all-reduce {name}", f"star:{n}") for name in ("ring", "binomial-tree"))
-    unit = alpha * bandwidth / 1e3
-    meet = {"MB": float(crossover(ring.cost, tree.cost) or 0) * unit, "rough": n * unit, "estimate": n * unit / log2(n)}
-    return {"at": f"N = {n}", "ring": ring, "tree": tree, **meet}
-
-
-def _crossover_of_64() -> Cases:
-    exact = ring_and_tree_meet(64, 1, 100)["MB"]
-    rough = 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
-    yield {"at": "N = 64", "rough": rough, "exact": exact, "higher": 100 * (round(rough, 2) / round(exact, 2) - 1)}
 
 
 #: Exercise 3: 600 GB/s and 1 µs in a node, 100 GB/s and 5 us between nodes.
@@ -242,7 +215,6 @@ TABLE: Table = {
     "E-00-019": per(SIZES, bound=lambda n: least("all-gather", n)),
     "E-00-020": per(SIZES, bound=lambda n: least("all-reduce", n)),
     "E-00-021": per(SIZES, bound=lambda n: least("all-to-all", n)),
-    "M-41": per((64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")),
     "E-00-003": _every(8),
     "E-01-201": _every(64),
     "E-01-054": _ring_indices,
@@ -278,17 +250,11 @@ TABLE: Table = {
             == "recursive-doubling"
         ),
     ),
-    "E-01-090 E-01-091 E-01-092": per((4, 8, 16, 64, 72, 512), _practice),
     "E-01-093": _below_the_ring,
     "E-01-154": once("N = 512", kB=lambda: bisect_left(range(1 << 20), True, lo=1, key=_tree_wins)),
     "E-01-155": per(
         MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
     ),
-    "R-02": _crossover_of_64,
-    "R-03": lambda: [ring_and_tree_meet(256, 5, 200)],
-    "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
-    "M-36": lambda: [ring_and_tree_meet(100, 5, 50)],
-    "M-39": lambda: [ring_and_tree_meet(256, 5, 25)],
     "R-05 R-06": _flat_against_nested,
     "R-12": _with_ghosts,
     "E-00-045 E-00-046": _three_phases,

@@ -16,7 +16,6 @@ from colllib.claims.allreduce import least, relay_singly
 from colllib.claims.cases import Dims, along, measured, of_schedule, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
-from colllib.cost import crossover
 from colllib.exact import Fractions
 from colllib.execution import trace
 from colllib.primitives import PRIMITIVES, Blocks, all_to_all
@@ -228,10 +227,6 @@ TABLE: Table = {
     ),
     "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per(SIZES[1:], _relay_on_a_ring),
     "E-01-171": per(range(3, 9), _post_rotation),
-    "E-01-174": per(
-        (4, 8, 64),
-        crossover=lambda n: float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0),
-    ),
     "E-02-076 E-02-077 E-02-154": _hops,
     "E-02-078": _after_the_diameter,
     "E-02-081": _chunks_on_one_link,

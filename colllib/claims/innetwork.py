@@ -8,23 +8,21 @@ clock, in ever more pieces; rows of software, as everywhere in the book, in lock
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
 from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
-from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, one_by
-from colllib.claims.runs import ANCHOR, by_formula, load_limit, place, proves, run, timed
+from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once
+from colllib.claims.runs import by_formula, place, proves, run, timed
 from colllib.claims.value import Case, Cases, Limit, Table
-from colllib.cost import Cost, half_bandwidth_message
+from colllib.cost import Cost
 from colllib.ladder import topology
 from colllib.schedule import Schedule
 from colllib.switch_gain import stream_limit
 from colllib.topology import Lattice, star
 
 STAR, CUBE, RELAY = "star:512", "torus:8x8x8", "all-to-all rotated-relay"
-LATENCY_MB = ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e6  # what a port sends while one alpha passes
 
 
 def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
@@ -97,13 +95,6 @@ def _latency_of_4096() -> Cases:
     yield {"at": "N = 4096", "tiers": _tiers(4096), "least_us": least, "most_us": most, **ring}
 
 
-def _one_or_two_tiers() -> Cases:
-    """alpha_switch = 0.5 µs and no endpoint, as the formula has it; 4 and 12 ranks below switches of radix 4."""
-    one, two = (switches(f"inc-switch-tree:{ranks}x4") for ranks in (4, 12))
-    load = streamed("all-reduce").load
-    yield {"at": "N = 512, 16 MB", "trip": one, "one_tier": 0.5 * one + load, "two_tiers": 0.5 * two + load}
-
-
 # -- tables at N = 512 ----------------------------------------------------------------------------------
 
 
@@ -130,24 +121,6 @@ def _only_a_fifth() -> Cases:
     yield {"at": "N = 512, 16 MB", **ratios, "fastest": fastest, "fastest_us": time}
 
 
-def _over(primitive: str, what: str, on: str = STAR) -> Fraction:
-    """Latencies of software in one piece over those of the switch."""
-    return Fraction(measured(f"{primitive} {what}", on).n_alpha) / trip(primitive)
-
-
-@deferred
-def summary(*primitives: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Cases:
-    """Latencies of one algorithm in one piece, and the load of it or another, over the switch's; loads of wholes."""
-    for primitive in primitives:
-        if many:
-            load = load_limit(f"{primitive} {large or small}", "star:16" if on == STAR else on).value
-        else:
-            load = Fraction(round(run(f"{primitive} {small}", on).cost.n_beta))
-        times = load / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
-        case: dict[str, Any] = {"trip": trip(primitive), "small": _over(primitive, small, on), "large": Limit(times)}
-        yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(load), **case}
-
-
 def _summary_of_the_torus(axes: Lattice) -> Case:
     """The load of the busiest link, which slices attain; 16x16x16 is read off 16x16, as an axis decides (E-04-054)."""
     done = measured(RELAY if len(axes.dims) == 3 else "all-to-all relay", f"torus:{axes}")
@@ -159,24 +132,10 @@ TABLE: Table = {
     "E-04-022": _steps_of_a_tree,
     "E-04-023": _room_in_a_tree,
     "E-04-024 E-04-025": _latency_of_4096,
-    "E-04-026": _one_or_two_tiers,
     "E-04-050": _only_a_fifth,
     "E-04-067": along("torus", ((8, 8, 8), (16, 16)), _summary_of_the_torus),
     **{f"E-04-{33 + k:03}": _regime(message) for k, message in enumerate((1e4, 1e6, 16e6, 1e9))},
-    # Rabenseifner's cost, whose numbers the formula takes
-    "E-04-037": once("N = 512", MB=lambda: float(half_bandwidth_message(run(HALVING, STAR).cost)) * LATENCY_MB),
     "E-04-047": once(
         "a switch that adds and replicates", runs=lambda: proves(_bundles, on=star(8, combines=True, replicates=True))
-    ),
-    "E-04-055": summary("all-reduce", small="ring"),
-    "E-04-056": summary("all-reduce", small="double-binary-tree", many=True),
-    "E-04-058": summary("all-gather", "reduce-scatter", small="ring"),
-    "E-04-060": summary("broadcast", "reduce", small="binomial-tree", large="two-tree", many=True),
-    "E-04-062": summary("all-to-all", small="pairwise"),
-    "E-04-064": summary("all-reduce", small="dim-ring", on=CUBE),
-    "E-04-065": summary("all-gather", "reduce-scatter", small="dim-ring", on=CUBE),
-    "E-04-066": summary("broadcast", "reduce", small="dim-chain", on=CUBE, many=True),
-    "E-04-068": one_by(
-        "N = 512", partial(_over, "all-reduce"), ring="ring", tree="double-binary-tree", doubling="recursive-doubling"
     ),
 }

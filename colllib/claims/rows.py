@@ -1,7 +1,7 @@
 """Answers that are runs and nothing else: `runs.csv` names them beside the claims that they answer.
 
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
-    part  = [ name " = " ] [ what " on " ] topology, or name " = (" expression ")"
+    part  = [ name " = " ] [ what " on " ] topology, or name " = " ( "(" expression ")", or [words] )
     what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
             or one of `SCHEDULES`, or an all-gather of `GATHERS` with numbers, or "streamed " primitive
 
@@ -123,8 +123,8 @@ class Runs:
 
 def _parts(text: str) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
     """Of every run its name, which may be empty, what is run, and on which topology; and the expressions by name."""
-    parts = [part.rpartition(" = ")[::2] for part in text.split("; ")]
-    expressions = {name: part for name, part in parts if part.startswith("(")}
+    parts = [part.split(" = ", 1) if " = " in part else ("", part) for part in text.split("; ")]
+    expressions = {name: part for name, part in parts if part.startswith(("(", "["))}
     return [(name, *part.rpartition(" on ")[::2]) for name, part in parts if name not in expressions], expressions
 
 

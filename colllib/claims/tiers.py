@@ -16,10 +16,9 @@ from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, RING, TREE, hierarchical_ring
 from colllib.claims.cases import as_quantities, deferred, edges, measured, once, per, per_level, states, us
-from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
-from colllib.cost import Cost, Price, half_bandwidth_message
+from colllib.cost import Cost, Price
 from colllib.execution import Execution
 from colllib.metrics import crossings
 from colllib.placement import order_of
@@ -131,15 +130,6 @@ def _both_tiers() -> Cases:
     outer_t = trees + outside.latency + loads[1]
     case = {"t": t, "outer_t": outer_t, "one_rack": one + 0.2}
     yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **case}
-
-
-@deferred
-def software(primitive: str, name: str) -> Cases:
-    """Latencies of 72 and of 32 ranks in us, of software in one piece and of one trip through a switch."""
-    inner, outer = (Fraction(run(f"{primitive} {name}", f"star:{n}").cost.n_alpha) for n in (72, 32))
-    through = trip(primitive) if primitive != "all-to-all" else Fraction(0)
-    switch = {"trip": through, "nvls_us": through / 5, "sharp_us": through / 2}
-    yield {"at": "72 and 32 ranks", "inner_us": inner / 2, "outer_us": 8 * outer, **switch}
 
 
 # -- Tsugrii, and Reddi --------------------------------------------------------------------------------------
@@ -349,13 +339,6 @@ TABLE: Table = {
     "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
     "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
     "M-40": against(REDDI),
-    "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
-    "E-03-063": software("all-gather", "bruck"),
-    "E-03-064": software("reduce-scatter", "bruck"),
-    "E-03-065": software("broadcast", "binomial-tree"),
-    "E-03-066": software("reduce", "binomial-tree"),
-    "E-03-067": software("all-to-all", "pairwise"),
-    "E-REFS-015": per((8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))),
     # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
     "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
     "E-03-001": _small_clos,

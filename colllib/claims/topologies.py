@@ -265,8 +265,6 @@ TABLE: Table = {
     "E-02-044": _phased(lattice.dim_chain_reduce, SQUARE, SQUARE_LETTERS),
     "E-02-058": once("torus:4x3x2", begins=_begins),
     "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), _axes_at_once),
-    # a route through a star where all of alpha is its switch's, at the share of 500 ns in section 2
-    "E-02-091": once("star:2", switch_ns=lambda: 100 * run(SEND, "star:2,endpoint=0,hop=0,switch=1").cost.n_alpha),
     "E-00-041": _mesh_and_star,
     "E-02-092": per(
         NS,

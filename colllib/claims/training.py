@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
 from colllib.algorithms.direct import parameter_server
-from colllib.claims.allreduce import RING, ring_and_tree_meet
+from colllib.claims.allreduce import RING
 from colllib.claims.cases import once, one_by, per
 from colllib.claims.runs import built, run
 from colllib.claims.value import Cases, Table
@@ -28,7 +28,7 @@ from colllib.training.pipelines import compute, pipeline
 from colllib.training.tensor_states.states import KEPT
 from colllib.training.timeline import COMPUTE, Op
 
-BINOMIAL, SEND = "all-reduce binomial-tree", "point-to-point direct"
+SEND = "point-to-point direct"
 
 
 def _priced(cost: Cost, alpha: float, bandwidth: float) -> Callable[[float], float]:
@@ -85,14 +85,6 @@ def _predicted_and_measured() -> Cases:
     }
 
 
-def _joules_of_ten_thousand() -> Cases:
-    """Every bit that is sent, at 30 pJ; beside a GPU of 700 W while the all-reduce takes its time at 50 GB/s."""
-    cost = run(RING, "star:10000").cost
-    joules = float(cost.n_beta) * 8e9 * 30e-12
-    watts = joules / _priced(cost, 0.0, 50.0)(1.0)
-    yield {"at": "N = 10000", "kJ": 10_000 * joules / 1e3, "watts": watts, "percent": 100 * watts / 700}
-
-
 def _four_times_four() -> Cases:
     """The ring of the example: in each step the sums, by their receivers, and what is left in the end."""
     done = run(RING, "star:4")
@@ -111,17 +103,6 @@ def _four_times_four() -> Cases:
         "result": " / ".join(" ".join(map(str, row)) for row in result),
         **{f"step{t}": " ".join(map(str, row)) for t, row in enumerate(steps.tolist(), 1)},
     }
-
-
-def _one_megabyte_on_64() -> Cases:
-    case = ring_and_tree_meet(64, 10, 10)
-    yield case | {f"{name}_us": _priced(case[name].cost, 10, 10e3)(1e6) for name in ("ring", "tree")}
-
-
-def _ten_megabytes_on_64() -> Cases:
-    """Near is within a factor of two, in time."""
-    ring, tree = (_priced(run(what, "star:64").cost, 10, 1e4)(1e7) for what in (RING, BINOMIAL))
-    yield {"at": "N = 64", "gradient_GB": 70 * 2, "near": max(ring / tree, tree / ring) < 2, "slower": tree / ring}
 
 
 # -- steps ---------------------------------------------------------------------------------------------
@@ -462,11 +443,8 @@ def _program_against_all_plans() -> Cases:
 TABLE: Table = {
     "M-24 A-08 M-26": _critical_and_fused,
     "M-28": _predicted_and_measured,
-    "M-22": _joules_of_ten_thousand,
     "M-29": once("N = 1024", times=_through_one_server),
     "M-33": _four_times_four,
-    "M-37": _one_megabyte_on_64,
-    "M-38": _ten_megabytes_on_64,
     "R-07": _thousand_gradients,
     "M-25": once("N = 2", both=_after_an_exchange),
     "M-54": _budget_of_32_layers,

@@ -29,8 +29,10 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from importlib import resources
-from math import ceil, isclose, sqrt
+from math import ceil, isclose, log2, sqrt
 from typing import Any
+
+from colllib.cost import crossover
 
 Case = Mapping[str, Any]
 Cases = Iterable[Case]
@@ -255,13 +257,18 @@ _SYMBOLS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.LtE: operator.le,
 }
 _OVER_AXES: Mapping[str, Callable[..., Any]] = {"total": sum, "most": max}
-#: lg(x) is the base-2 logarithm rounded up to a whole number, value(x) what a limit comes to.
+#: lg(x) is the base-2 logarithm rounded up to a whole number, limit(x) a limit and
+#: value(x) what one comes to, crossover(a, b) where two costs meet, in alpha BW.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "lg": lambda x: Fraction((int(x) - 1).bit_length()),
     "sqrt": sqrt,
     "ceil": lambda x: Fraction(ceil(x)),
     "min": min,
     "max": max,
+    "log2": log2,
     "float": float,
+    "round": lambda x, digits=0: round(x, int(digits)),
+    "limit": Limit,
     "value": lambda limit: limit.value,
+    "crossover": lambda one, other: crossover(one.cost, other.cost),
 }
