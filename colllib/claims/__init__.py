@@ -9,23 +9,6 @@ from __future__ import annotations
 
 from colllib.claims.finding import FAILS, HOLDS, Basis, Cause, Claim, Finding, Verdict, causes, entry, evidence, ledger
 
-__all__ = [
-    "CHAPTERS",
-    "FAILS",
-    "HOLDS",
-    "SOURCES",
-    "Basis",
-    "Cause",
-    "Claim",
-    "Finding",
-    "Verdict",
-    "causes",
-    "entry",
-    "evidence",
-    "for_chapter",
-    "ledger",
-]
-
 #: Number of a source -> its author and title.
 SOURCES = {
     "000": "Yue Lu, Collectives Explainer Series",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from fractions import Fraction
 from itertools import product
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -219,20 +218,12 @@ TABLE: Table = {
     "E-01-201": _every(64),
     "E-01-054": _ring_indices,
     "E-01-072 E-01-073": _roles,
-    # a chain of 18 stages at the best P: what is left over 17 alpha + M/BW
-    "E-01-083": once("N = 512", correction=lambda: best_us("broadcast chain", "star:19") - us(Cost(17, 1))),
-    "E-01-064": per(
-        (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
-    ),
     # L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector
     "E-01-081": per(
         MESHED, limit=lambda n: Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2)
     ),
     "E-01-082 E-01-190": per(
         (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
-    ),
-    "E-01-151": once(
-        "N = 4", loads=lambda: " ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))
     ),
     "E-01-161": per((3, 5, 6, 7, 12), paired=lambda n: len(np.unique(run(DOUBLING, f"star:{n}").schedule.step(0)[:2]))),
     "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),
@@ -252,9 +243,6 @@ TABLE: Table = {
     ),
     "E-01-093": _below_the_ring,
     "E-01-154": once("N = 512", kB=lambda: bisect_left(range(1 << 20), True, lo=1, key=_tree_wins)),
-    "E-01-155": per(
-        MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
-    ),
     "R-05 R-06": _flat_against_nested,
     "R-12": _with_ghosts,
     "E-00-045 E-00-046": _three_phases,

@@ -14,7 +14,7 @@ from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collect
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
 from colllib.execution import Execution, trace
-from colllib.metrics import busiest_link, crossings
+from colllib.metrics import busiest_link, busy_ports, crossings, phases, staging
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, Topology
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
@@ -132,6 +132,11 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
             "into": lambda: done.partners()[1],
             "reached": lambda: len(_partners(done)[0]),  # whom rank 0 sends to over the run
             "met": lambda: len(set.union(*_partners(done))),
+            "hops": lambda: sum(int((step.block == 0).sum()) for step in done.schedule.steps),  # of the first block
+            "loads": lambda: " ".join(str(done.cost_of([t]).n_beta) for t in range(done.schedule.num_steps)),
+            "fill": lambda: phases(busy_ports(done.schedule)).fill,
+            "parked": lambda: max(staging(done.schedule), default=Fraction(0)) * done.schedule.ranks,  # in shards
+            "payload": lambda: max(kind.loads[1] for kind in done.kinds()),  # of a message between boxes
         }
         return of_topology(done.topology).also(**functions, cost=lambda: cost)
     return Quantities(functions, cost=cost)

@@ -16,7 +16,6 @@ from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, run, timed
 from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import best_segments_unrounded
 from colllib.execution import trace
-from colllib.metrics import busy_ports, phases, staging
 from colllib.primitives import all_gather
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, Step, reversed_in_time
@@ -61,12 +60,6 @@ def _master_formula() -> Cases:
         yield measured(what, f"full-mesh:{n}", p).case(at, L=n.bit_length() - 1, P=p)
 
 
-def _time_at_the_best() -> Cases:
-    """At the best P, which is the whole number 160 there: L = 9, alpha = 0.5, M/BW = 1,600."""
-    p = round(best_segments_unrounded(9, message=1600, alpha=0.5, bandwidth=1))
-    yield {"at": f"P = {p}", "t": run(CHAIN, "star:10", p).cost.seconds(message=1600, alpha=0.5, bandwidth=1)}
-
-
 @deferred
 def _interior(what: str) -> Cases:
     """Of the ranks other than the root: the links that one uses at once, and the bytes through its port."""
@@ -86,11 +79,6 @@ def _pat_tree() -> Cases:
     for t, step in enumerate(steps, 1):  # a rank sends all shards to one partner
         shards = int(np.bincount(step.src).max())
         yield {"at": f"round {t}", "r": t, "edges": len(drawn[f"round{t}"].split()), "shards": shards, **drawn}
-
-
-def _parked(n: int, **options: int) -> Fraction:
-    """The most shards of M/N that a rank keeps for others."""
-    return max(staging(built(allgather.pat, n, on=f"star:{n}", **options).schedule), default=Fraction(0)) * n
 
 
 def two_halves(ranks: int, *, far: int, uplink: int) -> Topology:
@@ -176,31 +164,12 @@ TABLE: Table = {
     "E-01-023": per(POWERS[1:], partners=lambda n: max(run(TREE, f"star:{n}", (n - 1).bit_length()).partners())),
     "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
     "E-01-177": _master_formula,
-    "E-01-183": _time_at_the_best,
-    "E-01-175": per(
-        (2, 3, 4, 8),
-        name="P",
-        at=", L = 3",
-        fill=lambda p: phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill,
-    ),
     "E-01-187": _interior(TREE),
     "E-01-188": _interior(TREE_UP),
     "E-01-131 E-01-132 E-01-133 E-01-167": _pat_tree,
     "E-01-136": _far_first,
     "E-01-140": _partners,
-    "E-01-135": per(
-        (8, 16, 64, 256),
-        parked=lambda n: _parked(n, cap=1),
-        of_8_ranks=lambda n: _parked(8, cap=1),
-        in_log_rounds=_parked,
-    ),
     "E-01-137 E-01-138 E-01-139": per((1, 2, 3), name="r", at=", N = 8", chunks=_chunks),
     "E-01-162": states(allgather.recursive_doubling, 4),
     "E-01-163": once("N = 4", distances=lambda: distances("all-gather recursive-doubling")),
-    "E-01-096": per(
-        (2, 5, 8),
-        exists=lambda n: all(
-            run(f"{what} in-network", f"inc-star:{n}").cost.n_alpha == 1 for what in ("all-gather", "reduce-scatter")
-        ),
-    ),
 }

@@ -321,10 +321,6 @@ def equal_paths(k: int) -> int:
 TABLE: Table = {
     "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040": _two_racks,
     "E-03-038 E-03-039": _shorter_rings,
-    "E-03-057": once(
-        "boxes:16x64",
-        payload=lambda: max(k.loads[1] for k in run(RINGS, "boxes:16x64", tiers="ring,recursive-doubling").kinds()),
-    ),
     "E-03-015": _mixed_ring,
     "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041": _all_to_all_of_two_racks,
     "E-03-046": _classes_of_bytes,
