@@ -7,7 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -59,28 +58,6 @@ def order() -> Cases:
     yield {"at": "N = 1024", **sides, **ends, **fastest_row}
 
 
-def _fitted(steps: int) -> float:
-    """Microseconds of a small all-reduce, by what the source fitted to its testbed."""
-    return 13.33 * steps + 21.60
-
-
-def fitted() -> Cases:
-    """What is saved at N = 12 over a ring used one way, small and with 1 MB at the fitted 1.018e-4 us per byte."""
-    ring = _fitted(2 * 11)
-    load = 1.018e-4 * 1e6 * float(on("circulant:12x2x3")["both"]["load"])
-    case: dict[str, Any] = {"at": "N = 12"}
-    for name, graph in (("saved", "circulant:12x2x3"), ("saved_by_both_ways", "biring:2x12")):
-        time = _fitted(on(graph)["both"]["steps"])
-        case |= {name: 100 * (1 - time / ring), f"{name}_1MB": 100 * (1 - (time + load) / (ring + load))}
-    yield case
-
-
-def fitted_to_cubes() -> Cases:
-    """What the twisted hypercube of eight saves on small messages."""
-    twisted, cube = (_fitted(on(graph)["both"]["steps"]) for graph in ("twisted-hypercube:3", "hypercube:3"))
-    yield {"at": "N = 8", "saved": 100 * (1 - twisted / cube)}
-
-
 def rows_of(ranks: int) -> Rows:
     """The frontier that the bases of Table A.3 lead to: steps and T_B in M/B."""
     return once(
@@ -109,10 +86,6 @@ def most_popular(megabytes: int) -> Case:
     (first, wins), (_, next_wins) = operations.most_common(2)
     at = f"{megabytes} MB, {len(candidates)} sizes up to N = {max(map(int, candidates))}"
     return {"at": at, "first": first, "wins": wins, "next": next_wins, "sizes": len(candidates)}
-
-
-#: The square of the line graph of a square of rings: 1,024 ranks of degree 4.
-SQUARED_AGAIN = "power(line-graph(power(uniring:1x4,2)),2)"
 
 
 def frontier(ranks: int, steps: int, load: Fraction, other: str) -> Cases:
@@ -195,17 +168,12 @@ TABLE: Table = {
     "D-3-052": once("the bound's row", us=lambda: (267.6 / 2 - 10 * 5) / float(ideal(1024)["load"])),
     "D-3-053": lambda: [shifted_ring()],
     "D-3-057 D-3-058 D-3-060": order,
-    "D-3-091 D-3-094 D-3-098 D-3-099": fitted,
-    "D-A-003": fitted_to_cubes,
     "D-A-134": once(
         "N = 1024",
         rows=lambda: " ".join(f"{one['steps']} {float(one['load']):.3f} {one['D']}" for one in [*rows(), ideal(1024)]),
     ),
     "D-A-011": lambda: [most_popular(1)],
     "D-A-012": lambda: [most_popular(100)],
-    "D-A-144": lambda: frontier(128, 10, Fraction(127, 128), "circulant:128x8x9"),
-    "D-A-146": lambda: frontier(512, 11, Fraction(1), "line-graph(circulant:128x8x9)"),
-    "D-A-147 D-3-063": lambda: frontier(1024, 20, Fraction(1023, 1024), SQUARED_AGAIN),
     "D-3-100": lambda: [{"at": "N = 1024", "times": shifted_ring()["t"] / min(row["t"] for row in rows())}],
     "D-3-102": lambda: [traditional_torus(31)],
     **{key: rows_of(n) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()},

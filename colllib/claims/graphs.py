@@ -537,8 +537,4 @@ TABLE: Table = {
         on(f"kautz:{d}x{d**n * (d + 1)}").case(f"K({d},{n})", n=n) for d, n in ((2, 0), (2, 1), (2, 2), (3, 0), (3, 1))
     ],
     "D-A-152 D-A-153 D-A-154": kautz_family,
-    "D-A-156": lambda: [
-        on(graph).case(graph, always_moore=on("circulant:12x1x5")["moore_optimal"])
-        for graph in ("circulant:7x2x3", "circulant:12x1x5", "circulant:15x1x4x5")
-    ],
 }

@@ -181,15 +181,6 @@ def _butterfly() -> Cases:
     yield measured(HALVING, "star:8").case("boxes:2x4", N=8, **rounds, **crossed)
 
 
-def _large_messages() -> Cases:
-    """How much of the software's time the switch's fewer latencies save, for 1 MB, 100 MB and 10 GB on eight ranks."""
-    ring = run(RING, "star:8").cost
-    prices = [{"message": m, "alpha": 3.0, "bandwidth": 0.05} for m in (1, 100, 1e4)]
-    small, middle, large = (100 * (float(ring.n_alpha) - 1) * 3.0 / ring.seconds(**price) for price in prices)
-    gain = Fraction(ring.n_beta) / measured("all-reduce in-network", "inc-star:8").limit.value
-    yield {"at": "N = 8", "small": small, "middle": middle, "large": large, "gain": gain}
-
-
 def axis_after_axis(dims: Lattice) -> Schedule:
     """A whole ring all-reduce along every axis, one after another: the text taken literally."""
     return nested(dims, [(axis, allreduce.ring(size)) for axis, size in enumerate(dims.dims)])
@@ -327,7 +318,6 @@ TABLE: Table = {
     "E-03-068 E-03-069 E-03-070": _both_tiers,
     "M-42": _three_tiers,
     "M-35": _butterfly,
-    "M-43": _large_messages,
     "M-45": _misplaced,
     "T-13 T-14 T-15 T-21": against(TSUGRII),
     "T-16": against(TSUGRII, 16),

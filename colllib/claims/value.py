@@ -234,6 +234,8 @@ def _value(node: ast.expr, known: Case) -> Any:
             return _OVER_AXES[name](_value(over, one) for one in sizes)
         case ast.Call(ast.Name(name), parts) if name in FUNCTIONS:
             return FUNCTIONS[name](*(_value(part, known) for part in parts))
+        case ast.BoolOp(ast.Or(), parts):
+            return any(_value(part, known) for part in parts)
     raise ValueError(f"{ast.unparse(node)!r} is no part of a value")
 
 
@@ -254,6 +256,7 @@ _SYMBOLS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
     ast.LtE: operator.le,
 }
 _OVER_AXES: Mapping[str, Callable[..., Any]] = {"total": sum, "most": max}
