@@ -110,13 +110,6 @@ def in_slices(lattice: Lattice, phased: bool = False, rotated: bool = True) -> S
     return relay.relay(lattice, tie="split", rotated=rotated, phased=phased)
 
 
-def longest(on: str) -> Fraction:
-    """What a link of the busiest axis carries, ties divided between the two ways, from what one rank's blocks load."""
-    lattice = place(on).lattice
-    assert lattice is not None
-    return max((up + down) / 2 for up, down in relay.torus_link_loads(lattice))
-
-
 _rank = ascii_lowercase.index  # by the source's letter
 
 
@@ -186,19 +179,6 @@ def _journey() -> Schedule:
     return Schedule.from_steps(blocks, [Step.of(a, b, 0) for a, b in pairwise(route)])
 
 
-def _over_the_diameter(lattice: Lattice) -> Case:
-    """Chunks on the busiest link, and that over the diameter."""
-    chunks = longest(f"torus:{lattice}") * lattice.ranks
-    diam = sum(size // 2 for size in lattice.dims)
-    return {"chunks": chunks, "ratio": chunks / diam, "diam": diam}
-
-
-def _growth() -> Cases:
-    cube, larger = (_over_the_diameter(Lattice(dims)) for dims in ((8, 8, 8), (16, 16, 16)))
-    of_n_over_diam = Fraction(16**3, larger["diam"]) / Fraction(8**3, cube["diam"])
-    yield {"at": "16x16x16 over 8x8x8", "growth": larger["ratio"] / cube["ratio"], "of_N_over_diam": of_n_over_diam}
-
-
 def _symmetry() -> Cases:
     """With ties both ways alike, which is what the source calls uniform, and all of them upwards."""
     uniform, up = (relay.link_loads(place(f"{SQUARE},tie={tie}")) for tie in ("balanced", "up"))
@@ -231,23 +211,12 @@ TABLE: Table = {
     "E-02-078": _after_the_diameter,
     "E-02-081": _chunks_on_one_link,
     "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159": _cut,
-    "A-07": _growth,
     "E-02-164": _symmetry,
     "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
-    "E-02-160 E-02-161 E-02-162 E-02-163": along(
-        "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter
-    ),
     # what a port carries, beside the N/4 that cross a cut of N/2 ports
     "A-06": per(
         (4, 8, 64),
         bound=lambda n: "port" if 2 * max(run("all-to-all in-network", f"inc-star:{n}").received) > 1 else "bisection",
-    ),
-    # the busiest link of shapes of 512 ranks, beside the cube's and a star's port
-    "E-02-087 E-02-088 E-02-089": along(
-        "torus",
-        ((16, 8, 4), (32, 4, 4), (32, 16)),
-        cube_over_star=lambda on: float(longest(CUBE) / Fraction(run(PAIRWISE, "star:512").cost.n_beta)),
-        over_cube=lambda on: longest(on) / longest(CUBE),
     ),
     # what crosses the middle, both ways, beside all that is sent
     "A-03": along("torus", CUBES[:1] + CUBES[2:], through_bisection=lambda on: 2 * middle_cut(place(on)).crossing),

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
+from colllib.algorithms.relay import torus_link_loads
 from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
@@ -156,9 +157,16 @@ def of_topology(topology: Topology) -> Quantities:
             "edges": lambda: wires(topology),
             "neighbors": lambda: max(links_per_rank(topology)),
             "bandwidth": lambda: bisection(topology).bandwidth,  # every half is tried up to 20 ranks; then a bound
+            "longest": lambda: _longest(topology),
         },
         N=topology.ranks,
     )
+
+
+def _longest(torus: Topology) -> Fraction:
+    """What a link of the longest axis carries in an all-to-all, ties divided between the two ways."""
+    assert torus.lattice is not None
+    return max((up + down) / 2 for up, down in torus_link_loads(torus.lattice))
 
 
 def _partners(done: Execution) -> tuple[set[int], set[int]]:

@@ -14,7 +14,6 @@ import numpy as np
 from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
 from colllib.claims.allreduce import HALVING, TREE
-from colllib.claims.alltoall import longest
 from colllib.claims.cases import along, deferred, once, one_by, per, us
 from colllib.claims.innetwork import CUBE, RELAY, STAR, streamed, trip
 from colllib.claims.runs import best, built, load_limit, place, proves, run
@@ -225,8 +224,6 @@ def every_margin() -> Cases:
 
 TABLE: Table = {
     "E-02-129": _replicas,
-    # a link of the longest axis in an all-to-all, ties divided between the two ways
-    "E-02-126 E-02-127": along("torus", ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)), penalty=longest),
     "E-02-130": one_by(
         "N = 64, one destination with 10 times the share", hot, star="star:64", torus="torus:4x4x4,tie=balanced"
     ),
