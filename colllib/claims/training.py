@@ -37,30 +37,6 @@ def _priced(cost: Cost, alpha: float, bandwidth: float) -> Callable[[float], flo
 
 # -- one message, and many ---------------------------------------------------------------------------
 
-#: The middle of the latencies of the source's table of interconnects in µs, and one-way GB/s.
-LINKS = {"nvlink": (1.5, 450), "ndr": (2, 50), "hdr": (3.5, 25), "pcie": (3.5, 64), "roce": (7.5, 12.5)}
-
-
-def _critical_and_fused() -> Cases:
-    """The KB whose bytes take as long as their latency; and 100 messages of 4 KB in one, with 2 µs and 50 GB/s."""
-    cost = run(SEND, "star:2").cost
-    unit = cost.n_alpha / Fraction(cost.n_beta)
-    sizes = {name: Fraction(alpha) * Fraction(speed) * unit for name, (alpha, speed) in LINKS.items()}
-    one, fused = map(_priced(cost, 2, 50e3), (4e3, 4e5))
-    yield {
-        "at": "one message",
-        **sizes,
-        "nvlink_MB": sizes["nvlink"] / 1000,
-        "between": max(sizes[name] for name in ("ndr", "hdr", "roce")),
-        "one": one,
-        "many": 100 * one,
-        "fused": fused,
-        "gain": 100 * one / fused,
-        "share": 200 / one,
-        "below": sizes["ndr"] / 4,
-    }
-
-
 #: KB of the messages of the source's table of measurements, and µs measured there, which nothing can check.
 MEASURED = {
     "kB1": (1, 25),
@@ -441,7 +417,6 @@ def _program_against_all_plans() -> Cases:
 
 
 TABLE: Table = {
-    "M-24 A-08 M-26": _critical_and_fused,
     "M-28": _predicted_and_measured,
     "M-29": once("N = 1024", times=_through_one_server),
     "M-33": _four_times_four,
