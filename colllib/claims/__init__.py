@@ -7,7 +7,7 @@ out. A verdict is computed from the two when it is asked for; `because.toml` has
 
 from __future__ import annotations
 
-from colllib.claims.finding import FAILS, HOLDS, Basis, Cause, Claim, Finding, Verdict, causes, entry, evidence, ledger
+from colllib.claims.finding import FAILS, HOLDS, Cause, Claim, Finding, Verdict, causes, entry, evidence, ledger
 
 #: Number of a source -> its author and title.
 SOURCES = {
