@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from colllib.claims.cases import Quantities, once
+from colllib.claims.cases import Quantities, once, per
 from colllib.claims.graphs import ALPHA, C16, M_OVER_B, by_theorem, gathering, on
 from colllib.claims.runs import place, run
 from colllib.claims.value import Case, Cases, Rows, Table, stored
@@ -58,12 +58,9 @@ def order() -> Cases:
     yield {"at": "N = 1024", **sides, **ends, **fastest_row}
 
 
-def rows_of(ranks: int) -> Rows:
-    """The frontier that the bases of Table A.3 lead to: steps and T_B in M/B."""
-    return once(
-        f"N = {ranks}",
-        rows=lambda: " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in pareto(ranks, 4, jumps=False)),
-    )
+def _frontier(ranks: int) -> str:
+    """What the bases of Table A.3 lead to: steps and T_B in M/B."""
+    return " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in pareto(ranks, 4, jumps=False))
 
 
 def traditional_torus(side: int) -> Case:
@@ -86,12 +83,6 @@ def most_popular(megabytes: int) -> Case:
     (first, wins), (_, next_wins) = operations.most_common(2)
     at = f"{megabytes} MB, {len(candidates)} sizes up to N = {max(map(int, candidates))}"
     return {"at": at, "first": first, "wins": wins, "next": next_wins, "sizes": len(candidates)}
-
-
-def frontier(ranks: int, steps: int, load: Fraction, other: str) -> Cases:
-    """Whether another graph of degree 4 has no fewer steps or more load than a listed one."""
-    graph = on(other)
-    yield graph.case(f"N = {ranks}", efficient=not (graph["steps"] < steps and graph["load"] <= load))
 
 
 # -- all-to-all ------------------------------------------------------------------------------------------------
@@ -176,7 +167,7 @@ TABLE: Table = {
     "D-A-012": lambda: [most_popular(100)],
     "D-3-100": lambda: [{"at": "N = 1024", "times": shifted_ring()["t"] / min(row["t"] for row in rows())}],
     "D-3-102": lambda: [traditional_torus(31)],
-    **{key: rows_of(n) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()},
+    **{key: per((n,), rows=_frontier) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()},
     "D-3-059 D-3-061 D-3-062": all_to_all_order,
     "D-3-036 D-A-135": swept(KAUTZ),
     "D-3-042 D-A-137": swept(OTHERS[0]),
