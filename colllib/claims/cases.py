@@ -126,6 +126,9 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
             "busiest": lambda: max(done.link_total),
             "step": lambda: max(max(done.link_load(t)) for t in range(done.schedule.num_steps)),
             "card": lambda: crossings(done)["card"].most,
+            "box": lambda: crossings(done)["box"].most,
+            "leaving": lambda: crossings(done)["uplink"].total / 2,  # what all boxes send to others
+            "floor": lambda: 1e6 * _floor(done, **price),
             "inner": lambda: per_level(done)[0],
             "outer": lambda: per_level(done)[1],
             "carried": lambda: Limit(busiest_link(done)),  # what n_beta comes to if no link ever idles
@@ -161,6 +164,13 @@ def of_topology(topology: Topology) -> Quantities:
         },
         N=topology.ranks,
     )
+
+
+def _floor(done: Execution, message: float, bandwidth: Sequence[float], **_: Any) -> float:
+    """What the busiest port or card is busy for: no number of pieces brings a run below it."""
+    crossed = crossings(done)
+    busy = (crossed[tier.name].most / tier.bandwidth / Fraction(bandwidth[tier.level]) for tier in done.topology.tiers)
+    return message * float(max(busy))
 
 
 def _longest(torus: Topology) -> Fraction:

@@ -3,12 +3,14 @@
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
     part  = [ name " = " ] [ what " on " ] topology, or name " = " ( "(" expression ")", or [words] )
     what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
+            where steps=a:b is its cost from step a to before step b, and us, MB or GBs its own price,
             or one of `SCHEDULES`, or an all-gather of `GATHERS` with numbers, or "streamed " primitive
 
 A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
 {n} for boxes and their ranks, {C} for collectives; without words for N and d these are SIZES and SHAPES. MB, us and
-GBs are message, alpha and bandwidth, which are the anchor's else. A part without a name lends its quantities to a case
-of its own; all those with names are in every case. An expression (`colllib.claims.value`) takes what stands before it.
+GBs are message, alpha and bandwidth, us and GBs of two levels with "/"; else they are the anchor's. A part without a
+name lends its quantities to a case of its own; all those with names are in every case. An expression
+(`colllib.claims.value`) takes what stands before it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of
 from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on, power
 from colllib.claims.innetwork import streamed
-from colllib.claims.runs import SIZES, best, place
+from colllib.claims.runs import SIZES, best, place, run
 from colllib.claims.tiers import axis_after_axis
 from colllib.claims.topologies import flat_ring, one_by_one
 from colllib.claims.value import Cases, Table, evaluated, stored
@@ -104,8 +106,8 @@ class Runs:
             chosen = dict(zip(self.values, words, strict=True))
             runs, expressions = _parts(self.template.format_map(chosen))
             known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
-            known |= {name: float(chosen[name]) for name in PRICES if name in chosen}
-            price = {key: unit * known[name] for name, (key, unit, _) in PRICES.items() if name in chosen}
+            known |= {name: float(word) for name, word in chosen.items() if name in PRICES and "/" not in word}
+            price = _price(chosen)
             if "d" in chosen:
                 lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
                 known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
@@ -145,8 +147,27 @@ def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: boo
         return of_schedule(SCHEDULES[algorithm], topology, shape.lattice if of_axes else shape.ranks)
     algorithm, *assignments = re.split(r" (?=\w+=)", algorithm)
     words = dict(assignment.split("=") for assignment in assignments)
-    options = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in words.items()}
-    return measured(algorithm, topology, int(pieces or 1), options=options, **price)
+    price = {**price, **_price(words)}
+    begin, _, end = words.pop("steps", "").partition(":")
+    options: dict[str, Any] = {
+        name: int(word) if word.isdigit() else {"no": False}.get(word, word)
+        for name, word in words.items()
+        if name not in PRICES
+    }
+    if not end:
+        return measured(algorithm, topology, int(pieces or 1), options=options, **price)
+    done = run(algorithm, topology, **options)
+    return as_quantities(done.cost_of(range(done.schedule.num_steps)[int(begin) : int(end)]), **price)
+
+
+def _price(words: Mapping[str, str]) -> dict[str, Any]:
+    """What words say of the message, of alpha and of the bandwidth, in bytes and seconds."""
+    price = {}
+    for name, (key, unit, _) in PRICES.items():
+        if name in words:
+            levels = tuple(unit * float(level) for level in words[name].split("/"))
+            price[key] = levels if len(levels) > 1 else levels[0]
+    return price
 
 
 def _words(what: str, topology: str) -> str:

@@ -14,13 +14,11 @@ import numpy as np
 
 from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
-from colllib.claims.allreduce import HALVING, RING, TREE, hierarchical_ring
-from colllib.claims.cases import as_quantities, deferred, edges, measured, once, per, per_level, states, us
+from colllib.claims.allreduce import HALVING, RING, hierarchical_ring
+from colllib.claims.cases import as_quantities, edges, measured, per, per_level, states
 from colllib.claims.runs import built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
-from colllib.cost import Cost, Price
-from colllib.execution import Execution
-from colllib.metrics import crossings
+from colllib.cost import Price
 from colllib.placement import order_of
 from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice, Topology, from_links
@@ -30,50 +28,11 @@ from colllib.topology.latency import HALVES
 RINGS = "all-reduce hierarchical"  # in the boxes, between them, and in the boxes again
 BY_BOXES = "all-to-all pairwise-by-boxes"
 
-#: Lu's two racks, NVLink inside and a shared leaf between them, and his spine; the same over one fabric only.
-LEAF: dict[str, Any] = {"message": 16e6, "alpha": (0.5e-6, 2e-6), "bandwidth": (900e9, 50e9)}
-SPINE = LEAF | {"alpha": (0.5e-6, 8e-6)}
-NVLINK: dict[str, Any] = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-IB: dict[str, Any] = {"message": 16e6, "alpha": 8e-6, "bandwidth": 50e9}
-#: Switches alone: 0.2 us for NVLink's, 0.5 us for InfiniBand's.
-SWITCHES = LEAF | {"alpha": (0.2e-6, 0.5e-6)}
-#: Tsugrii's and Reddi's boxes, in ms and GB.
-TSUGRII: dict[str, Any] = {"message": 10.0, "alpha": (1e-3, 5e-3), "bandwidth": (0.6, 0.05)}
+#: Reddi's boxes, in ms and GB.
 REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
 
 
-def _floor(done: Execution, price: dict[str, Any]) -> float:
-    """What the busiest port or card is busy for: no number of pieces brings a run below it."""
-    crossed = crossings(done)
-    speeds = [float(speed) for speed in price["bandwidth"]]
-    busy = [float(crossed[tier.name].most / tier.bandwidth) / speeds[tier.level] for tier in done.topology.tiers]
-    return max(busy) * float(price["message"])
-
-
-def leaving(done: Execution) -> Fraction:
-    """What all boxes send to others, as a share of M."""
-    return crossings(done)["uplink"].total / 2
-
-
 # -- two racks of 72 --------------------------------------------------------------------------------------
-
-
-def _two_racks() -> Cases:
-    done, ib = run(RINGS, "superpod:2"), as_quantities(run(RING, "star:144").cost, **IB)
-    inner, outer = (as_quantities(done.cost_of(phase), **LEAF) for phase in (range(71), range(71, 73)))
-    both = as_quantities(done.cost, **LEAF)
-    in_boxes = LEAF | {"message": 0, "alpha": (0.5e-6, 0)}
-    payload = max(k.loads[1] for k in done.kinds()) * 2  # a rank sends half of its piece to the other of two
-    share = 100 * (ib.latency - both.latency) / (ib.t - both.t)
-    yield both.case(
-        "N = 144, 16 MB",
-        inner=inner,
-        outer=outer,
-        ib=ib,
-        payload=payload,
-        in_boxes=us(done.cost, **in_boxes),
-        latency_share=share,
-    )
 
 
 def _shorter_rings() -> Cases:
@@ -97,21 +56,6 @@ def _mixed_ring() -> Cases:
     yield {"at": "superpod:8", "outer": event / 14, "lock_step": lock_step / 14, "leaf": 2.0, "spine": 8.0}
 
 
-def _all_to_all_of_two_racks() -> Cases:
-    done, nvlink = run(BY_BOXES, "boxes:2x72"), run("all-to-all pairwise", "star:144")
-    inside, between = (as_quantities(done.cost_of(steps), **LEAF) for steps in (range(71), range(71, 143)))
-    yield as_quantities(done.cost, **LEAF).case(
-        "N = 144, 16 MB",
-        inside=inside,
-        between=between,
-        far=as_quantities(done.cost, **SPINE),
-        nvlink=as_quantities(nvlink.cost, **NVLINK),
-        pair_times=between.t / 72 / (inside.t / 71),
-        crossing=leaving(done),
-        two_phases=us(run("all-to-all hierarchical", "boxes:2x72").cost, **LEAF),
-    )
-
-
 def _classes_of_bytes() -> Cases:
     for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
         done = run(BY_BOXES, f"boxes:{count}x{ranks},oversubscription={s}")
@@ -119,47 +63,7 @@ def _classes_of_bytes() -> Cases:
         yield {"at": done.topology.name, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
 
-def _both_tiers() -> Cases:
-    """32 racks of 72, of which no number of pieces makes the busiest port any less busy."""
-    both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
-    trees = float(run(TREE, "star:72").cost.n_alpha) / 2  # the software inside, as the text has it
-    outside = as_quantities(outer.cost, **SWITCHES | {"alpha": (0, 0.5e-6)})
-    loads = [1e6 * _floor(done, LEAF) for done in (both, outer)]
-    one = us(Cost(0, run("all-reduce in-network", "inc-star:72", 64).cost.n_beta), **NVLINK)
-    t = as_quantities(both.cost, **SWITCHES).latency + loads[0]
-    outer_t = trees + outside.latency + loads[1]
-    case = {"t": t, "outer_t": outer_t, "one_rack": one + 0.2}
-    yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **case}
-
-
 # -- Tsugrii, and Reddi --------------------------------------------------------------------------------------
-
-
-@deferred
-def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int = 1) -> Cases:
-    """A flat ring and rings on both tiers: times of whole and phases, bytes of cards and between boxes."""
-    on = f"boxes:{count}x{ranks},oversubscription={narrow}"
-    plain, two = run(RING, on), run(RINGS, on)
-    steps = range(two.schedule.num_steps)
-    inside, between = (
-        two.cost_of(part).seconds(**price) for part in (steps[: ranks - 1], steps[ranks - 1 : 1 - ranks])
-    )
-    t, nested_t = (done.cost.seconds(**price) for done in (plain, two))
-    bound, nested_bound = (done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two))
-    latency = plain.cost.seconds(**price | {"message": 0})
-    gb = price["message"]
-    crossed = {tier: crossing.most for tier, crossing in crossings(two).items()}
-    inner, outer = per_level(two)
-    drop = leaving(plain) / leaving(two)
-    yield crossed | {
-        "at": plain.topology.name,
-        **{"latency": latency, "load": t - latency, "flat": t, "nested": nested_t, "ratio": t / nested_t},
-        **{"inside": inside, "inner_ms": 2 * inside, "between": between, "inner": inner, "outer": outer},
-        **{"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossed["card"]) * gb},
-        **{"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb},
-        **{"drop": float(drop), "share": float(1 / drop)},
-        **{"bound": nested_bound, "flat_over_sum": t / bound, "nested_over_sum": nested_t / nested_bound},
-    }
 
 
 def _three_tiers() -> Cases:
@@ -177,7 +81,7 @@ def _butterfly() -> Cases:
     """Eight ranks in two boxes, near partners first."""
     done = run(HALVING, "boxes:2x4")
     rounds = {f"round{k}": edges(done.schedule.step(k)) for k in range(3)}
-    crossed = {"crossing": leaving(done), "ring_crossing": leaving(run(RING, "boxes:2x4"))}
+    crossed = {"crossing": as_quantities(done).leaving, "ring_crossing": measured(RING, "boxes:2x4").leaving}
     yield measured(HALVING, "star:8").case("boxes:2x4", N=8, **rounds, **crossed)
 
 
@@ -225,12 +129,6 @@ def _oversubscribed() -> Cases:
         on = f"leaf-spine:3x{hosts}x{spines},routing=spread" + f",uplink={wide}" * (wide != 1)
         step = run(BY_BOXES, on).cost_of(range(hosts - 1, hosts)).n_beta * 3 * hosts
         yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
-
-
-def _to(rank: int) -> float:
-    """Seconds of one message of 1 TB from rank 0, without latency."""
-    cost = run("point-to-point direct", "boxes:2x72", target=rank).cost
-    return cost.seconds(message=1, alpha=(0, 0), bandwidth=(0.9, 0.05))
 
 
 def _across_rails() -> Cases:
@@ -310,26 +208,16 @@ def equal_paths(k: int) -> int:
 
 
 TABLE: Table = {
-    "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040": _two_racks,
     "E-03-038 E-03-039": _shorter_rings,
     "E-03-015": _mixed_ring,
-    "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041": _all_to_all_of_two_racks,
     "E-03-046": _classes_of_bytes,
-    "E-03-068 E-03-069 E-03-070": _both_tiers,
     "M-42": _three_tiers,
     "M-35": _butterfly,
     "M-45": _misplaced,
-    "T-13 T-14 T-15 T-21": against(TSUGRII),
-    "T-16": against(TSUGRII, 16),
-    "T-18": against(TSUGRII, narrow=3),
-    "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
-    "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
-    "M-40": against(REDDI),
     # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
     "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
     "E-03-001": _small_clos,
     "E-03-003": _oversubscribed,
-    "E-03-007": once("boxes:2x72", gap=lambda: _to(72) / _to(1)),
     "E-03-010": _across_rails,
     "E-03-012": per((4, 8, 32), _leaves, name="L"),
     "E-03-014": _edges_of_a_ring,
