@@ -12,7 +12,7 @@ import numpy as np
 
 from colllib.claims.cases import Quantities, once, per
 from colllib.claims.graphs import ALPHA, C16, M_OVER_B, by_theorem, gathering, on
-from colllib.claims.runs import place, run
+from colllib.claims.runs import place
 from colllib.claims.value import Case, Cases, Rows, Table, stored
 from colllib.cost import Cost
 from colllib.graphs.finder import pareto
@@ -43,12 +43,6 @@ def ideal(ranks: int) -> Quantities:
     return bound.also(f=lambda: Fraction(4, hops))
 
 
-def shifted_ring() -> Case:
-    """A ring all-reduce of 1,024 in four parts, each one way on one of two rings."""
-    cost = run("all-reduce ring", "star:1024").cost
-    return {"at": "N = 1024", "t": ALPHA * int(cost.n_alpha) + M_OVER_B * float(cost.n_beta)}
-
-
 def order() -> Cases:
     """Table 3.4 from the top to the bottom."""
     steps, loads, times = ([one[name] for one in rows()] for name in ("steps", "load", "t"))
@@ -61,13 +55,6 @@ def order() -> Cases:
 def _frontier(ranks: int) -> str:
     """What the bases of Table A.3 lead to: steps and T_B in M/B."""
     return " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in pareto(ranks, 4, jumps=False))
-
-
-def traditional_torus(side: int) -> Case:
-    """An all-reduce by rings one way along both axes, in units of the time on the generalized Kautz graph."""
-    ranks = side**2
-    t = 2 * (ALPHA * 2 * (side - 1) + M_OVER_B * (1 - 1 / ranks))
-    return {"at": f"N = {ranks}", "times": t / on(f"kautz:4x{ranks}")["t"]}
 
 
 def most_popular(megabytes: int) -> Case:
@@ -157,7 +144,6 @@ OTHERS = (
 
 TABLE: Table = {
     "D-3-052": once("the bound's row", us=lambda: (267.6 / 2 - 10 * 5) / float(ideal(1024)["load"])),
-    "D-3-053": lambda: [shifted_ring()],
     "D-3-057 D-3-058 D-3-060": order,
     "D-A-134": once(
         "N = 1024",
@@ -165,8 +151,6 @@ TABLE: Table = {
     ),
     "D-A-011": lambda: [most_popular(1)],
     "D-A-012": lambda: [most_popular(100)],
-    "D-3-100": lambda: [{"at": "N = 1024", "times": shifted_ring()["t"] / min(row["t"] for row in rows())}],
-    "D-3-102": lambda: [traditional_torus(31)],
     **{key: per((n,), rows=_frontier) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()},
     "D-3-059 D-3-061 D-3-062": all_to_all_order,
     "D-3-036 D-A-135": swept(KAUTZ),

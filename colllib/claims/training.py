@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from colllib.algorithms import allreduce
 from colllib.algorithms.direct import parameter_server
 from colllib.claims.allreduce import RING
-from colllib.claims.cases import once, one_by, per
+from colllib.claims.cases import once, per
 from colllib.claims.runs import built, run
 from colllib.claims.value import Cases, Table
 from colllib.cost import Cost
@@ -125,25 +125,6 @@ def _microbatches_for_a_fifth() -> Cases:
     yield {"at": "p = 8", "idle": 100 * idle[32], "needed": min(m for m, share in idle.items() if share < 0.2)}
 
 
-def _one_box() -> Cases:
-    """Rings with compute of 2.1 s that nothing hides: 8 ranks at 450 GB/s one way, more at 50 GB/s."""
-    speeds = {8: 450, 64: 50, 4096: 50}
-    seconds = {n: _priced(run(RING, f"star:{n}").cost, 1.5e-6, speed)(140.0) for n, speed in speeds.items()}
-    shares = {f"share{n}": 100 * sent / _then_sent(2.1, sent).seconds for n, sent in seconds.items()}
-    yield {"at": "70B on 8", "seconds": seconds[8], "of_compute": 100 * seconds[8] / 2.1, **shares}
-
-
-def _then_sent(compute: float, sent: float) -> timeline.Step:
-    """Compute, and what is sent after it."""
-    return timeline.run([Op("compute", COMPUTE, compute), Op("send", "network", sent, (0,))])
-
-
-def _on_three_times_the_ranks() -> float:
-    """The percentage of compute in a step of which 65 % were: a third of it, in 70 % of the time."""
-    step = _then_sent(0.65 / 3, 0.7 - 0.65 / 3)
-    return 100 * step.busy(COMPUTE) / step.seconds
-
-
 def _self_checks() -> Cases:
     open_time = _layers(32, 25.0).idle(COMPUTE)
     load, latency = (_priced(run(SEND, "star:2").cost, alpha, 50e3)(size) for size, alpha in ((1e9, 0.0), (0.0, 2.0)))
@@ -240,11 +221,6 @@ def _feedback_by_hand() -> Cases:
         rows.append((naive, sent, cumulative, error[0]))
     named = zip(("naive", "sent", "cumulative", "error"), zip(*rows, strict=True), strict=True)
     yield {"at": "five steps", **{name: " ".join(f"{number:g}" for number in row) for name, row in named}}
-
-
-def _training(steps: int, milliseconds: float) -> float:
-    """Seconds of all steps, of 300 ms of compute and what is sent after it."""
-    return steps * _then_sent(300.0, milliseconds).seconds / 1e3
 
 
 def _replicas() -> Cases:
@@ -424,23 +400,12 @@ TABLE: Table = {
     "M-25": once("N = 2", both=_after_an_exchange),
     "M-54": _budget_of_32_layers,
     "M-56": _microbatches_for_a_fifth,
-    "M-55": _one_box,
-    "M-59": once("a step of 1", utilization=_on_three_times_the_ranks),
     "M-61": _self_checks,
     "M-32": per((32, 100), name="L", collectives=_full_sharding),
     "M-30": _tokens_to_64_experts,
     "M-47": _blocks_of_128,
     "M-48": _index_and_value,
     "M-50": _feedback_by_hand,
-    # two ms of compression, then an eighth of the bytes
-    "M-51": one_by("eight times fewer bytes", lambda ms: _then_sent(2.0, ms / 8).seconds, new=40, fast=1),
-    "M-52": once(
-        "100,000 steps",
-        slow=lambda: _training(100_000, 200),
-        small=lambda: _training(110_000, 200 / 4),
-        fast=lambda: _training(100_000, 30),
-        smaller=lambda: _training(110_000, 30 / 4),
-    ),
     "M-53": _replicas,
     "M-57": _slow_rank,
     "M-58": _who_notices,
