@@ -17,8 +17,8 @@ from colllib.claims.cases import once, per
 from colllib.claims.runs import built, run
 from colllib.claims.value import Cases, Table
 from colllib.cost import Cost
-from colllib.evaluation import final_values
 from colllib.events import Processor, event_clock
+from colllib.execution import trace
 from colllib.ladder import topology
 from colllib.schedule import Schedule
 from colllib.training import compression as squeezed
@@ -37,47 +37,23 @@ def _priced(cost: Cost, alpha: float, bandwidth: float) -> Callable[[float], flo
 
 # -- one message, and many ---------------------------------------------------------------------------
 
-#: KB of the messages of the source's table of measurements, and µs measured there, which nothing can check.
-MEASURED = {
-    "kB1": (1, 25),
-    "kB64": (64, 30),
-    "MB1": (1e3, 40),
-    "MB64": (64e3, 1.6e3),
-    "GB1": (1e6, 23e3),
-    "GB10": (1e7, 215e3),
-}
-
-
-def _predicted_and_measured() -> Cases:
-    """Of one message with 3.08 µs; from 3.07 to 3.085 µs the first column and the ratios are as printed."""
-    time = _priced(run(SEND, "star:2").cost, 3.08, 50)
-    in_ms = ("MB64", "GB1", "GB10")
-    ratios = {name: measured / time(size) for name, (size, measured) in MEASURED.items()}
-    yield {
-        "at": "one message",
-        **{name: time(size) / (1e3 if name in in_ms else 1) for name, (size, _) in MEASURED.items()},
-        **{f"r{name}": ratio for name, ratio in ratios.items()},
-        **{f"off_{name}": 100 * (ratios[name] - 1) for name in ("MB64", "GB10")},
-    }
-
 
 def _four_times_four() -> Cases:
     """The ring of the example: in each step the sums, by their receivers, and what is left in the end."""
     done = run(RING, "star:4")
-    sums: list[int] = []
+    start = ((1, 5, 3, 7), (2, 6, 4, 8), (3, 7, 5, 9), (4, 8, 6, 10))
+    states = list(trace(done.schedule))
 
-    def add(mine: int, came: int) -> int:
-        sums.append(mine + came)
-        return sums[-1]
+    def total(t: int, rank: int, block: int) -> str:
+        return str(sum(start[source][block] for source in states[t][rank, block].elements()))
 
-    result = final_values(done.schedule, [[1, 5, 3, 7], [2, 6, 4, 8], [3, 7, 5, 9], [4, 8, 6, 10]], add)
-    steps = np.roll(np.reshape(sums, (3, 4)), 1, axis=1)  # rank 0 receives from rank 3, which sends last
+    came = [sorted(zip(step.dst.tolist(), step.block.tolist(), strict=True)) for step in done.schedule.steps][:3]
     yield {
         "at": "N = 4",
         "sent": 4 * max(done.sent),
         "received": 4 * max(done.received),
-        "result": " / ".join(" ".join(map(str, row)) for row in result),
-        **{f"step{t}": " ".join(map(str, row)) for t, row in enumerate(steps.tolist(), 1)},
+        "result": " / ".join(" ".join(total(-1, rank, block) for block in range(4)) for rank in range(4)),
+        **{f"step{t}": " ".join(total(t, *held) for held in sums) for t, sums in enumerate(came, 1)},
     }
 
 
@@ -393,7 +369,6 @@ def _program_against_all_plans() -> Cases:
 
 
 TABLE: Table = {
-    "M-28": _predicted_and_measured,
     "M-29": once("N = 1024", times=_through_one_server),
     "M-33": _four_times_four,
     "R-07": _thousand_gradients,
