@@ -16,7 +16,6 @@ from colllib.claims.runs import SIZES, at_one_speed, built, load_limit, makes, p
 from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import Cost, crossover
 from colllib.execution import trace
-from colllib.metrics import crossings
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.provenance import ScheduleError
@@ -138,25 +137,10 @@ def _tree_wins(kilobytes: int) -> bool:
 # -- the chapter on ring and tree algorithms ---------------------------------------------------------
 
 
-#: Exercise 3: 600 GB/s and 1 µs in a node, 100 GB/s and 5 us between nodes.
-PRICE: dict[str, Any] = {"message": 1e9, "alpha": (1e-6, 5e-6), "bandwidth": (600e9, 100e9)}
-
-
 def hierarchical_ring(count: int, ranks: int) -> Schedule:
     """Rings on the boxes, then between them, then back."""
     inside, between = reducescatter.ring(ranks), allreduce.ring(count)
     return nested(Lattice((ranks, count)), [(0, inside), (1, between), (0, reversed_in_time(inside))])
-
-
-def _flat_against_nested() -> Cases:
-    flat, rings = built(allreduce.ring, 64, on="boxes:8x8"), built(hierarchical_ring, 8, 8, on="boxes:8x8")
-    slow = 1e3 * flat.cost.seconds(**PRICE)
-    steps = range(rings.schedule.num_steps)
-    phases = [1e3 * rings.cost_of(phase).seconds(**PRICE) for phase in (steps[:7], steps[7:-7], steps[-7:])]
-    times = {"flat": slow, **{f"phase{k}": time for k, time in enumerate(phases, 1)}, "nested": sum(phases)}
-    # what leaves the busiest node over all of its cards, as a share of M
-    flat_gb, nested_gb = (float(crossings(done)["uplink"].most) for done in (flat, rings))
-    yield {"at": "boxes:8x8", "ratio": slow / sum(phases), **times, "flat_GB": flat_gb, "nested_GB": nested_gb}
 
 
 def _ghosts(silent: bool) -> Schedule:
@@ -243,7 +227,6 @@ TABLE: Table = {
     ),
     "E-01-093": _below_the_ring,
     "E-01-154": once("N = 512", kB=lambda: bisect_left(range(1 << 20), True, lo=1, key=_tree_wins)),
-    "R-05 R-06": _flat_against_nested,
     "R-12": _with_ghosts,
     "E-00-045 E-00-046": _three_phases,
 }

@@ -127,6 +127,7 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
             "step": lambda: max(max(done.link_load(t)) for t in range(done.schedule.num_steps)),
             "card": lambda: crossings(done)["card"].most,
             "box": lambda: crossings(done)["box"].most,
+            "uplink": lambda: crossings(done)["uplink"].most,
             "leaving": lambda: crossings(done)["uplink"].total / 2,  # what all boxes send to others
             "floor": lambda: 1e6 * _floor(done, **price),
             "inner": lambda: per_level(done)[0],
@@ -190,11 +191,11 @@ def measured(what: str, on: str, pieces: int = 1, options: Mapping[str, Any] | N
     return as_quantities(run(what, on, pieces, **(options or {})), lambda: load_limit(what, on), **price)
 
 
-def of_schedule(build: Callable[..., Schedule], on: str, *arguments: Any) -> Quantities:
+def of_schedule(build: Callable[..., Schedule], on: str, *arguments: Any, **price: Any) -> Quantities:
     """What a run of a schedule gives, by what builds it and from which arguments."""
     # a double tree over a full mesh is full from 16 pieces on
     limit = partial(Limit.of, lambda pieces: built(build, *arguments, on=on, pieces=pieces).cost.n_beta, 16)
-    return as_quantities(built(build, *arguments, on=on), limit)
+    return as_quantities(built(build, *arguments, on=on), limit, **price)
 
 
 @deferred

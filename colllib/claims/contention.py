@@ -21,7 +21,6 @@ from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.contention import hot_destination, scattered
 from colllib.cost import Cost
 from colllib.efficiency import NVLINK4, PROFILES, effective, implied_eta_beta
-from colllib.execution import Execution
 from colllib.ladder import topology
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
@@ -48,13 +47,6 @@ def interleaved(groups: int, running: int) -> Schedule:
     """The first of so many groups that take turns on a ring of twelve, each in a ring all-reduce of its own."""
     rings = (placed(allreduce.ring(12 // groups), range(first, 12, groups), 12) for first in range(running))
     return side_by_side(*rings)
-
-
-def _rings_over_the_same_links(k: int) -> Case:
-    """What one pays alone, and what all pay; they have eta_beta = 1/k at every size: where a coefficient can say it."""
-    alone, shared = (built(interleaved, k, running, on="ring:12").cost for running in (1, k))
-    of_one = {"alone_alpha": alone.n_alpha, "alone_beta": alone.n_beta, "share": alone.n_beta / shared.n_beta}
-    return {"eta": Fraction(1, k), "n_alpha": shared.n_alpha, "n_beta": shared.n_beta, **of_one}
 
 
 def _two_rings() -> Schedule:
@@ -86,40 +78,27 @@ def _fallback() -> Cases:
     }
 
 
-def _round_a_corner() -> Schedule:
-    """A ring of eight round a 2 x 2 x 2 corner and back, hop by hop."""
-    return placed(allreduce.ring(8), [0, 1, 9, 8, 72, 73, 65, 64], 512)
+def round_a_corner(ranks: int) -> Schedule:
+    """A ring of eight round a 2 x 2 x 2 corner of an 8x8x8 torus and back, hop by hop."""
+    return placed(allreduce.ring(8), [0, 1, 9, 8, 72, 73, 65, 64], ranks)
 
 
-def _along_axes(groups: int) -> Schedule:
+def along_axes(groups: int) -> Schedule:
     """Ring all-reduces of 8 ranks on so many lines of an 8x8x8 torus, first all along X, then all along Y."""
     ranks = np.arange(512).reshape(8, 8, 8)
     rows = [line for axis in (2, 1, 0) for line in np.moveaxis(ranks, axis, 2).reshape(-1, 8).tolist()][:groups]
     return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in rows))
 
 
-def _run_along_axes(groups: int) -> Execution:
-    return built(_along_axes, groups, on=CUBE)
-
-
 def _replicas() -> Cases:
     for axes in ("X", "XYZ"):
-        groups = 64 * len(axes)
-        yield {
-            "at": f"{groups} groups along {axes}",
-            "contend": _run_along_axes(groups).cost != _run_along_axes(1).cost,
-        }
+        every, one = (built(along_axes, groups, on=CUBE).cost for groups in (64 * len(axes), 1))
+        yield {"at": f"{64 * len(axes)} groups along {axes}", "contend": every != one}
 
 
 def skewed(ranks: int, factor: int) -> Schedule:
     """An all-to-all in one step in which one destination gets several times the share of any other."""
     return direct.all_to_all(ranks, hot_destination(ranks, factor))
-
-
-def hot(on: str) -> float:
-    """How many times its uniform load the busiest link carries when one destination gets ten times the share."""
-    loads = [max(built(skewed, place(on).ranks, factor, on=on).link_total) for factor in (10, 1)]
-    return float(loads[0] / loads[1])
 
 
 def _bisection(axes: Lattice) -> Case:
@@ -224,43 +203,19 @@ def every_margin() -> Cases:
 
 TABLE: Table = {
     "E-02-129": _replicas,
-    "E-02-130": one_by(
-        "N = 64, one destination with 10 times the share", hot, star="star:64", torus="torus:4x4x4,tie=balanced"
-    ),
     "E-05-001 E-05-011 E-00-054 A-02": _crossbar,
     "E-05-012 E-00-055": _nvls,
     "E-05-004": _fallback,
-    "E-05-002": once(
-        "two jobs over the same links", eta=lambda: Fraction(4, 5) * _rings_over_the_same_links(2)["share"]
-    ),
     "E-05-003": once(
         "an 8 x 2 block of torus:8x8x8",
         proved=lambda: proves(_two_rings, on="torus:8x2"),
         n_alpha=lambda: built(_block, on=CUBE).cost.n_alpha,
         n_beta=lambda: built(_block, on=CUBE).cost.n_beta,
     ),
-    "E-05-005": per(
-        (8, 64),
-        name="groups",
-        on_a_link=lambda groups: max(_run_along_axes(groups).link_total) / max(_run_along_axes(1).link_total),
-    ),
     "E-05-006": once(
         "8 jobs", least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8)))
     ),
-    "E-05-007": once(
-        "64 groups along X",
-        forced=lambda: built(_round_a_corner, on=CUBE).cost != _run_along_axes(1).cost,
-        splits=lambda: _run_along_axes(64).cost != _run_along_axes(1).cost,
-    ),
     "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
-    "E-05-010": per((1, 2, 3, 4), _rings_over_the_same_links, name="k", at=" rings over the same links"),
-    "E-05-009": one_by(
-        "N = 64, one destination with 10 times the share",
-        hot,
-        star="star:64",
-        torus="torus:8x8,tie=balanced",
-        mesh="mesh:8x8",
-    ),
     "E-05-020": per((2, 3), _two_boundaries, name="s2"),
     "E-05-016": eta_of_tiers(Fraction(1)),
     "E-05-017 E-05-018 E-05-019 E-00-057 E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),

@@ -4,7 +4,7 @@
     part  = [ name " = " ] [ what " on " ] topology, or name " = " ( "(" expression ")", or [words] )
     what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
             where steps=a:b is its cost from step a to before step b, and us, MB or GBs its own price,
-            or one of `SCHEDULES`, or an all-gather of `GATHERS` with numbers, or "streamed " primitive
+            or one of `SCHEDULES`, or an all-gather of `GATHERS`, each with numbers, or "streamed " primitive
 
 A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
 {n} for boxes and their ranks, {C} for collectives; without words for N and d these are SIZES and SHAPES. MB, us and
@@ -24,12 +24,13 @@ from typing import Any
 
 from colllib import ladder
 from colllib.algorithms.allreduce import double_binary_tree
-from colllib.claims.allreduce import double_tree, relay_singly, single_tree
+from colllib.claims.allreduce import double_tree, hierarchical_ring, relay_singly, single_tree
 from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_schedule, of_topology
+from colllib.claims.contention import along_axes, interleaved, round_a_corner, skewed
 from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on, power
 from colllib.claims.innetwork import streamed
-from colllib.claims.runs import SIZES, best, place, run
+from colllib.claims.runs import SIZES, best, built, place, run
 from colllib.claims.tiers import axis_after_axis
 from colllib.claims.topologies import flat_ring, one_by_one
 from colllib.claims.value import Cases, Table, evaluated, stored
@@ -51,7 +52,7 @@ GATHERS: Mapping[str, tuple[Callable[..., Quantities], str]] = {
     ),
     "bound": (lambda ranks: ideal(int(ranks)), "bound of all graphs of degree 4 with N ="),
 }
-#: Schedules that the catalogue does not have, each by what builds it from N, or from axes d.
+#: Schedules that the catalogue does not have, each by what builds it from its numbers, or else from N or axes d.
 SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
     "single-tree": single_tree,
     "double-tree": double_tree,
@@ -60,6 +61,11 @@ SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
     "flat-ring": flat_ring,
     "one-by-one": one_by_one,
     "rings": axis_after_axis,
+    "hierarchical-ring": hierarchical_ring,
+    "interleaved": interleaved,
+    "along-axes": along_axes,
+    "round-a-corner": round_a_corner,
+    "skewed": skewed,
 }
 #: What a price is made of: the name in `us`, of which unit, and how that is written.
 PRICES = {"MB": ("message", 1e6, "MB"), "us": ("alpha", 1e-6, "µs"), "GBs": ("bandwidth", 1e9, "GB/s")}
@@ -142,9 +148,6 @@ def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: boo
     if pieces == "best":
         rung = best(algorithm, topology, **price)
         return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
-    if algorithm in SCHEDULES:
-        shape = ladder.topology(topology)
-        return of_schedule(SCHEDULES[algorithm], topology, shape.lattice if of_axes else shape.ranks)
     algorithm, *assignments = re.split(r" (?=\w+=)", algorithm)
     words = dict(assignment.split("=") for assignment in assignments)
     price = {**price, **_price(words)}
@@ -154,10 +157,17 @@ def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: boo
         for name, word in words.items()
         if name not in PRICES
     }
-    if not end:
-        return measured(algorithm, topology, int(pieces or 1), options=options, **price)
-    done = run(algorithm, topology, **options)
-    return as_quantities(done.cost_of(range(done.schedule.num_steps)[int(begin) : int(end)]), **price)
+    kind, *numbers = algorithm.split(" ")
+    arguments: list[Any] = []
+    if kind in SCHEDULES:
+        shape = ladder.topology(topology)
+        arguments = [*map(int, numbers)] or [shape.lattice if of_axes else shape.ranks]
+    if end:
+        done = built(SCHEDULES[kind], *arguments, on=topology) if arguments else run(algorithm, topology, **options)
+        return as_quantities(done.cost_of(range(done.schedule.num_steps)[int(begin) : int(end)]), **price)
+    if arguments:
+        return of_schedule(SCHEDULES[kind], topology, *arguments, **price)
+    return measured(algorithm, topology, int(pieces or 1), options=options, **price)
 
 
 def _price(words: Mapping[str, str]) -> dict[str, Any]:
