@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import best_us, deferred, distances, measured, of_schedule, once, per, states, us
+from colllib.claims.cases import best_us, deferred, distances, measured, once, per, states, us
 from colllib.claims.runs import SIZES, at_one_speed, built, load_limit, makes, proves, run
 from colllib.claims.value import Cases, Limit, Table
-from colllib.cost import Cost, crossover
 from colllib.execution import trace
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
@@ -113,21 +111,6 @@ def _stepper() -> Cases:
 # -- which is fastest --------------------------------------------------------------------------------
 
 
-def _floors(n: int, on: str) -> Cost:
-    """Latencies of the double tree in one piece, and the load of many."""
-    at = f"{on}:{n}"
-    tree = of_schedule(allreduce.double_binary_tree, at, n) if on == "full-mesh" else measured(TREE, at)
-    return Cost(tree.n_alpha, tree.limit.value)
-
-
-def _below_the_ring() -> Cases:
-    """On one port c_real comes to 2, with a link per pair to 1."""
-    for on, n in product(("star", "full-mesh"), MESHED[1:]):
-        tree, ring = _floors(n, on), run(RING, f"{on}:{n}").cost
-        dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
-        yield {"at": f"{on}:{n}", "c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates}
-
-
 def _tree_wins(kilobytes: int) -> bool:
     """Whether the executed double tree at its best P beats recursive doubling."""
     message = kilobytes * 1e3
@@ -158,24 +141,6 @@ def _with_ghosts() -> Cases:
     except ScheduleError as error:
         described = f"the run is refused: {error}"
     yield {"at": "P = 6 in 8", "wasted": sum(sent[6:]) / sum(sent), "silent": described}
-
-
-def _three_phases() -> Cases:
-    """Rings inside and between boxes, against the three phases run apart; M/BW between boxes is 1,000 alpha inside."""
-    for count, ranks, s in ((2, 4, 1), (4, 2, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        on = f"boxes:{count}x{ranks},oversubscription={s}"
-        done, outer = built(hierarchical_ring, count, ranks, on=on), run(RING, f"star:{count}").cost
-        price: dict[str, Any] = {"message": 1e3, "alpha": (1, 5), "bandwidth": (6, 1)}
-        inner = {"message": 1e3, "alpha": 1, "bandwidth": 6}
-        middle = range(ranks - 1, done.schedule.num_steps - ranks + 1)
-        apart = {
-            "scatter": run("reduce-scatter ring", f"star:{ranks}").cost.seconds(**inner),
-            "between": outer.seconds(message=1e3 * s / ranks, alpha=5, bandwidth=1),
-            "gather": run("all-gather ring", f"star:{ranks}").cost.seconds(**inner),
-            "outer": (done.cost_of(middle).seconds(**price) - 5.0 * float(outer.n_alpha)) / 1e3,
-        }
-        at = done.topology.name
-        yield {"at": at, "L": count, "N": count * ranks, "s": s, "t": done.cost.seconds(**price), **apart}
 
 
 def relay_singly(n: int) -> Schedule:
@@ -225,8 +190,6 @@ TABLE: Table = {
             == "recursive-doubling"
         ),
     ),
-    "E-01-093": _below_the_ring,
     "E-01-154": once("N = 512", kB=lambda: bisect_left(range(1 << 20), True, lo=1, key=_tree_wins)),
     "R-12": _with_ghosts,
-    "E-00-045 E-00-046": _three_phases,
 }

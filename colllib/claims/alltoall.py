@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise, product
 from string import ascii_lowercase
 
@@ -13,7 +12,7 @@ import numpy as np
 from colllib.algorithms import alltoall, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import least, relay_singly
-from colllib.claims.cases import Dims, along, measured, of_schedule, once, per
+from colllib.claims.cases import Dims, along, measured, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
 from colllib.exact import Fractions
@@ -72,15 +71,6 @@ def _relay_on_a_ring(n: int) -> Case:
     right, left = (" ".join(map(str, sorted(set(loads)))) for loads in (chunks[:n], chunks[n:]))
     cost = {"n_alpha": done.cost.n_alpha, "n_beta": Fraction(done.cost.n_beta)}
     return {**cost, "chunks": max(chunks), "right": right, "left": left}
-
-
-SPLIT: Callable[[int], Schedule] = partial(alltoall.ring_relay, tie="split")
-
-
-def _relay_against_pairwise() -> Cases:
-    for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (SPLIT, "ring"), (relay_singly, "star"))):
-        both = {"relay": of_schedule(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
-        yield {"at": f"N = {n}, on a {on}", "N": n, **both}
 
 
 def _buffers() -> Cases:
@@ -190,7 +180,6 @@ TABLE: Table = {
     "E-01-108 E-01-109 E-01-110": _pairwise_states,
     "E-01-101 E-01-102 E-01-103": _relay_states,
     "E-01-113": _rounds_apart,
-    "E-01-116": _relay_against_pairwise,
     "E-01-168 E-01-169 E-01-170": _buffers,
     "E-01-100": once(
         "N = 8",

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from colllib.algorithms.relay import torus_link_loads
+from colllib.algorithms.relay import link_loads, torus_link_loads
 from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
@@ -162,6 +162,7 @@ def of_topology(topology: Topology) -> Quantities:
             "neighbors": lambda: max(links_per_rank(topology)),
             "bandwidth": lambda: bisection(topology).bandwidth,  # every half is tried up to 20 ranks; then a bound
             "longest": lambda: _longest(topology),
+            "routed": lambda: max(link_loads(topology)),  # what the busiest link carries of an all-to-all
         },
         N=topology.ranks,
     )

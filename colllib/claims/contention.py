@@ -90,12 +90,6 @@ def along_axes(groups: int) -> Schedule:
     return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in rows))
 
 
-def _replicas() -> Cases:
-    for axes in ("X", "XYZ"):
-        every, one = (built(along_axes, groups, on=CUBE).cost for groups in (64 * len(axes), 1))
-        yield {"at": f"{64 * len(axes)} groups along {axes}", "contend": every != one}
-
-
 def skewed(ranks: int, factor: int) -> Schedule:
     """An all-to-all in one step in which one destination gets several times the share of any other."""
     return direct.all_to_all(ranks, hot_destination(ranks, factor))
@@ -185,14 +179,6 @@ def _through_a_switch(primitive: str) -> Schedule:
     return find(primitive, "in-network").build(topology("inc-star:8"))
 
 
-def _cube_and_star(size: int) -> Case:
-    """What the busiest link carries on a cube, and on the cube of four, and a port of a star."""
-    cubes = [built(direct.all_to_all, k**3, on=f"torus:{k}x{k}x{k},tie=balanced") for k in (size, 4)]
-    torus, torus_of_64 = (max(cube.link_total) for cube in cubes)
-    star = float(run(PAIRWISE, f"star:{size**3}").cost.n_beta)
-    return {"torus": torus, "torus_of_64": torus_of_64, "star": star}
-
-
 def every_margin() -> Cases:
     of_all_reduce = [(HALVING, INC), (TORUS, INC), (TORUS, HALVING)]
     of_all_gather = [(GATHER, GATHER_INC), (GATHER_TORUS, GATHER)]
@@ -202,7 +188,6 @@ def every_margin() -> Cases:
 
 
 TABLE: Table = {
-    "E-02-129": _replicas,
     "E-05-001 E-05-011 E-00-054 A-02": _crossbar,
     "E-05-012 E-00-055": _nvls,
     "E-05-004": _fallback,
@@ -220,12 +205,6 @@ TABLE: Table = {
     "E-05-016": eta_of_tiers(Fraction(1)),
     "E-05-017 E-05-018 E-05-019 E-00-057 E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
     "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
-    "A-01": per(
-        (2, 4, 8),
-        name="s",
-        n_beta=lambda s: load_limit("all-reduce in-network", f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"),
-    ),
-    "E-05-041": per((4, 6, 8), _cube_and_star, name="size"),
     "E-05-042 E-03-075": every_margin,
     "E-05-021 E-05-022": _line(INC),
     "E-05-023 E-05-024": _line(TREE),

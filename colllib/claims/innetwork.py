@@ -54,13 +54,6 @@ def streamed(primitive: str, ranks: int = 512, **price: Any) -> Quantities:
     return as_quantities(by_formula(stream_limit(primitive, ranks), f"inc-star:{ranks}", "event clock"), **price)
 
 
-def _saved_per_level() -> Cases:
-    for switch, endpoint in ((Fraction(1, 5), 1), (Fraction(2, 5), 3)):
-        price = f"endpoint={1 - switch / endpoint},switch={switch / endpoint}"
-        few, many = (trip("all-reduce", f"inc-switch-tree:{ranks}x4,{price}") for ranks in (12, 36))
-        yield {"at": f"switch {float(switch):g} µs, endpoint {endpoint} µs", "saving": 2 / (many - few)}
-
-
 # -- trees of switches ---------------------------------------------------------------------------------
 
 
@@ -128,7 +121,6 @@ def _summary_of_the_torus(axes: Lattice) -> Case:
 
 
 TABLE: Table = {
-    "E-04-002": _saved_per_level,
     "E-04-022": _steps_of_a_tree,
     "E-04-023": _room_in_a_tree,
     "E-04-024 E-04-025": _latency_of_4096,

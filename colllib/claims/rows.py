@@ -7,10 +7,10 @@
             or one of `SCHEDULES`, or an all-gather of `GATHERS`, each with numbers, or "streamed " primitive
 
 A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
-{n} for boxes and their ranks, {C} for collectives; without words for N and d these are SIZES and SHAPES. MB, us and
-GBs are message, alpha and bandwidth, us and GBs of two levels with "/"; else they are the anchor's. A part without a
-name lends its quantities to a case of its own; all those with names are in every case. An expression
-(`colllib.claims.value`) takes what stands before it.
+{n} for boxes and their ranks, {C} for collectives; without words for N and d these are SIZES and SHAPES. Several names
+before one "=" go together, with "|" between what they stand for. MB, us and GBs are message, alpha and bandwidth, us
+and GBs of two levels with "/"; else they are the anchor's. A part without a name lends its quantities to a case of its
+own; all those with names are in every case. An expression (`colllib.claims.value`) takes what stands before it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from itertools import product
 from typing import Any
 
 from colllib import ladder
+from colllib.algorithms import direct
 from colllib.algorithms.allreduce import double_binary_tree
+from colllib.algorithms.alltoall import ring_relay
 from colllib.claims.allreduce import double_tree, hierarchical_ring, relay_singly, single_tree
 from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_schedule, of_topology
 from colllib.claims.contention import along_axes, interleaved, round_a_corner, skewed
@@ -58,6 +60,8 @@ SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
     "double-tree": double_tree,
     "tree": double_binary_tree,
     "relay-singly": relay_singly,
+    "relay-split": partial(ring_relay, tie="split"),
+    "at-once": direct.all_to_all,
     "flat-ring": flat_ring,
     "one-by-one": one_by_one,
     "rings": axis_after_axis,
@@ -84,7 +88,8 @@ class Runs:
     def __init__(self, text: str) -> None:
         self.template, _, assignments = text.partition(" for ")
         assigned = dict(assignment.split(" = ") for assignment in assignments.split(" and ") if assignment)
-        values = assigned | {k: v for k, v in DEFAULTS.items() if f"{{{k}}}" in self.template and k not in assigned}
+        names = " ".join(assigned).split(" ")
+        values = assigned | {k: v for k, v in DEFAULTS.items() if f"{{{k}}}" in self.template and k not in names}
         self.values = {name: words.split(", " if ", " in words else None) for name, words in values.items()}
 
     @property
@@ -109,7 +114,9 @@ class Runs:
     def __call__(self) -> Cases:
         """Every case."""
         for words in product(*self.values.values()):
-            chosen = dict(zip(self.values, words, strict=True))
+            chosen: dict[str, str] = {}
+            for names, word in zip(self.values, words, strict=True):
+                chosen |= zip(names.split(" "), word.split("|"), strict=True)
             runs, expressions = _parts(self.template.format_map(chosen))
             known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
             known |= {name: float(word) for name, word in chosen.items() if name in PRICES and "/" not in word}
@@ -125,7 +132,8 @@ class Runs:
                 label = f", {what}" if what and (len(unnamed) > 1 or not {"N", "d"} & set(chosen)) else ""
                 case = ChainMap({"at": lent.known.get("at", at + label), **known}, lent)  # type: ignore[arg-type]
                 for name, expression in expressions.items():
-                    case[name] = evaluated(expression, case)
+                    words_only = expression.startswith("[")
+                    case[name] = expression[1:-1] if words_only else evaluated(expression, case)
                 yield case
 
 

@@ -26,7 +26,6 @@ from colllib.topology.describe import Switches, switches, wires
 from colllib.topology.latency import HALVES
 
 RINGS = "all-reduce hierarchical"  # in the boxes, between them, and in the boxes again
-BY_BOXES = "all-to-all pairwise-by-boxes"
 
 #: Reddi's boxes, in ms and GB.
 REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
@@ -54,13 +53,6 @@ def _mixed_ring() -> Cases:
     lock_step = built(_one_of_each_rack, 8, on="superpod:8").cost.seconds(message=0, alpha=price[1], bandwidth=price[2])
     event = timed(_one_of_each_rack, 8, on="superpod:8", price=price)
     yield {"at": "superpod:8", "outer": event / 14, "lock_step": lock_step / 14, "leaf": 2.0, "spine": 8.0}
-
-
-def _classes_of_bytes() -> Cases:
-    for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        done = run(BY_BOXES, f"boxes:{count}x{ranks},oversubscription={s}")
-        load = done.cost.seconds(message=1.0, alpha=(0, 0), bandwidth=(6, 1))
-        yield {"at": done.topology.name, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
 
 # -- Tsugrii, and Reddi --------------------------------------------------------------------------------------
@@ -121,14 +113,6 @@ def _small_clos() -> Cases:
     topology = place("leaf-spine:4x4x2")
     ports = switches(topology)[0].ports
     yield {"at": topology.name, "s": Fraction(ports["port"], ports["uplink"]), "links": wires(topology)[1].cables}
-
-
-def _oversubscribed() -> Cases:
-    """All ranks of each leaf send to the next leaf, spread over the spines: the step of a pairwise exchange."""
-    for hosts, spines, wide in ((4, 2, 1), (4, 4, 1), (8, 2, 1), (8, 2, 2), (6, 2, Fraction(3, 2))):
-        on = f"leaf-spine:3x{hosts}x{spines},routing=spread" + f",uplink={wide}" * (wide != 1)
-        step = run(BY_BOXES, on).cost_of(range(hosts - 1, hosts)).n_beta * 3 * hosts
-        yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
 
 
 def _across_rails() -> Cases:
@@ -210,14 +194,12 @@ def equal_paths(k: int) -> int:
 TABLE: Table = {
     "E-03-038 E-03-039": _shorter_rings,
     "E-03-015": _mixed_ring,
-    "E-03-046": _classes_of_bytes,
     "M-42": _three_tiers,
     "M-35": _butterfly,
     "M-45": _misplaced,
     # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
     "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
     "E-03-001": _small_clos,
-    "E-03-003": _oversubscribed,
     "E-03-010": _across_rails,
     "E-03-012": per((4, 8, 32), _leaves, name="L"),
     "E-03-014": _edges_of_a_ring,
