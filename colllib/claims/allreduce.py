@@ -167,10 +167,6 @@ TABLE: Table = {
     "E-01-201": _every(64),
     "E-01-054": _ring_indices,
     "E-01-072 E-01-073": _roles,
-    # L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector
-    "E-01-081": per(
-        MESHED, limit=lambda n: Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2)
-    ),
     "E-01-082 E-01-190": per(
         (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
     ),

@@ -169,13 +169,6 @@ def _journey() -> Schedule:
     return Schedule.from_steps(blocks, [Step.of(a, b, 0) for a, b in pairwise(route)])
 
 
-def _symmetry() -> Cases:
-    """With ties both ways alike, which is what the source calls uniform, and all of them upwards."""
-    uniform, up = (relay.link_loads(place(f"{SQUARE},tie={tie}")) for tie in ("balanced", "up"))
-    others = {"least_up": min(up), "most_up": max(up)}
-    yield {"at": "4x4, ties balanced", "least": min(uniform), "most": max(uniform), **others}
-
-
 TABLE: Table = {
     "E-01-108 E-01-109 E-01-110": _pairwise_states,
     "E-01-101 E-01-102 E-01-103": _relay_states,
@@ -200,7 +193,6 @@ TABLE: Table = {
     "E-02-078": _after_the_diameter,
     "E-02-081": _chunks_on_one_link,
     "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159": _cut,
-    "E-02-164": _symmetry,
     "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
     # what a port carries, beside the N/4 that cross a cut of N/2 ports
     "A-06": per(

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
+from colllib.algorithms.innetwork import SwitchTree
 from colllib.algorithms.relay import link_loads, torus_link_loads
 from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
@@ -142,6 +143,7 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
             "fill": lambda: phases(busy_ports(done.schedule)).fill,
             "parked": lambda: max(staging(done.schedule), default=Fraction(0)) * done.schedule.ranks,  # in shards
             "payload": lambda: max(kind.loads[1] for kind in done.kinds()),  # of a message between boxes
+            "highest": lambda: sum(kind.steps * kind.loads[1] for kind in done.kinds() if kind.loads[-1]),
         }
         return of_topology(done.topology).also(**functions, cost=lambda: cost)
     return Quantities(functions, cost=cost)
@@ -163,6 +165,8 @@ def of_topology(topology: Topology) -> Quantities:
             "bandwidth": lambda: bisection(topology).bandwidth,  # every half is tried up to 20 ranks; then a bound
             "longest": lambda: _longest(topology),
             "routed": lambda: max(link_loads(topology)),  # what the busiest link carries of an all-to-all
+            "idlest": lambda: min(link_loads(topology)),
+            "height": lambda: SwitchTree(topology).height,
         },
         N=topology.ranks,
     )

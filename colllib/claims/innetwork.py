@@ -12,15 +12,15 @@ from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
-from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
-from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once
+from colllib.claims.allreduce import DOUBLING, HALVING, TREE
+from colllib.claims.cases import Quantities, as_quantities, best_us, deferred, measured, once
 from colllib.claims.runs import by_formula, place, proves, run, timed
-from colllib.claims.value import Case, Cases, Limit, Table
+from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import Cost
 from colllib.ladder import topology
 from colllib.schedule import Schedule
 from colllib.switch_gain import stream_limit
-from colllib.topology import Lattice, star
+from colllib.topology import star
 
 STAR, CUBE, RELAY = "star:512", "torus:8x8x8", "all-to-all rotated-relay"
 
@@ -80,14 +80,6 @@ def _room_in_a_tree() -> Cases:
     yield {"at": "radix 64", "tiers_of_4096": _tiers(4096), "tiers_of_262144": needed, **rooms}
 
 
-def _latency_of_4096() -> Cases:
-    crossed = switches("inc-switch-tree:4096x64")
-    steps = int(run(RING, "star:4096").cost.n_alpha)
-    least, most = (1 + crossed * latency for latency in (0.2, 0.4))
-    ring = {"steps": steps, "ms": steps / 1000, "ratio": 2 * steps / (least + most)}
-    yield {"at": "N = 4096", "tiers": _tiers(4096), "least_us": least, "most_us": most, **ring}
-
-
 # -- tables at N = 512 ----------------------------------------------------------------------------------
 
 
@@ -114,18 +106,10 @@ def _only_a_fifth() -> Cases:
     yield {"at": "N = 512, 16 MB", **ratios, "fastest": fastest, "fastest_us": time}
 
 
-def _summary_of_the_torus(axes: Lattice) -> Case:
-    """The load of the busiest link, which slices attain; 16x16x16 is read off 16x16, as an axis decides (E-04-054)."""
-    done = measured(RELAY if len(axes.dims) == 3 else "all-to-all relay", f"torus:{axes}")
-    return {"small": Fraction(done.n_alpha) / trip("all-to-all"), "large": Limit(done.busiest)}
-
-
 TABLE: Table = {
     "E-04-022": _steps_of_a_tree,
     "E-04-023": _room_in_a_tree,
-    "E-04-024 E-04-025": _latency_of_4096,
     "E-04-050": _only_a_fifth,
-    "E-04-067": along("torus", ((8, 8, 8), (16, 16)), _summary_of_the_torus),
     **{f"E-04-{33 + k:03}": _regime(message) for k, message in enumerate((1e4, 1e6, 16e6, 1e9))},
     "E-04-047": once(
         "a switch that adds and replicates", runs=lambda: proves(_bundles, on=star(8, combines=True, replicates=True))

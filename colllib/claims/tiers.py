@@ -58,17 +58,6 @@ def _mixed_ring() -> Cases:
 # -- Tsugrii, and Reddi --------------------------------------------------------------------------------------
 
 
-def _three_tiers() -> Cases:
-    """1 GB over 4 racks of 4 boxes of 8, the racks' uplinks two to one; larger messages give the same ratio."""
-    on = "boxes:4x4x8,oversubscription=1:2"
-    price = REDDI | {"alpha": (0.0, 3e-3, 3e-3), "bandwidth": (0.45, 0.05, 0.05)}
-    plain, two = run(RING, on), run(RINGS, on)
-    (racks,) = (kind for kind in two.kinds() if kind.loads[3])  # a ring of 4 sends 2 * 3/4 of its payload
-    slow, fast = (done.cost.seconds(**price) for done in (plain, two))
-    shrink = Fraction(3, 2) / (racks.steps * racks.loads[1])
-    yield {"at": on, "flat": slow, "nested": fast, "ratio": slow / fast, "shrink": shrink}
-
-
 def _butterfly() -> Cases:
     """Eight ranks in two boxes, near partners first."""
     done = run(HALVING, "boxes:2x4")
@@ -194,7 +183,6 @@ def equal_paths(k: int) -> int:
 TABLE: Table = {
     "E-03-038 E-03-039": _shorter_rings,
     "E-03-015": _mixed_ring,
-    "M-42": _three_tiers,
     "M-35": _butterfly,
     "M-45": _misplaced,
     # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3

@@ -256,12 +256,5 @@ TABLE: Table = {
         "mesh:3x3x3", lambda rank: links_per_rank(place("mesh:3x3x3"))[rank], body=13, face=4, edge=3, corner=0
     ),
     "E-02-099": along("mesh", ((8,), (4, 4), (8, 4), (4, 4, 2)), _one_after_the_other),
-    "E-02-100": per(
-        (3, 4, 5, 7, 8, 12),
-        name="size",
-        n_alpha=lambda size: (
-            built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
-        ),
-    ),
     "E-02-102": per((2, 3, 4, 5, 8, 16), name="size", times=lambda size: _line(size, False) / _line(size, True)),
 }
