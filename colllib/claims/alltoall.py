@@ -12,7 +12,7 @@ import numpy as np
 from colllib.algorithms import alltoall, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import least, relay_singly
-from colllib.claims.cases import Dims, along, measured, once, per
+from colllib.claims.cases import Dims, measured, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
 from colllib.exact import Fractions
@@ -153,15 +153,6 @@ def _cut() -> Cases:
     yield {"at": SQUARE, "chunks": middle.crossing * 16, "n_beta": Fraction(n_beta), **cut}
 
 
-def _decomposed(lattice: Lattice) -> Case:
-    """One axis after the other; and in slices that begin with different axes, against what the cut demands."""
-    on = f"torus:{lattice}"
-    phased, sliced = (
-        Fraction(built(in_slices, lattice, True, rotated, on=on).cost.n_beta) for rotated in (False, True)
-    )
-    return {"n_beta": phased, "over_flat": sliced / Fraction(middle_cut(place(on)).n_beta)}
-
-
 def _journey() -> Schedule:
     """The chunk from a to k alone, over b, c and g."""
     route = np.array(list(map(_rank, "abcgk")))
@@ -193,13 +184,10 @@ TABLE: Table = {
     "E-02-078": _after_the_diameter,
     "E-02-081": _chunks_on_one_link,
     "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159": _cut,
-    "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
     # what a port carries, beside the N/4 that cross a cut of N/2 ports
     "A-06": per(
         (4, 8, 64),
         bound=lambda n: "port" if 2 * max(run("all-to-all in-network", f"inc-star:{n}").received) > 1 else "bisection",
     ),
-    # what crosses the middle, both ways, beside all that is sent
-    "A-03": along("torus", CUBES[:1] + CUBES[2:], through_bisection=lambda on: 2 * middle_cut(place(on)).crossing),
     "E-02-153": once(SQUARE, n_beta=lambda: Fraction(timed(_journey, on=SQUARE, price=(1.0, 0.0, 1.0)))),
 }

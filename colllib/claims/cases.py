@@ -12,6 +12,7 @@ import numpy as np
 
 from colllib.algorithms.innetwork import SwitchTree
 from colllib.algorithms.relay import link_loads, torus_link_loads
+from colllib.bounds import middle_cut
 from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
@@ -120,6 +121,7 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
         functions["limit"] = limit  # of n_beta, in ever more pieces
     if isinstance(done, Execution):
         functions |= {
+            "run": lambda: done,
             "steps": lambda: done.schedule.num_steps,
             "sent": lambda: max(done.sent),
             "received": lambda: max(done.received),
@@ -140,6 +142,8 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
             "met": lambda: len(set.union(*_partners(done))),
             "hops": lambda: sum(int((step.block == 0).sum()) for step in done.schedule.steps),  # of the first block
             "loads": lambda: " ".join(str(done.cost_of([t]).n_beta) for t in range(done.schedule.num_steps)),
+            "inner_links": lambda: max(int(np.bincount(np.concatenate(s[:2]))[1:].max()) for s in done.schedule.steps),
+            "inner_port": lambda: max(done.sent[1:] + done.received[1:]),  # of the ranks other than the root
             "fill": lambda: phases(busy_ports(done.schedule)).fill,
             "parked": lambda: max(staging(done.schedule), default=Fraction(0)) * done.schedule.ranks,  # in shards
             "payload": lambda: max(kind.loads[1] for kind in done.kinds()),  # of a message between boxes
@@ -167,6 +171,8 @@ def of_topology(topology: Topology) -> Quantities:
             "routed": lambda: max(link_loads(topology)),  # what the busiest link carries of an all-to-all
             "idlest": lambda: min(link_loads(topology)),
             "height": lambda: SwitchTree(topology).height,
+            "crossing": lambda: middle_cut(topology).crossing,  # one way, of an all-to-all
+            "cut": lambda: Fraction(middle_cut(topology).n_beta),  # what that takes at least
         },
         N=topology.ranks,
     )

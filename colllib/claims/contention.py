@@ -1,4 +1,4 @@
-"""Answers on contention: coefficients, placements, skew, long axes, oversubscription, and the ladder re-priced."""
+"""Answers on contention: coefficients, placements, skew and oversubscription."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ import numpy as np
 
 from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
-from colllib.claims.allreduce import HALVING, TREE
-from colllib.claims.cases import along, deferred, once, one_by, per, us
-from colllib.claims.innetwork import CUBE, RELAY, STAR, streamed, trip
-from colllib.claims.runs import best, built, load_limit, place, proves, run
+from colllib.claims.cases import along, once, one_by, per, us
+from colllib.claims.runs import built, load_limit, place, proves, run
 from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.contention import hot_destination, scattered
-from colllib.cost import Cost
-from colllib.efficiency import NVLINK4, PROFILES, effective, implied_eta_beta
+from colllib.efficiency import NVLINK4, implied_eta_beta
 from colllib.ladder import topology
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice, Topology, leaf_spine, star
 
+CUBE = "torus:8x8x8"
 H100, NVLS = 360e9, 470e9  # the published bus bandwidths that the source calibrates with
 
 
@@ -137,54 +135,8 @@ def _two_boundaries(s: int) -> Case:
     return {"s3": s, "across": _eta_beta(tree, (np.arange(tree.ranks) + 2 * s * s) % tree.ranks)}
 
 
-# -- the realistic ladder --------------------------------------------------------------------------------
-
-INC, GATHER_INC, TORUS, GATHER_TORUS = "inc all-reduce", "inc all-gather", "all-reduce dim-ring", "all-gather dim-ring"
-GATHER, PAIRWISE = "all-gather recursive-doubling", "all-to-all pairwise"
-ON_A_TORUS = (TORUS, GATHER_TORUS, RELAY)
-
-
-def _cost(line: str, profile: str = "ideal") -> Cost:
-    """A line at N = 512: the switch streams, the double tree takes its best pieces for these coefficients."""
-    if line.startswith("inc "):
-        cost: Cost = streamed(line.removeprefix("inc ")).cost
-        return cost
-    if line == TREE:
-        return best(TREE, STAR, eta=PROFILES[profile]).cost
-    return run(line, CUBE if line in ON_A_TORUS else STAR).cost
-
-
-def both(line: str) -> tuple[float, float]:
-    """The time at the anchor without and with the coefficients of Lu's profile, in microseconds."""
-    profile = "nvls" if line == INC else "torus" if line in ON_A_TORUS else "crossbar"
-    return us(_cost(line)), us(effective(_cost(line, profile), PROFILES[profile]))
-
-
-def _quotients(slower: str, faster: str) -> tuple[float, float]:
-    """How many times longer one line takes than another, without and with the coefficients."""
-    (ideal, real), (fast_ideal, fast_real) = both(slower), both(faster)
-    return ideal / fast_ideal, real / fast_real
-
-
-@deferred
-def _line(line: str, over: str = "") -> Cases:
-    """A line of the table, or its quotient over a faster one, beside Rabenseifner's, which one row describes."""
-    (ideal, real), (halving, halving_real) = (_quotients(one, over) if over else both(one) for one in (line, HALVING))
-    case = {"ideal": ideal, "real": real, "increase": 100 * (real / ideal - 1), "trip": trip("all-reduce")}
-    others = {"halving": halving, "halving_real": halving_real, "halving_rises": 100 * (halving_real / halving - 1)}
-    yield {"at": "N = 512, 16 MB", **case, **others}
-
-
 def _through_a_switch(primitive: str) -> Schedule:
     return find(primitive, "in-network").build(topology("inc-star:8"))
-
-
-def every_margin() -> Cases:
-    of_all_reduce = [(HALVING, INC), (TORUS, INC), (TORUS, HALVING)]
-    of_all_gather = [(GATHER, GATHER_INC), (GATHER_TORUS, GATHER)]
-    for slower, faster in [*of_all_reduce, *of_all_gather, (PAIRWISE, RELAY)]:
-        before, after = _quotients(slower, faster)
-        yield {"at": f"{slower} over {faster}", "margin_before": before, "margin_after": after}
 
 
 TABLE: Table = {
@@ -205,44 +157,10 @@ TABLE: Table = {
     "E-05-016": eta_of_tiers(Fraction(1)),
     "E-05-017 E-05-018 E-05-019 E-00-057 E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
     "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
-    "E-05-042 E-03-075": every_margin,
-    "E-05-021 E-05-022": _line(INC),
-    "E-05-023 E-05-024": _line(TREE),
-    "E-05-025 E-05-026": _line(TORUS),
-    "E-05-027": once(
-        "torus:8x8x8",
-        worse=lambda: 100 * float(effective(_cost(TORUS), PROFILES["torus"]).n_beta / _cost(TORUS).n_beta - 1),
-    ),
-    "E-05-028": one_by(
-        "N = 512, 16 MB, with the coefficients",
-        lambda slower: _quotients(slower, INC)[1],
-        over_tree=TREE,
-        over_torus=TORUS,
-        over_halving=HALVING,
-    ),
-    "E-05-029": _line(TREE, INC),
-    "E-05-030": _line(TORUS, INC),
-    "E-05-031": once(
-        "torus over Rabenseifner on a star",
-        gap_before=lambda: 100 * (_quotients(TORUS, HALVING)[0] - 1),
-        gap_after=lambda: 100 * (_quotients(TORUS, HALVING)[1] - 1),
-    ),
-    "E-05-032": _line(GATHER_INC),
-    "E-05-033": _line(GATHER),
-    "E-05-034": _line(GATHER_TORUS),
-    "E-05-035": _line(PAIRWISE),
-    "E-05-036": _line(RELAY),
     "E-05-037": one_by(
         "a switch that cannot add",
         lambda primitive: proves(_through_a_switch, primitive, on=star(8, replicates=True, scatters=True)),
         all_gather="all-gather",
         reduce_scatter="reduce-scatter",
     ),
-    "E-05-038": _line(GATHER, GATHER_INC),
-    "E-05-039": per(
-        (GATHER_INC, GATHER, GATHER_TORUS),
-        name="line",
-        latency_share=lambda line: 100 * us(Cost(_cost(line).n_alpha, 0)) / us(_cost(line)),
-    ),
-    "E-05-040": _line(PAIRWISE, RELAY),
 }

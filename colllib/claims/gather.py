@@ -11,9 +11,9 @@ import numpy as np
 
 from colllib.algorithms import allgather, broadcast, reduce, trees
 from colllib.claims.allreduce import DOUBLING
-from colllib.claims.cases import best_us, deferred, distances, edges, measured, once, per, states
-from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, run, timed
-from colllib.claims.value import Cases, Limit, Table
+from colllib.claims.cases import best_us, distances, edges, measured, once, per, states
+from colllib.claims.runs import ANCHOR, SIZES, built, run, timed
+from colllib.claims.value import Cases, Table
 from colllib.cost import best_segments_unrounded
 from colllib.execution import trace
 from colllib.primitives import all_gather
@@ -21,7 +21,7 @@ from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, Step, reversed_in_time
 from colllib.topology import Topology, from_links, one_port
 
-CHAIN, TREE, TREE_UP = "broadcast chain", "broadcast binomial-tree", "reduce binomial-tree"
+CHAIN, TREE = "broadcast chain", "broadcast binomial-tree"
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
 MESSAGES = (1e3, 100e3, 16e6, 100e6)
 
@@ -58,15 +58,6 @@ def _master_formula() -> Cases:
     for what, n, p in product((TREE, DOUBLING), (4, 8, 16), SEGMENTS):
         at = f"{what} on a full mesh, N = {n}, P = {p}"
         yield measured(what, f"full-mesh:{n}", p).case(at, L=n.bit_length() - 1, P=p)
-
-
-@deferred
-def _interior(what: str) -> Cases:
-    """Of the ranks other than the root: the links that one uses at once, and the bytes through its port."""
-    for n in (8, 64, 512):
-        done = run(what, f"star:{n}", 2 * (n - 1).bit_length())
-        links = max(int(np.bincount(np.concatenate(step[:2]))[1:].max()) for step in done.schedule.steps)
-        yield {"at": f"N = {n}", "N": n, "links": links, "inner_port": Limit(max(done.sent[1:] + done.received[1:]))}
 
 
 # -- all-gather and reduce-scatter ---------------------------------------------------------------
@@ -160,12 +151,8 @@ TABLE: Table = {
         name="k",
         levels=lambda k: " ".join(map(str, np.bincount(trees.depths(trees.binomial(1 << k))))),
     ),
-    # of the busiest rank, in so many pieces that every edge of the tree is in use at once
-    "E-01-023": per(POWERS[1:], partners=lambda n: max(run(TREE, f"star:{n}", (n - 1).bit_length()).partners())),
     "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
     "E-01-177": _master_formula,
-    "E-01-187": _interior(TREE),
-    "E-01-188": _interior(TREE_UP),
     "E-01-131 E-01-132 E-01-133 E-01-167": _pat_tree,
     "E-01-136": _far_first,
     "E-01-140": _partners,

@@ -22,7 +22,7 @@ from colllib.schedule import Schedule
 from colllib.switch_gain import stream_limit
 from colllib.topology import star
 
-STAR, CUBE, RELAY = "star:512", "torus:8x8x8", "all-to-all rotated-relay"
+STAR = "star:512"
 
 
 def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
@@ -54,9 +54,6 @@ def streamed(primitive: str, ranks: int = 512, **price: Any) -> Quantities:
     return as_quantities(by_formula(stream_limit(primitive, ranks), f"inc-star:{ranks}", "event clock"), **price)
 
 
-# -- trees of switches ---------------------------------------------------------------------------------
-
-
 def _steps_of_a_tree() -> Cases:
     """r is the fan-in of a level, as the text defines it: a switch has r ports below and one more for its uplink."""
     for r, n in ((3, 9), (3, 13), (4, 4), (4, 11), (4, 16), (4, 64), (8, 60)):
@@ -78,9 +75,6 @@ def _room_in_a_tree() -> Cases:
     needed = next(k for k in range(1, 9) if room(64, k) >= 262_144)
     rooms = {f"room_{k}": room(64, k) for k in (2, 3)}
     yield {"at": "radix 64", "tiers_of_4096": _tiers(4096), "tiers_of_262144": needed, **rooms}
-
-
-# -- tables at N = 512 ----------------------------------------------------------------------------------
 
 
 @deferred

@@ -3,7 +3,8 @@
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
     part  = [ name " = " ] [ what " on " ] topology, or name " = " ( "(" expression ")", or [words] )
     what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
-            where steps=a:b is its cost from step a to before step b, and us, MB or GBs its own price,
+            where steps=a:b is its cost from step a to before step b, eta what its topology loses, and us, MB or GBs
+            its own price,
             or one of `SCHEDULES`, or an all-gather of `GATHERS`, each with numbers, or "streamed " primitive
 
 A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
@@ -27,15 +28,17 @@ from colllib.algorithms import direct
 from colllib.algorithms.allreduce import double_binary_tree
 from colllib.algorithms.alltoall import ring_relay
 from colllib.claims.allreduce import double_tree, hierarchical_ring, relay_singly, single_tree
+from colllib.claims.alltoall import in_slices
 from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_schedule, of_topology
 from colllib.claims.contention import along_axes, interleaved, round_a_corner, skewed
 from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on, power
 from colllib.claims.innetwork import streamed
-from colllib.claims.runs import SIZES, best, built, place, run
+from colllib.claims.runs import SIZES, best, place
 from colllib.claims.tiers import axis_after_axis
 from colllib.claims.topologies import flat_ring, one_by_one
 from colllib.claims.value import Cases, Table, evaluated, stored
+from colllib.efficiency import IDEAL, PROFILES, effective
 from colllib.schedule import Schedule
 from colllib.topology import Lattice
 
@@ -62,6 +65,9 @@ SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
     "relay-singly": relay_singly,
     "relay-split": partial(ring_relay, tie="split"),
     "at-once": direct.all_to_all,
+    "parameter-server": partial(direct.parameter_server, servers=1, colocated=True),
+    "axis-by-axis": partial(in_slices, phased=True, rotated=False),
+    "slices-by-axis": partial(in_slices, phased=True),
     "flat-ring": flat_ring,
     "one-by-one": one_by_one,
     "rings": axis_after_axis,
@@ -73,6 +79,7 @@ SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
 }
 #: What a price is made of: the name in `us`, of which unit, and how that is written.
 PRICES = {"MB": ("message", 1e6, "MB"), "us": ("alpha", 1e-6, "µs"), "GBs": ("bandwidth", 1e9, "GB/s")}
+NO = {"no": False}
 DEFAULTS = {"N": " ".join(map(str, SIZES)), "d": " ".join(str(Lattice(dims)) for dims in SHAPES)}
 
 
@@ -147,35 +154,31 @@ def _parts(text: str) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
 def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: bool) -> Quantities:
     if not what:
         return of_topology(place(topology))
-    kind, *numbers = what.split(" ")
-    if kind in GATHERS:
-        return GATHERS[kind][0](topology, *map(int, numbers))
-    if kind == "streamed":
-        return streamed(numbers[0], ladder.topology(topology).ranks, **price)
     algorithm, _, pieces = what.partition(" in ")
-    if pieces == "best":
-        rung = best(algorithm, topology, **price)
-        return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
     algorithm, *assignments = re.split(r" (?=\w+=)", algorithm)
+    kind, *numbers = algorithm.split(" ")
     words = dict(assignment.split("=") for assignment in assignments)
     price = {**price, **_price(words)}
-    begin, _, end = words.pop("steps", "").partition(":")
-    options: dict[str, Any] = {
-        name: int(word) if word.isdigit() else {"no": False}.get(word, word)
-        for name, word in words.items()
-        if name not in PRICES
-    }
-    kind, *numbers = algorithm.split(" ")
-    arguments: list[Any] = []
-    if kind in SCHEDULES:
-        shape = ladder.topology(topology)
-        arguments = [*map(int, numbers)] or [shape.lattice if of_axes else shape.ranks]
-    if end:
-        done = built(SCHEDULES[kind], *arguments, on=topology) if arguments else run(algorithm, topology, **options)
-        return as_quantities(done.cost_of(range(done.schedule.num_steps)[int(begin) : int(end)]), **price)
-    if arguments:
-        return of_schedule(SCHEDULES[kind], topology, *arguments, **price)
-    return measured(algorithm, topology, int(pieces or 1), options=options, **price)
+    steps, eta = words.pop("steps", ""), PROFILES[words.pop("eta", "ideal")]
+    shape = None if kind in GATHERS else ladder.topology(topology)
+    if shape is None:
+        return GATHERS[kind][0](topology, *map(int, numbers))
+    if pieces == "best":
+        rung = best(algorithm, topology, **price, eta=eta)
+        lent = as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
+    elif kind == "streamed":
+        lent = streamed(numbers[0], shape.ranks, **price)
+    elif kind in SCHEDULES:
+        arguments: list[Any] = [*map(int, numbers)] or [shape.lattice if of_axes else shape.ranks]
+        lent = of_schedule(SCHEDULES[kind], topology, *arguments, **price)
+    else:
+        chosen = {name: word for name, word in words.items() if name not in PRICES}
+        options = {name: int(word) if word.isdigit() else NO.get(word, word) for name, word in chosen.items()}
+        lent = measured(algorithm, topology, int(pieces or 1), options=options, **price)
+    if steps:
+        begin, end = map(int, steps.split(":"))
+        lent = as_quantities(lent["run"].cost_of(range(lent["steps"])[begin:end]), **price)
+    return lent if eta == IDEAL else as_quantities(effective(lent["cost"], eta), **price)
 
 
 def _price(words: Mapping[str, str]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
-from colllib.algorithms.direct import parameter_server
 from colllib.claims.allreduce import RING
 from colllib.claims.cases import once, per
 from colllib.claims.runs import built, run
@@ -138,12 +137,6 @@ def _tokens_to_64_experts() -> Cases:
         "parallel": _priced(even.cost, 3, 50)(float(512 * token)),
         "hot": popular.received[0] / popular.received[1],
     }
-
-
-def _through_one_server() -> Fraction:
-    """A server on rank 0 receives and then sends N - 1 vectors; against a ring."""
-    ring = Fraction(run(RING, "star:1024").cost.n_beta)
-    return built(parameter_server, 1024, 1, colocated=True).cost.n_beta / ring
 
 
 # -- compression and faults ---------------------------------------------------------------------------------------
@@ -369,7 +362,6 @@ def _program_against_all_plans() -> Cases:
 
 
 TABLE: Table = {
-    "M-29": once("N = 1024", times=_through_one_server),
     "M-33": _four_times_four,
     "R-07": _thousand_gradients,
     "M-25": once("N = 2", both=_after_an_exchange),
