@@ -39,9 +39,6 @@ def double_tree(ranks: int = 4) -> Schedule:
     return allreduce.double_binary_tree(ranks, parents=(FIRST, SECOND))
 
 
-# -- what it is, and what bounds it ------------------------------------------------------------------
-
-
 def _one_half_after_the_other(n: int) -> Schedule:
     return identities.of("all-reduce")[0].build(n, 0)
 
@@ -66,9 +63,6 @@ def least(primitive: str, n: int, pieces: int = 1) -> Fraction:
 def _every(n: int) -> Cases:
     for algorithm in of("all-reduce"):
         yield measured(f"all-reduce {algorithm.name}", f"star:{n}").case(f"{algorithm.label}, N = {n}", N=n)
-
-
-# -- ring, trees, halving ----------------------------------------------------------------------------
 
 
 def _ring_indices() -> Cases:
@@ -108,16 +102,10 @@ def _stepper() -> Cases:
     yield case | {"all": measured(RING, "star:4")}
 
 
-# -- which is fastest --------------------------------------------------------------------------------
-
-
 def _tree_wins(kilobytes: int) -> bool:
     """Whether the executed double tree at its best P beats recursive doubling."""
     message = kilobytes * 1e3
     return us(run(DOUBLING, "star:512").cost, message=message) > best_us(TREE, message=message)
-
-
-# -- the chapter on ring and tree algorithms ---------------------------------------------------------
 
 
 def hierarchical_ring(count: int, ranks: int) -> Schedule:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from itertools import permutations, product
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from colllib.algorithms import allgather, broadcast, reduce, trees
-from colllib.claims.allreduce import DOUBLING
-from colllib.claims.cases import best_us, distances, edges, measured, once, per, states
-from colllib.claims.runs import ANCHOR, SIZES, built, run, timed
+from colllib.claims.cases import best_us, distances, edges, once, per, states
+from colllib.claims.runs import ANCHOR, built, run, timed
 from colllib.claims.value import Cases, Table
 from colllib.cost import best_segments_unrounded
 from colllib.execution import trace
@@ -50,14 +49,6 @@ def _crossovers() -> Cases:
             wins = {best_us(tree, on, message=m) < best_us(chain, on, message=m) for m in MESSAGES}
             case[primitive] = len(wins) == 2
         yield case
-
-
-def _master_formula() -> Cases:
-    for n, p in product(SIZES, SEGMENTS):
-        yield measured(CHAIN, f"star:{n}", p).case(f"chain, N = {n}, P = {p}", L=n - 1, P=p)
-    for what, n, p in product((TREE, DOUBLING), (4, 8, 16), SEGMENTS):
-        at = f"{what} on a full mesh, N = {n}, P = {p}"
-        yield measured(what, f"full-mesh:{n}", p).case(at, L=n.bit_length() - 1, P=p)
 
 
 # -- all-gather and reduce-scatter ---------------------------------------------------------------
@@ -152,7 +143,6 @@ TABLE: Table = {
         levels=lambda k: " ".join(map(str, np.bincount(trees.depths(trees.binomial(1 << k))))),
     ),
     "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
-    "E-01-177": _master_formula,
     "E-01-131 E-01-132 E-01-133 E-01-167": _pat_tree,
     "E-01-136": _far_first,
     "E-01-140": _partners,

@@ -1,11 +1,12 @@
-"""Answers that are runs and nothing else: `runs.csv` names them beside the claims that they answer.
+"""Answers that are runs and what follows from them: `runs.csv` has them beside the claims that they answer.
 
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
-    part  = [ name " = " ] [ what " on " ] topology, or name " = " ( "(" expression ")", or [words] )
+    part  = [ name " = " ] [ what " on " ] topology, or name " = " "(" expression ")", or "at = [" label "]"
     what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
-            where steps=a:b is its cost from step a to before step b, eta what its topology loses, and us, MB or GBs
-            its own price,
             or one of `SCHEDULES`, or an all-gather of `GATHERS`, each with numbers, or "streamed " primitive
+
+Beside the options of an algorithm, steps=a:b takes its cost from step a to before step b, eta what its topology loses
+(`PROFILES`), and MB, us or GBs a price of its own.
 
 A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
 {n} for boxes and their ranks, {C} for collectives; without words for N and d these are SIZES and SHAPES. Several names
@@ -79,7 +80,6 @@ SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
 }
 #: What a price is made of: the name in `us`, of which unit, and how that is written.
 PRICES = {"MB": ("message", 1e6, "MB"), "us": ("alpha", 1e-6, "µs"), "GBs": ("bandwidth", 1e9, "GB/s")}
-NO = {"no": False}
 DEFAULTS = {"N": " ".join(map(str, SIZES)), "d": " ".join(str(Lattice(dims)) for dims in SHAPES)}
 
 
@@ -90,14 +90,19 @@ class Runs:
     >>> case = next(iter(ring()))
     >>> case["at"], case["n_alpha"], case["tree"].n_alpha
     ('N = 8', 14, 6)
+    >>> ratio = Runs("one = star:{N}; other = ring:{N}; times = (other.D / one.D); at = [of {N}] for N = 8")
+    >>> [(case["at"], case["times"]) for case in ratio()]
+    [('of 8', Fraction(2, 1))]
     """
 
     def __init__(self, text: str) -> None:
-        self.template, _, assignments = text.partition(" for ")
+        self.template, _, assignments = " ".join(text.split()).partition(" for ")
         assigned = dict(assignment.split(" = ") for assignment in assignments.split(" and ") if assignment)
         names = " ".join(assigned).split(" ")
-        values = assigned | {k: v for k, v in DEFAULTS.items() if f"{{{k}}}" in self.template and k not in names}
-        self.values = {name: words.split(", " if ", " in words else None) for name, words in values.items()}
+        defaults = {k: v for k, v in DEFAULTS.items() if f"{{{k}}}" in self.template and k not in names}
+        self.values = {
+            name: words.split(", " if ", " in words else None) for name, words in (defaults | assigned).items()
+        }
 
     @property
     def words(self) -> str:
@@ -125,22 +130,16 @@ class Runs:
             for names, word in zip(self.values, words, strict=True):
                 chosen |= zip(names.split(" "), word.split("|"), strict=True)
             runs, expressions = _parts(self.template.format_map(chosen))
-            known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
-            known |= {name: float(word) for name, word in chosen.items() if name in PRICES and "/" not in word}
-            price = _price(chosen)
-            if "d" in chosen:
-                lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
-                known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
-            at = _at(chosen, [topology for *_, topology in runs])
-            known |= {name: _quantities(what, topology, price, "d" in chosen) for name, what, topology in runs if name}
+            at, known = _at(chosen, [topology for *_, topology in runs]), _known(chosen)
+            asked = _price(chosen), "d" in chosen
+            known |= {name: _quantities(what, topology, *asked) for name, what, topology in runs if name}
             unnamed = [(what, topology) for name, what, topology in runs if not name]
             for what, topology in unnamed or [("", "")]:
-                lent = _quantities(what, topology, price, "d" in chosen) if unnamed else Quantities({})
+                lent = _quantities(what, topology, *asked) if unnamed else Quantities({})
                 label = f", {what}" if what and (len(unnamed) > 1 or not {"N", "d"} & set(chosen)) else ""
                 case = ChainMap({"at": lent.known.get("at", at + label), **known}, lent)  # type: ignore[arg-type]
-                for name, expression in expressions.items():
-                    words_only = expression.startswith("[")
-                    case[name] = expression[1:-1] if words_only else evaluated(expression, case)
+                for name, text in expressions.items():
+                    case[name] = text[1:-1] if name == "at" else evaluated(text, case)
                 yield case
 
 
@@ -157,12 +156,12 @@ def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: boo
     algorithm, _, pieces = what.partition(" in ")
     algorithm, *assignments = re.split(r" (?=\w+=)", algorithm)
     kind, *numbers = algorithm.split(" ")
+    if kind in GATHERS:
+        return GATHERS[kind][0](topology, *map(int, numbers))
     words = dict(assignment.split("=") for assignment in assignments)
     price = {**price, **_price(words)}
     steps, eta = words.pop("steps", ""), PROFILES[words.pop("eta", "ideal")]
-    shape = None if kind in GATHERS else ladder.topology(topology)
-    if shape is None:
-        return GATHERS[kind][0](topology, *map(int, numbers))
+    shape = ladder.topology(topology)
     if pieces == "best":
         rung = best(algorithm, topology, **price, eta=eta)
         lent = as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
@@ -172,13 +171,23 @@ def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: boo
         arguments: list[Any] = [*map(int, numbers)] or [shape.lattice if of_axes else shape.ranks]
         lent = of_schedule(SCHEDULES[kind], topology, *arguments, **price)
     else:
-        chosen = {name: word for name, word in words.items() if name not in PRICES}
-        options = {name: int(word) if word.isdigit() else NO.get(word, word) for name, word in chosen.items()}
+        given = {name: word for name, word in words.items() if name not in PRICES}
+        options = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in given.items()}
         lent = measured(algorithm, topology, int(pieces or 1), options=options, **price)
     if steps:
         begin, end = map(int, steps.split(":"))
         lent = as_quantities(lent["run"].cost_of(range(lent["steps"])[begin:end]), **price)
     return lent if eta == IDEAL else as_quantities(effective(lent["cost"], eta), **price)
+
+
+def _known(chosen: Mapping[str, str]) -> dict[str, Any]:
+    """The numbers among what was chosen, and what axes are."""
+    known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
+    known |= {name: float(word) for name, word in chosen.items() if name in PRICES and "/" not in word}
+    if "d" in chosen:
+        lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
+        known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
+    return known
 
 
 def _price(words: Mapping[str, str]) -> dict[str, Any]:

@@ -31,9 +31,6 @@ RINGS = "all-reduce hierarchical"  # in the boxes, between them, and in the boxe
 REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
 
 
-# -- two racks of 72 --------------------------------------------------------------------------------------
-
-
 def _shorter_rings() -> Cases:
     """Latencies of one flat ring of 144, and of rings on the two tiers of every division, in one alpha."""
     one = run(RING, "star:144").cost.n_alpha
@@ -53,9 +50,6 @@ def _mixed_ring() -> Cases:
     lock_step = built(_one_of_each_rack, 8, on="superpod:8").cost.seconds(message=0, alpha=price[1], bandwidth=price[2])
     event = timed(_one_of_each_rack, 8, on="superpod:8", price=price)
     yield {"at": "superpod:8", "outer": event / 14, "lock_step": lock_step / 14, "leaf": 2.0, "spine": 8.0}
-
-
-# -- Tsugrii, and Reddi --------------------------------------------------------------------------------------
 
 
 def _butterfly() -> Cases:

@@ -34,9 +34,6 @@ def _priced(cost: Cost, alpha: float, bandwidth: float) -> Callable[[float], flo
     return lambda message: cost.seconds(message=message, alpha=alpha, bandwidth=bandwidth)
 
 
-# -- one message, and many ---------------------------------------------------------------------------
-
-
 def _four_times_four() -> Cases:
     """The ring of the example: in each step the sums, by their receivers, and what is left in the end."""
     done = run(RING, "star:4")

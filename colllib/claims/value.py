@@ -46,7 +46,8 @@ OPERATORS = ("=", *ROUNDED, "->", "<=", ">=", "<", ">", "!=")
 @cache
 def stored(name: str) -> list[dict[str, str]]:
     """The rows of a table of this package, such as claims.csv."""
-    return list(csv.DictReader((resources.files(__package__) / name).read_text(encoding="utf-8").splitlines()))
+    text = (resources.files(__package__) / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines(keepends=True)))
 
 
 @dataclass(frozen=True)
