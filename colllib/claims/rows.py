@@ -99,10 +99,8 @@ class Runs:
         self.template, _, assignments = " ".join(text.split()).partition(" for ")
         assigned = dict(assignment.split(" = ") for assignment in assignments.split(" and ") if assignment)
         names = " ".join(assigned).split(" ")
-        defaults = {k: v for k, v in DEFAULTS.items() if f"{{{k}}}" in self.template and k not in names}
-        self.values = {
-            name: words.split(", " if ", " in words else None) for name, words in (defaults | assigned).items()
-        }
+        values = {k: v for k, v in DEFAULTS.items() if f"{{{k}}}" in self.template and k not in names} | assigned
+        self.values = {name: words.split(", " if ", " in words else None) for name, words in values.items()}
 
     @property
     def words(self) -> str:

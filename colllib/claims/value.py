@@ -11,9 +11,9 @@
     right     = expression, or [words], compared one by one; "?" stands for what a source does not print
 
 An expression has numbers, names, parts of what a name stands for (tree.n_beta), + - * / // % ** and the functions of
-`FUNCTIONS`; over the axes d of a lattice, total(d - 1) is a sum and most(d) the largest. A comparison without spaces
-is yes or no: (d>2). `where` keeps the cases that a statement is about. A value without an operator is no comparison:
-the words of a definition.
+`FUNCTIONS`; over the axes d of a lattice, total(d - 1) is a sum and most(d) the largest. A comparison without spaces is
+yes or no: (d>2), and so is one or another. `where` keeps the cases that a statement is about. A value without an
+operator is no comparison: the words of a definition.
 """
 
 from __future__ import annotations
