@@ -120,37 +120,41 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
     if limit is not None:
         functions["limit"] = limit  # of n_beta, in ever more pieces
     if isinstance(done, Execution):
-        functions |= {
-            "run": lambda: done,
-            "steps": lambda: done.schedule.num_steps,
-            "sent": lambda: max(done.sent),
-            "received": lambda: max(done.received),
-            "moved": lambda: sum(done.sent),
-            "busiest": lambda: max(done.link_total),
-            "step": lambda: max(max(done.link_load(t)) for t in range(done.schedule.num_steps)),
-            "card": lambda: crossings(done)["card"].most,
-            "box": lambda: crossings(done)["box"].most,
-            "uplink": lambda: crossings(done)["uplink"].most,
-            "leaving": lambda: crossings(done)["uplink"].total / 2,  # what all boxes send to others
-            "floor": lambda: 1e6 * _floor(done, **price),
-            "inner": lambda: per_level(done)[0],
-            "outer": lambda: per_level(done)[1],
-            "carried": lambda: Limit(busiest_link(done)),  # what n_beta comes to if no link ever idles
-            "out": lambda: done.partners()[0],
-            "into": lambda: done.partners()[1],
-            "reached": lambda: len(_partners(done)[0]),  # whom rank 0 sends to over the run
-            "met": lambda: len(set.union(*_partners(done))),
-            "hops": lambda: sum(int((step.block == 0).sum()) for step in done.schedule.steps),  # of the first block
-            "loads": lambda: " ".join(str(done.cost_of([t]).n_beta) for t in range(done.schedule.num_steps)),
-            "inner_links": lambda: max(int(np.bincount(np.concatenate(s[:2]))[1:].max()) for s in done.schedule.steps),
-            "inner_port": lambda: max(done.sent[1:] + done.received[1:]),  # of the ranks other than the root
-            "fill": lambda: phases(busy_ports(done.schedule)).fill,
-            "parked": lambda: max(staging(done.schedule), default=Fraction(0)) * done.schedule.ranks,  # in shards
-            "payload": lambda: max(kind.loads[1] for kind in done.kinds()),  # of a message between boxes
-            "highest": lambda: sum(kind.steps * kind.loads[1] for kind in done.kinds() if kind.loads[-1]),
-        }
-        return of_topology(done.topology).also(**functions, cost=lambda: cost)
+        functions |= _of_run(done) | {"floor": lambda: 1e6 * _floor(done, **price), "cost": lambda: cost}
+        return of_topology(done.topology).also(**functions)
     return Quantities(functions, cost=cost)
+
+
+def _of_run(done: Execution) -> dict[str, Callable[[], Any]]:
+    """What a run has beside its cost."""
+    return {
+        "run": lambda: done,
+        "steps": lambda: done.schedule.num_steps,
+        "sent": lambda: max(done.sent),
+        "received": lambda: max(done.received),
+        "moved": lambda: sum(done.sent),
+        "busiest": lambda: max(done.link_total),
+        "step": lambda: max(max(done.link_load(t)) for t in range(done.schedule.num_steps)),
+        "card": lambda: crossings(done)["card"].most,
+        "box": lambda: crossings(done)["box"].most,
+        "uplink": lambda: crossings(done)["uplink"].most,
+        "leaving": lambda: crossings(done)["uplink"].total / 2,  # what all boxes send to others
+        "inner": lambda: per_level(done)[0],
+        "outer": lambda: per_level(done)[1],
+        "carried": lambda: Limit(busiest_link(done)),  # what n_beta comes to if no link ever idles
+        "out": lambda: done.partners()[0],
+        "into": lambda: done.partners()[1],
+        "reached": lambda: len(_partners(done)[0]),  # whom rank 0 sends to over the run
+        "met": lambda: len(set.union(*_partners(done))),
+        "hops": lambda: sum(int((step.block == 0).sum()) for step in done.schedule.steps),  # of the first block
+        "loads": lambda: " ".join(str(done.cost_of([t]).n_beta) for t in range(done.schedule.num_steps)),
+        "inner_links": lambda: max(int(np.bincount(np.concatenate(s[:2]))[1:].max()) for s in done.schedule.steps),
+        "inner_port": lambda: max(done.sent[1:] + done.received[1:]),  # of the ranks other than the root
+        "fill": lambda: phases(busy_ports(done.schedule)).fill,
+        "parked": lambda: max(staging(done.schedule), default=Fraction(0)) * done.schedule.ranks,  # in shards
+        "payload": lambda: max(kind.loads[1] for kind in done.kinds()),  # of a message between boxes
+        "highest": lambda: sum(kind.steps * kind.loads[1] for kind in done.kinds() if kind.loads[-1]),
+    }
 
 
 def of_topology(topology: Topology) -> Quantities:
