@@ -261,8 +261,8 @@ _SYMBOLS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.LtE: operator.le,
 }
 _OVER_AXES: Mapping[str, Callable[..., Any]] = {"total": sum, "most": max}
-#: lg(x) is the base-2 logarithm rounded up to a whole number, limit(x) a limit and
-#: value(x) what one comes to, crossover(a, b) where two costs meet, in alpha BW.
+#: lg(x) is the base-2 logarithm rounded up to a whole number, limit(x) a limit, value(x) what one comes to, and
+#: crossover(a, b) the message at which two runs take equally long, in alpha BW.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "lg": lambda x: Fraction((int(x) - 1).bit_length()),
     "sqrt": sqrt,
