@@ -5,12 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 
 from colllib.algorithms import allgather, broadcast, reduce, trees
-from colllib.claims.cases import best_us, distances, edges, once, per, states
+from colllib.claims.cases import distances, edges, once, per, states
 from colllib.claims.runs import ANCHOR, built, run, timed
 from colllib.claims.value import Cases, Table
 from colllib.cost import best_segments_unrounded
@@ -22,7 +21,6 @@ from colllib.topology import Topology, from_links, one_port
 
 CHAIN, TREE = "broadcast chain", "broadcast binomial-tree"
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
-MESSAGES = (1e3, 100e3, 16e6, 100e6)
 
 
 def printed_reduce_tree() -> Schedule:
@@ -39,16 +37,6 @@ def _best_of_a_chain() -> Cases:
             times = {p: cost.seconds(message=m, alpha=1, bandwidth=1) for p, cost in costs.items()}
             at = f"L = {stages}, M = {m:.3g} alpha BW"
             yield {"at": at, "L": stages, "N": stages + 1, "m": m, "best": min(times, key=times.__getitem__)}
-
-
-def _crossovers() -> Cases:
-    for on in ("star:16", "full-mesh:16"):
-        case: dict[str, Any] = {"at": on}
-        for primitive in ("broadcast", "reduce"):
-            tree, chain = f"{primitive} binomial-tree", f"{primitive} chain"
-            wins = {best_us(tree, on, message=m) < best_us(chain, on, message=m) for m in MESSAGES}
-            case[primitive] = len(wins) == 2
-        yield case
 
 
 # -- all-gather and reduce-scatter ---------------------------------------------------------------
@@ -129,7 +117,6 @@ def _partners() -> Cases:
 
 TABLE: Table = {
     "E-01-015 E-01-182": _best_of_a_chain,
-    "E-01-052": _crossovers,
     "E-01-007 E-01-008 E-01-009 E-01-010 E-01-011 E-01-012": states(partial(broadcast.chain, segments=4), 4),
     # our reduce is the broadcast backwards and so takes the last chunk first; the source takes chunk 0 first
     "E-01-033 E-01-034 E-01-035 E-01-036 E-01-037 E-01-038": states(
