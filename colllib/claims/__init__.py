@@ -1,30 +1,14 @@
 """The ledger of claims: what the sources say, and what execution says to it.
 
 The statements are data: `claims.csv` has what a source says and, in the column `value`, the same for a program
-(`colllib.claims.value`). The answers are small functions that execute something and name the quantities that came
-out. A verdict is computed from the two when it is asked for; `because.toml` has the sentences that go with it.
+(`colllib.claims.value`). The answers are rows of `runs.csv` (`colllib.claims.rows`), or small functions where more is
+executed than what has a name; both name the quantities that came out. A verdict is computed from the two when it is
+asked for; `because.toml` has the sentences that go with it.
 """
 
 from __future__ import annotations
 
-from colllib.claims.finding import FAILS, HOLDS, Basis, Cause, Claim, Finding, Verdict, causes, entry, evidence, ledger
-
-__all__ = [
-    "CHAPTERS",
-    "FAILS",
-    "HOLDS",
-    "SOURCES",
-    "Basis",
-    "Cause",
-    "Claim",
-    "Finding",
-    "Verdict",
-    "causes",
-    "entry",
-    "evidence",
-    "for_chapter",
-    "ledger",
-]
+from colllib.claims.finding import FAILS, HOLDS, Cause, Claim, Finding, Verdict, causes, entry, evidence, ledger
 
 #: Number of a source -> its author and title.
 SOURCES = {

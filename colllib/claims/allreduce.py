@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from fractions import Fraction
-from itertools import product
-from math import inf, log2
 from typing import Any
 
 import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import best_us, deferred, distances, measured, of_schedule, once, per, states, us
-from colllib.claims.runs import ANCHOR, SIZES, at_one_speed, built, load_limit, makes, proves, run
-from colllib.claims.value import Case, Cases, Limit, Table
-from colllib.cost import Cost, crossover
+from colllib.claims.cases import best_us, deferred, distances, measured, once, per, states, us
+from colllib.claims.runs import SIZES, at_one_speed, built, load_limit, makes, proves, run
+from colllib.claims.value import Cases, Limit, Table
 from colllib.execution import trace
-from colllib.metrics import crossings
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.provenance import ScheduleError
@@ -43,9 +39,6 @@ def double_tree(ranks: int = 4) -> Schedule:
     return allreduce.double_binary_tree(ranks, parents=(FIRST, SECOND))
 
 
-# -- what it is, and what bounds it ------------------------------------------------------------------
-
-
 def _one_half_after_the_other(n: int) -> Schedule:
     return identities.of("all-reduce")[0].build(n, 0)
 
@@ -66,18 +59,10 @@ def least(primitive: str, n: int, pieces: int = 1) -> Fraction:
     return min(at_one_speed(one.cost) for one in runs)
 
 
-def _lost(name: str) -> float:
-    """Milliseconds over the ring for 1 GB, on the InfiniBand port of 50 GB/s on which the text lets its GPUs train."""
-    return float(measured(f"all-reduce {name}", "star:64").n_beta - measured(RING, "star:64").n_beta) / 50 * 1e3
-
-
 @deferred
 def _every(n: int) -> Cases:
     for algorithm in of("all-reduce"):
         yield measured(f"all-reduce {algorithm.name}", f"star:{n}").case(f"{algorithm.label}, N = {n}", N=n)
-
-
-# -- ring, trees, halving ----------------------------------------------------------------------------
 
 
 def _ring_indices() -> Cases:
@@ -117,74 +102,16 @@ def _stepper() -> Cases:
     yield case | {"all": measured(RING, "star:4")}
 
 
-# -- which is fastest --------------------------------------------------------------------------------
-
-
-def _floors(n: int, on: str) -> Cost:
-    """Latencies of the double tree in one piece, and the load of many."""
-    at = f"{on}:{n}"
-    tree = of_schedule(allreduce.double_binary_tree, at, n) if on == "full-mesh" else measured(TREE, at)
-    return Cost(tree.n_alpha, tree.limit.value)
-
-
-def _practice(n: int) -> Case:
-    """The ring against a tree with c_real = 2, which is the executed double tree's limit on one port."""
-    tree = _floors(n, "star")
-    size = crossover(run(RING, f"star:{n}").cost, tree) or Fraction(0)
-    gigabytes = float(size) * ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e9
-    return {"crossover": size, "GB": gigabytes, "c_real": tree.n_beta}
-
-
-def _below_the_ring() -> Cases:
-    """On one port c_real comes to 2, with a link per pair to 1."""
-    for on, n in product(("star", "full-mesh"), MESHED[1:]):
-        tree, ring = _floors(n, on), run(RING, f"{on}:{n}").cost
-        dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
-        yield {"at": f"{on}:{n}", "c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates}
-
-
 def _tree_wins(kilobytes: int) -> bool:
     """Whether the executed double tree at its best P beats recursive doubling."""
     message = kilobytes * 1e3
     return us(run(DOUBLING, "star:512").cost, message=message) > best_us(TREE, message=message)
 
 
-# -- the chapter on ring and tree algorithms ---------------------------------------------------------
-
-
-def ring_and_tree_meet(n: int, alpha: float, bandwidth: float) -> dict[str, Any]:
-    """Ring and binomial tree: where they meet in MB, and estimates of it; µs and GB/s."""
-    ring, tree = (measured(f"all-reduce {name}", f"star:{n}") for name in ("ring", "binomial-tree"))
-    unit = alpha * bandwidth / 1e3
-    meet = {"MB": float(crossover(ring.cost, tree.cost) or 0) * unit, "rough": n * unit, "estimate": n * unit / log2(n)}
-    return {"at": f"N = {n}", "ring": ring, "tree": tree, **meet}
-
-
-def _crossover_of_64() -> Cases:
-    exact = ring_and_tree_meet(64, 1, 100)["MB"]
-    rough = 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
-    yield {"at": "N = 64", "rough": rough, "exact": exact, "higher": 100 * (round(rough, 2) / round(exact, 2) - 1)}
-
-
-#: Exercise 3: 600 GB/s and 1 µs in a node, 100 GB/s and 5 us between nodes.
-PRICE: dict[str, Any] = {"message": 1e9, "alpha": (1e-6, 5e-6), "bandwidth": (600e9, 100e9)}
-
-
 def hierarchical_ring(count: int, ranks: int) -> Schedule:
     """Rings on the boxes, then between them, then back."""
     inside, between = reducescatter.ring(ranks), allreduce.ring(count)
     return nested(Lattice((ranks, count)), [(0, inside), (1, between), (0, reversed_in_time(inside))])
-
-
-def _flat_against_nested() -> Cases:
-    flat, rings = built(allreduce.ring, 64, on="boxes:8x8"), built(hierarchical_ring, 8, 8, on="boxes:8x8")
-    slow = 1e3 * flat.cost.seconds(**PRICE)
-    steps = range(rings.schedule.num_steps)
-    phases = [1e3 * rings.cost_of(phase).seconds(**PRICE) for phase in (steps[:7], steps[7:-7], steps[-7:])]
-    times = {"flat": slow, **{f"phase{k}": time for k, time in enumerate(phases, 1)}, "nested": sum(phases)}
-    # what leaves the busiest node over all of its cards, as a share of M
-    flat_gb, nested_gb = (float(crossings(done)["uplink"].most) for done in (flat, rings))
-    yield {"at": "boxes:8x8", "ratio": slow / sum(phases), **times, "flat_GB": flat_gb, "nested_GB": nested_gb}
 
 
 def _ghosts(silent: bool) -> Schedule:
@@ -202,24 +129,6 @@ def _with_ghosts() -> Cases:
     except ScheduleError as error:
         described = f"the run is refused: {error}"
     yield {"at": "P = 6 in 8", "wasted": sum(sent[6:]) / sum(sent), "silent": described}
-
-
-def _three_phases() -> Cases:
-    """Rings inside and between boxes, against the three phases run apart; M/BW between boxes is 1,000 alpha inside."""
-    for count, ranks, s in ((2, 4, 1), (4, 2, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        on = f"boxes:{count}x{ranks},oversubscription={s}"
-        done, outer = built(hierarchical_ring, count, ranks, on=on), run(RING, f"star:{count}").cost
-        price: dict[str, Any] = {"message": 1e3, "alpha": (1, 5), "bandwidth": (6, 1)}
-        inner = {"message": 1e3, "alpha": 1, "bandwidth": 6}
-        middle = range(ranks - 1, done.schedule.num_steps - ranks + 1)
-        apart = {
-            "scatter": run("reduce-scatter ring", f"star:{ranks}").cost.seconds(**inner),
-            "between": outer.seconds(message=1e3 * s / ranks, alpha=5, bandwidth=1),
-            "gather": run("all-gather ring", f"star:{ranks}").cost.seconds(**inner),
-            "outer": (done.cost_of(middle).seconds(**price) - 5.0 * float(outer.n_alpha)) / 1e3,
-        }
-        at = done.topology.name
-        yield {"at": at, "L": count, "N": count * ranks, "s": s, "t": done.cost.seconds(**price), **apart}
 
 
 def relay_singly(n: int) -> Schedule:
@@ -242,25 +151,12 @@ TABLE: Table = {
     "E-00-019": per(SIZES, bound=lambda n: least("all-gather", n)),
     "E-00-020": per(SIZES, bound=lambda n: least("all-reduce", n)),
     "E-00-021": per(SIZES, bound=lambda n: least("all-to-all", n)),
-    "M-41": per((64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")),
     "E-00-003": _every(8),
     "E-01-201": _every(64),
     "E-01-054": _ring_indices,
     "E-01-072 E-01-073": _roles,
-    # a chain of 18 stages at the best P: what is left over 17 alpha + M/BW
-    "E-01-083": once("N = 512", correction=lambda: best_us("broadcast chain", "star:19") - us(Cost(17, 1))),
-    "E-01-064": per(
-        (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
-    ),
-    # L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector
-    "E-01-081": per(
-        MESHED, limit=lambda n: Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2)
-    ),
     "E-01-082 E-01-190": per(
         (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
-    ),
-    "E-01-151": once(
-        "N = 4", loads=lambda: " ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))
     ),
     "E-01-161": per((3, 5, 6, 7, 12), paired=lambda n: len(np.unique(run(DOUBLING, f"star:{n}").schedule.step(0)[:2]))),
     "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),
@@ -278,18 +174,6 @@ TABLE: Table = {
             == "recursive-doubling"
         ),
     ),
-    "E-01-090 E-01-091 E-01-092": per((4, 8, 16, 64, 72, 512), _practice),
-    "E-01-093": _below_the_ring,
     "E-01-154": once("N = 512", kB=lambda: bisect_left(range(1 << 20), True, lo=1, key=_tree_wins)),
-    "E-01-155": per(
-        MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
-    ),
-    "R-02": _crossover_of_64,
-    "R-03": lambda: [ring_and_tree_meet(256, 5, 200)],
-    "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
-    "M-36": lambda: [ring_and_tree_meet(100, 5, 50)],
-    "M-39": lambda: [ring_and_tree_meet(256, 5, 25)],
-    "R-05 R-06": _flat_against_nested,
     "R-12": _with_ghosts,
-    "E-00-045 E-00-046": _three_phases,
 }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise, product
 from string import ascii_lowercase
 
@@ -13,10 +12,9 @@ import numpy as np
 from colllib.algorithms import alltoall, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import least, relay_singly
-from colllib.claims.cases import Dims, along, measured, of_schedule, once, per
+from colllib.claims.cases import Dims, measured, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
-from colllib.cost import crossover
 from colllib.exact import Fractions
 from colllib.execution import trace
 from colllib.primitives import PRIMITIVES, Blocks, all_to_all
@@ -75,15 +73,6 @@ def _relay_on_a_ring(n: int) -> Case:
     return {**cost, "chunks": max(chunks), "right": right, "left": left}
 
 
-SPLIT: Callable[[int], Schedule] = partial(alltoall.ring_relay, tie="split")
-
-
-def _relay_against_pairwise() -> Cases:
-    for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (SPLIT, "ring"), (relay_singly, "star"))):
-        both = {"relay": of_schedule(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
-        yield {"at": f"N = {n}, on a {on}", "N": n, **both}
-
-
 def _buffers() -> Cases:
     """Slot by slot, after the rotation and after each round; `bruck_buffers` walks the executed schedule's buffers."""
     built(alltoall.bruck, 4)
@@ -109,13 +98,6 @@ CUBES: tuple[Dims, ...] = ((4, 4), (6, 6), (8, 8), (4, 4, 4))
 def in_slices(lattice: Lattice, phased: bool = False, rotated: bool = True) -> Schedule:
     """A relay with every block in slices that begin with different axes, ties split."""
     return relay.relay(lattice, tie="split", rotated=rotated, phased=phased)
-
-
-def longest(on: str) -> Fraction:
-    """What a link of the busiest axis carries, ties divided between the two ways, from what one rank's blocks load."""
-    lattice = place(on).lattice
-    assert lattice is not None
-    return max((up + down) / 2 for up, down in relay.torus_link_loads(lattice))
 
 
 _rank = ascii_lowercase.index  # by the source's letter
@@ -171,15 +153,6 @@ def _cut() -> Cases:
     yield {"at": SQUARE, "chunks": middle.crossing * 16, "n_beta": Fraction(n_beta), **cut}
 
 
-def _decomposed(lattice: Lattice) -> Case:
-    """One axis after the other; and in slices that begin with different axes, against what the cut demands."""
-    on = f"torus:{lattice}"
-    phased, sliced = (
-        Fraction(built(in_slices, lattice, True, rotated, on=on).cost.n_beta) for rotated in (False, True)
-    )
-    return {"n_beta": phased, "over_flat": sliced / Fraction(middle_cut(place(on)).n_beta)}
-
-
 def _journey() -> Schedule:
     """The chunk from a to k alone, over b, c and g."""
     route = np.array(list(map(_rank, "abcgk")))
@@ -187,31 +160,10 @@ def _journey() -> Schedule:
     return Schedule.from_steps(blocks, [Step.of(a, b, 0) for a, b in pairwise(route)])
 
 
-def _over_the_diameter(lattice: Lattice) -> Case:
-    """Chunks on the busiest link, and that over the diameter."""
-    chunks = longest(f"torus:{lattice}") * lattice.ranks
-    diam = sum(size // 2 for size in lattice.dims)
-    return {"chunks": chunks, "ratio": chunks / diam, "diam": diam}
-
-
-def _growth() -> Cases:
-    cube, larger = (_over_the_diameter(Lattice(dims)) for dims in ((8, 8, 8), (16, 16, 16)))
-    of_n_over_diam = Fraction(16**3, larger["diam"]) / Fraction(8**3, cube["diam"])
-    yield {"at": "16x16x16 over 8x8x8", "growth": larger["ratio"] / cube["ratio"], "of_N_over_diam": of_n_over_diam}
-
-
-def _symmetry() -> Cases:
-    """With ties both ways alike, which is what the source calls uniform, and all of them upwards."""
-    uniform, up = (relay.link_loads(place(f"{SQUARE},tie={tie}")) for tie in ("balanced", "up"))
-    others = {"least_up": min(up), "most_up": max(up)}
-    yield {"at": "4x4, ties balanced", "least": min(uniform), "most": max(uniform), **others}
-
-
 TABLE: Table = {
     "E-01-108 E-01-109 E-01-110": _pairwise_states,
     "E-01-101 E-01-102 E-01-103": _relay_states,
     "E-01-113": _rounds_apart,
-    "E-01-116": _relay_against_pairwise,
     "E-01-168 E-01-169 E-01-170": _buffers,
     "E-01-100": once(
         "N = 8",
@@ -228,33 +180,14 @@ TABLE: Table = {
     ),
     "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per(SIZES[1:], _relay_on_a_ring),
     "E-01-171": per(range(3, 9), _post_rotation),
-    "E-01-174": per(
-        (4, 8, 64),
-        crossover=lambda n: float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0),
-    ),
     "E-02-076 E-02-077 E-02-154": _hops,
     "E-02-078": _after_the_diameter,
     "E-02-081": _chunks_on_one_link,
     "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159": _cut,
-    "A-07": _growth,
-    "E-02-164": _symmetry,
-    "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
-    "E-02-160 E-02-161 E-02-162 E-02-163": along(
-        "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter
-    ),
     # what a port carries, beside the N/4 that cross a cut of N/2 ports
     "A-06": per(
         (4, 8, 64),
         bound=lambda n: "port" if 2 * max(run("all-to-all in-network", f"inc-star:{n}").received) > 1 else "bisection",
     ),
-    # the busiest link of shapes of 512 ranks, beside the cube's and a star's port
-    "E-02-087 E-02-088 E-02-089": along(
-        "torus",
-        ((16, 8, 4), (32, 4, 4), (32, 16)),
-        cube_over_star=lambda on: float(longest(CUBE) / Fraction(run(PAIRWISE, "star:512").cost.n_beta)),
-        over_cube=lambda on: longest(on) / longest(CUBE),
-    ),
-    # what crosses the middle, both ways, beside all that is sent
-    "A-03": along("torus", CUBES[:1] + CUBES[2:], through_bisection=lambda on: 2 * middle_cut(place(on)).crossing),
     "E-02-153": once(SQUARE, n_beta=lambda: Fraction(timed(_journey, on=SQUARE, price=(1.0, 0.0, 1.0)))),
 }

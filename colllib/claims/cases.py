@@ -10,11 +10,14 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
+from colllib.algorithms.innetwork import SwitchTree
+from colllib.algorithms.relay import link_loads, torus_link_loads
+from colllib.bounds import middle_cut
 from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
 from colllib.execution import Execution, trace
-from colllib.metrics import busiest_link, crossings
+from colllib.metrics import busiest_link, busy_ports, crossings, phases, staging
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, Topology
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
@@ -117,24 +120,41 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
     if limit is not None:
         functions["limit"] = limit  # of n_beta, in ever more pieces
     if isinstance(done, Execution):
-        functions |= {
-            "steps": lambda: done.schedule.num_steps,
-            "sent": lambda: max(done.sent),
-            "received": lambda: max(done.received),
-            "moved": lambda: sum(done.sent),
-            "busiest": lambda: max(done.link_total),
-            "step": lambda: max(max(done.link_load(t)) for t in range(done.schedule.num_steps)),
-            "card": lambda: crossings(done)["card"].most,
-            "inner": lambda: per_level(done)[0],
-            "outer": lambda: per_level(done)[1],
-            "carried": lambda: Limit(busiest_link(done)),  # what n_beta comes to if no link ever idles
-            "out": lambda: done.partners()[0],
-            "into": lambda: done.partners()[1],
-            "reached": lambda: len(_partners(done)[0]),  # whom rank 0 sends to over the run
-            "met": lambda: len(set.union(*_partners(done))),
-        }
-        return of_topology(done.topology).also(**functions, cost=lambda: cost)
+        functions |= _of_run(done) | {"floor": lambda: 1e6 * _floor(done, **price), "cost": lambda: cost}
+        return of_topology(done.topology).also(**functions)
     return Quantities(functions, cost=cost)
+
+
+def _of_run(done: Execution) -> dict[str, Callable[[], Any]]:
+    """What a run has beside its cost."""
+    return {
+        "run": lambda: done,
+        "steps": lambda: done.schedule.num_steps,
+        "sent": lambda: max(done.sent),
+        "received": lambda: max(done.received),
+        "moved": lambda: sum(done.sent),
+        "busiest": lambda: max(done.link_total),
+        "step": lambda: max(max(done.link_load(t)) for t in range(done.schedule.num_steps)),
+        "card": lambda: crossings(done)["card"].most,
+        "box": lambda: crossings(done)["box"].most,
+        "uplink": lambda: crossings(done)["uplink"].most,
+        "leaving": lambda: crossings(done)["uplink"].total / 2,  # what all boxes send to others
+        "inner": lambda: per_level(done)[0],
+        "outer": lambda: per_level(done)[1],
+        "carried": lambda: Limit(busiest_link(done)),  # what n_beta comes to if no link ever idles
+        "out": lambda: done.partners()[0],
+        "into": lambda: done.partners()[1],
+        "reached": lambda: len(_partners(done)[0]),  # whom rank 0 sends to over the run
+        "met": lambda: len(set.union(*_partners(done))),
+        "hops": lambda: sum(int((step.block == 0).sum()) for step in done.schedule.steps),  # of the first block
+        "loads": lambda: " ".join(str(done.cost_of([t]).n_beta) for t in range(done.schedule.num_steps)),
+        "inner_links": lambda: max(int(np.bincount(np.concatenate(s[:2]))[1:].max()) for s in done.schedule.steps),
+        "inner_port": lambda: max(done.sent[1:] + done.received[1:]),  # of the ranks other than the root
+        "fill": lambda: phases(busy_ports(done.schedule)).fill,
+        "parked": lambda: max(staging(done.schedule), default=Fraction(0)) * done.schedule.ranks,  # in shards
+        "payload": lambda: max(kind.loads[1] for kind in done.kinds()),  # of a message between boxes
+        "highest": lambda: sum(kind.steps * kind.loads[1] for kind in done.kinds() if kind.loads[-1]),
+    }
 
 
 def of_topology(topology: Topology) -> Quantities:
@@ -151,9 +171,28 @@ def of_topology(topology: Topology) -> Quantities:
             "edges": lambda: wires(topology),
             "neighbors": lambda: max(links_per_rank(topology)),
             "bandwidth": lambda: bisection(topology).bandwidth,  # every half is tried up to 20 ranks; then a bound
+            "longest": lambda: _longest(topology),
+            "routed": lambda: max(link_loads(topology)),  # what the busiest link carries of an all-to-all
+            "idlest": lambda: min(link_loads(topology)),
+            "height": lambda: SwitchTree(topology).height,
+            "crossing": lambda: middle_cut(topology).crossing,  # one way, of an all-to-all
+            "cut": lambda: Fraction(middle_cut(topology).n_beta),  # what that takes at least
         },
         N=topology.ranks,
     )
+
+
+def _floor(done: Execution, message: float, bandwidth: Sequence[float], **_: Any) -> float:
+    """What the busiest port or card is busy for: no number of pieces brings a run below it."""
+    crossed = crossings(done)
+    busy = (crossed[tier.name].most / tier.bandwidth / Fraction(bandwidth[tier.level]) for tier in done.topology.tiers)
+    return message * float(max(busy))
+
+
+def _longest(torus: Topology) -> Fraction:
+    """What a link of the longest axis carries in an all-to-all, ties divided between the two ways."""
+    assert torus.lattice is not None
+    return max((up + down) / 2 for up, down in torus_link_loads(torus.lattice))
 
 
 def _partners(done: Execution) -> tuple[set[int], set[int]]:
@@ -167,11 +206,11 @@ def measured(what: str, on: str, pieces: int = 1, options: Mapping[str, Any] | N
     return as_quantities(run(what, on, pieces, **(options or {})), lambda: load_limit(what, on), **price)
 
 
-def of_schedule(build: Callable[..., Schedule], on: str, *arguments: Any) -> Quantities:
+def of_schedule(build: Callable[..., Schedule], on: str, *arguments: Any, **price: Any) -> Quantities:
     """What a run of a schedule gives, by what builds it and from which arguments."""
     # a double tree over a full mesh is full from 16 pieces on
     limit = partial(Limit.of, lambda pieces: built(build, *arguments, on=on, pieces=pieces).cost.n_beta, 16)
-    return as_quantities(built(build, *arguments, on=on), limit)
+    return as_quantities(built(build, *arguments, on=on), limit, **price)
 
 
 @deferred

@@ -58,7 +58,7 @@ def _about_claim(claim: claims.Claim) -> Answer:
         ("because" if row["cause"] else "note", row["because"]),
         ("cause", row["cause"]),
         ("runs", row["runs"]),
-        ("how", str(claim.finding.basis)),
+        ("how", claim.finding.basis),
         ("chapter", claim.chapter),
     )
     yield tabulate([line for line in lines if line[1] not in ("", "-")], tablefmt="plain", maxcolwidths=[None, 100])

@@ -1,4 +1,4 @@
-"""Answers on contention: coefficients, placements, skew, long axes, oversubscription, and the ladder re-priced."""
+"""Answers on contention: coefficients, placements, skew and oversubscription."""
 
 from __future__ import annotations
 
@@ -13,21 +13,17 @@ import numpy as np
 
 from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
-from colllib.claims.allreduce import HALVING, TREE
-from colllib.claims.alltoall import longest
-from colllib.claims.cases import along, deferred, once, one_by, per, us
-from colllib.claims.innetwork import CUBE, RELAY, STAR, streamed, trip
-from colllib.claims.runs import best, built, load_limit, place, proves, run
+from colllib.claims.cases import along, once, one_by, per, us
+from colllib.claims.runs import built, load_limit, place, proves, run
 from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.contention import hot_destination, scattered
-from colllib.cost import Cost
-from colllib.efficiency import NVLINK4, PROFILES, effective, implied_eta_beta
-from colllib.execution import Execution
+from colllib.efficiency import NVLINK4, implied_eta_beta
 from colllib.ladder import topology
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice, Topology, leaf_spine, star
 
+CUBE = "torus:8x8x8"
 H100, NVLS = 360e9, 470e9  # the published bus bandwidths that the source calibrates with
 
 
@@ -49,13 +45,6 @@ def interleaved(groups: int, running: int) -> Schedule:
     """The first of so many groups that take turns on a ring of twelve, each in a ring all-reduce of its own."""
     rings = (placed(allreduce.ring(12 // groups), range(first, 12, groups), 12) for first in range(running))
     return side_by_side(*rings)
-
-
-def _rings_over_the_same_links(k: int) -> Case:
-    """What one pays alone, and what all pay; they have eta_beta = 1/k at every size: where a coefficient can say it."""
-    alone, shared = (built(interleaved, k, running, on="ring:12").cost for running in (1, k))
-    of_one = {"alone_alpha": alone.n_alpha, "alone_beta": alone.n_beta, "share": alone.n_beta / shared.n_beta}
-    return {"eta": Fraction(1, k), "n_alpha": shared.n_alpha, "n_beta": shared.n_beta, **of_one}
 
 
 def _two_rings() -> Schedule:
@@ -87,40 +76,21 @@ def _fallback() -> Cases:
     }
 
 
-def _round_a_corner() -> Schedule:
-    """A ring of eight round a 2 x 2 x 2 corner and back, hop by hop."""
-    return placed(allreduce.ring(8), [0, 1, 9, 8, 72, 73, 65, 64], 512)
+def round_a_corner(ranks: int) -> Schedule:
+    """A ring of eight round a 2 x 2 x 2 corner of an 8x8x8 torus and back, hop by hop."""
+    return placed(allreduce.ring(8), [0, 1, 9, 8, 72, 73, 65, 64], ranks)
 
 
-def _along_axes(groups: int) -> Schedule:
+def along_axes(groups: int) -> Schedule:
     """Ring all-reduces of 8 ranks on so many lines of an 8x8x8 torus, first all along X, then all along Y."""
     ranks = np.arange(512).reshape(8, 8, 8)
     rows = [line for axis in (2, 1, 0) for line in np.moveaxis(ranks, axis, 2).reshape(-1, 8).tolist()][:groups]
     return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in rows))
 
 
-def _run_along_axes(groups: int) -> Execution:
-    return built(_along_axes, groups, on=CUBE)
-
-
-def _replicas() -> Cases:
-    for axes in ("X", "XYZ"):
-        groups = 64 * len(axes)
-        yield {
-            "at": f"{groups} groups along {axes}",
-            "contend": _run_along_axes(groups).cost != _run_along_axes(1).cost,
-        }
-
-
 def skewed(ranks: int, factor: int) -> Schedule:
     """An all-to-all in one step in which one destination gets several times the share of any other."""
     return direct.all_to_all(ranks, hot_destination(ranks, factor))
-
-
-def hot(on: str) -> float:
-    """How many times its uniform load the busiest link carries when one destination gets ten times the share."""
-    loads = [max(built(skewed, place(on).ranks, factor, on=on).link_total) for factor in (10, 1)]
-    return float(loads[0] / loads[1])
 
 
 def _bisection(axes: Lattice) -> Case:
@@ -165,153 +135,32 @@ def _two_boundaries(s: int) -> Case:
     return {"s3": s, "across": _eta_beta(tree, (np.arange(tree.ranks) + 2 * s * s) % tree.ranks)}
 
 
-# -- the realistic ladder --------------------------------------------------------------------------------
-
-INC, GATHER_INC, TORUS, GATHER_TORUS = "inc all-reduce", "inc all-gather", "all-reduce dim-ring", "all-gather dim-ring"
-GATHER, PAIRWISE = "all-gather recursive-doubling", "all-to-all pairwise"
-ON_A_TORUS = (TORUS, GATHER_TORUS, RELAY)
-
-
-def _cost(line: str, profile: str = "ideal") -> Cost:
-    """A line at N = 512: the switch streams, the double tree takes its best pieces for these coefficients."""
-    if line.startswith("inc "):
-        cost: Cost = streamed(line.removeprefix("inc ")).cost
-        return cost
-    if line == TREE:
-        return best(TREE, STAR, eta=PROFILES[profile]).cost
-    return run(line, CUBE if line in ON_A_TORUS else STAR).cost
-
-
-def both(line: str) -> tuple[float, float]:
-    """The time at the anchor without and with the coefficients of Lu's profile, in microseconds."""
-    profile = "nvls" if line == INC else "torus" if line in ON_A_TORUS else "crossbar"
-    return us(_cost(line)), us(effective(_cost(line, profile), PROFILES[profile]))
-
-
-def _quotients(slower: str, faster: str) -> tuple[float, float]:
-    """How many times longer one line takes than another, without and with the coefficients."""
-    (ideal, real), (fast_ideal, fast_real) = both(slower), both(faster)
-    return ideal / fast_ideal, real / fast_real
-
-
-@deferred
-def _line(line: str, over: str = "") -> Cases:
-    """A line of the table, or its quotient over a faster one, beside Rabenseifner's, which one row describes."""
-    (ideal, real), (halving, halving_real) = (_quotients(one, over) if over else both(one) for one in (line, HALVING))
-    case = {"ideal": ideal, "real": real, "increase": 100 * (real / ideal - 1), "trip": trip("all-reduce")}
-    others = {"halving": halving, "halving_real": halving_real, "halving_rises": 100 * (halving_real / halving - 1)}
-    yield {"at": "N = 512, 16 MB", **case, **others}
-
-
 def _through_a_switch(primitive: str) -> Schedule:
     return find(primitive, "in-network").build(topology("inc-star:8"))
 
 
-def _cube_and_star(size: int) -> Case:
-    """What the busiest link carries on a cube, and on the cube of four, and a port of a star."""
-    cubes = [built(direct.all_to_all, k**3, on=f"torus:{k}x{k}x{k},tie=balanced") for k in (size, 4)]
-    torus, torus_of_64 = (max(cube.link_total) for cube in cubes)
-    star = float(run(PAIRWISE, f"star:{size**3}").cost.n_beta)
-    return {"torus": torus, "torus_of_64": torus_of_64, "star": star}
-
-
-def every_margin() -> Cases:
-    of_all_reduce = [(HALVING, INC), (TORUS, INC), (TORUS, HALVING)]
-    of_all_gather = [(GATHER, GATHER_INC), (GATHER_TORUS, GATHER)]
-    for slower, faster in [*of_all_reduce, *of_all_gather, (PAIRWISE, RELAY)]:
-        before, after = _quotients(slower, faster)
-        yield {"at": f"{slower} over {faster}", "margin_before": before, "margin_after": after}
-
-
 TABLE: Table = {
-    "E-02-129": _replicas,
-    # a link of the longest axis in an all-to-all, ties divided between the two ways
-    "E-02-126 E-02-127": along("torus", ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)), penalty=longest),
-    "E-02-130": one_by(
-        "N = 64, one destination with 10 times the share", hot, star="star:64", torus="torus:4x4x4,tie=balanced"
-    ),
     "E-05-001 E-05-011 E-00-054 A-02": _crossbar,
     "E-05-012 E-00-055": _nvls,
     "E-05-004": _fallback,
-    "E-05-002": once(
-        "two jobs over the same links", eta=lambda: Fraction(4, 5) * _rings_over_the_same_links(2)["share"]
-    ),
     "E-05-003": once(
         "an 8 x 2 block of torus:8x8x8",
         proved=lambda: proves(_two_rings, on="torus:8x2"),
         n_alpha=lambda: built(_block, on=CUBE).cost.n_alpha,
         n_beta=lambda: built(_block, on=CUBE).cost.n_beta,
     ),
-    "E-05-005": per(
-        (8, 64),
-        name="groups",
-        on_a_link=lambda groups: max(_run_along_axes(groups).link_total) / max(_run_along_axes(1).link_total),
-    ),
     "E-05-006": once(
         "8 jobs", least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8)))
     ),
-    "E-05-007": once(
-        "64 groups along X",
-        forced=lambda: built(_round_a_corner, on=CUBE).cost != _run_along_axes(1).cost,
-        splits=lambda: _run_along_axes(64).cost != _run_along_axes(1).cost,
-    ),
     "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
-    "E-05-010": per((1, 2, 3, 4), _rings_over_the_same_links, name="k", at=" rings over the same links"),
-    "E-05-009": one_by(
-        "N = 64, one destination with 10 times the share",
-        hot,
-        star="star:64",
-        torus="torus:8x8,tie=balanced",
-        mesh="mesh:8x8",
-    ),
     "E-05-020": per((2, 3), _two_boundaries, name="s2"),
     "E-05-016": eta_of_tiers(Fraction(1)),
     "E-05-017 E-05-018 E-05-019 E-00-057 E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
     "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
-    "A-01": per(
-        (2, 4, 8),
-        name="s",
-        n_beta=lambda s: load_limit("all-reduce in-network", f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"),
-    ),
-    "E-05-041": per((4, 6, 8), _cube_and_star, name="size"),
-    "E-05-042 E-03-075": every_margin,
-    "E-05-021 E-05-022": _line(INC),
-    "E-05-023 E-05-024": _line(TREE),
-    "E-05-025 E-05-026": _line(TORUS),
-    "E-05-027": once(
-        "torus:8x8x8",
-        worse=lambda: 100 * float(effective(_cost(TORUS), PROFILES["torus"]).n_beta / _cost(TORUS).n_beta - 1),
-    ),
-    "E-05-028": one_by(
-        "N = 512, 16 MB, with the coefficients",
-        lambda slower: _quotients(slower, INC)[1],
-        over_tree=TREE,
-        over_torus=TORUS,
-        over_halving=HALVING,
-    ),
-    "E-05-029": _line(TREE, INC),
-    "E-05-030": _line(TORUS, INC),
-    "E-05-031": once(
-        "torus over Rabenseifner on a star",
-        gap_before=lambda: 100 * (_quotients(TORUS, HALVING)[0] - 1),
-        gap_after=lambda: 100 * (_quotients(TORUS, HALVING)[1] - 1),
-    ),
-    "E-05-032": _line(GATHER_INC),
-    "E-05-033": _line(GATHER),
-    "E-05-034": _line(GATHER_TORUS),
-    "E-05-035": _line(PAIRWISE),
-    "E-05-036": _line(RELAY),
     "E-05-037": one_by(
         "a switch that cannot add",
         lambda primitive: proves(_through_a_switch, primitive, on=star(8, replicates=True, scatters=True)),
         all_gather="all-gather",
         reduce_scatter="reduce-scatter",
     ),
-    "E-05-038": _line(GATHER, GATHER_INC),
-    "E-05-039": per(
-        (GATHER_INC, GATHER, GATHER_TORUS),
-        name="line",
-        latency_share=lambda line: 100 * us(Cost(_cost(line).n_alpha, 0)) / us(_cost(line)),
-    ),
-    "E-05-040": _line(PAIRWISE, RELAY),
 }

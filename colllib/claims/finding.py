@@ -52,10 +52,16 @@ HOLDS = (Verdict.REPRODUCED, Verdict.ROUNDED, Verdict.BORNE_OUT)
 
 
 @dataclass(frozen=True)
-class Basis:
-    """Under which conditions a verdict holds.
+class Finding:
+    """An answer to a claim, and the conditions under which it holds.
 
     Attributes:
+        verdict: computed by `judged` where a comparison decides.
+        executed: what execution gives, or what was read, as short text.
+        because: a sentence on what fails or cannot be decided; on what holds, what goes with it where anything does.
+        reference: a key of the bibliography, where a primary source settles the matter.
+        cause: why it does not hold, a key of `causes`; empty for what holds.
+        runs: what was run and where, in words.
         how: "executed", "by symmetry", "closed form" (which tests hold to executions), "counted" on links alone,
             "computed" from numbers that the source gives, or "read".
         fabric: the topologies.
@@ -64,38 +70,23 @@ class Basis:
         sense: "value" or "limit".
     """
 
+    verdict: Verdict
+    executed: str = ""
+    because: str = ""
+    reference: str = ""
+    cause: str = ""
+    runs: str = ""
     how: str = "none"
     fabric: str = "none"
     ports: str = "none"
     clock: str = "none"
     sense: str = "none"
 
-    def __str__(self) -> str:
+    @property
+    def basis(self) -> str:
+        """The conditions in a line."""
         on = [f"on {self.fabric}", self.ports] if self.fabric != "none" else []
         return ", ".join([self.how, *on, *(part for part in (self.clock, self.sense) if part != "none")])
-
-
-@dataclass(frozen=True)
-class Finding:
-    """An answer to a claim.
-
-    Attributes:
-        verdict: computed by `judged` where a comparison decides.
-        executed: what execution gives, or what was read, as short text.
-        because: a sentence on what fails or cannot be decided; on what holds, what goes with it where anything does.
-        basis: the conditions.
-        reference: a key of the bibliography, where a primary source settles the matter.
-        cause: why it does not hold, a key of `causes`; empty for what holds.
-        runs: what was run and where, in words.
-    """
-
-    verdict: Verdict
-    executed: str = ""
-    because: str = ""
-    basis: Basis = Basis()
-    reference: str = ""
-    cause: str = ""
-    runs: str = ""
 
 
 # -- the answers -----------------------------------------------------------------------------------
@@ -225,9 +216,7 @@ class Claim:
         >>> row["verdict"], row["fabric"], row["ports"], row["clock"], row["sense"]
         ('reproduced', 'star:2 to star:64', 'one full-duplex port per rank', 'lock-step', 'value')
         """
-        answered = vars(self.finding)
-        texts = {key: str(answered[key]) for key in ("verdict", "executed", "because", "reference", "cause", "runs")}
-        return {**asdict(self), **texts, **vars(self.finding.basis)}
+        return {**asdict(self), **asdict(self.finding), "verdict": str(self.verdict)}
 
 
 @cache
@@ -267,21 +256,20 @@ def finding(name: str, value: str) -> Finding:
     if not answer:
         return Finding(Verdict.OPEN)
     if answer in (Verdict.DEFINITION, Verdict.NOT_CHECKABLE):
-        return Finding(Verdict(answer), "", remark.note, Basis("read"), remark.reference)
+        return Finding(Verdict(answer), "", remark.note, remark.reference, how="read")
     cases, used = cases_of(name)
     with collected() as later:  # quantities may be worked out when a statement asks for them
         later.update(used)
         verdict, executed, case = judged(value, cases)
     if answer == FACT:
         verdict = {Verdict.REPRODUCED: Verdict.BORNE_OUT, Verdict.REFUTED: Verdict.NOT_BORNE_OUT}.get(verdict, verdict)
-    basis = Basis("read") if answer == FACT else _basis(later, value, bool(cases))
-    ran = _ran(name, later)
+    conditions = {"how": "read"} if answer == FACT else _conditions(later, value, bool(cases))
+    conditions["runs"] = _ran(name, later)
     if verdict not in FAILS:
-        return Finding(verdict, executed, remark.note.format_map(case), basis, remark.reference, runs=ran)
+        return Finding(verdict, executed, remark.note.format_map(case), remark.reference, **conditions)
     cause = next((one for one in causes().values() if name in one.ids), Cause("", "", "", ()))
     text = remark.because.format_map(case) or cause.text
-    reference = remark.reference or cause.reference
-    return Finding(verdict, executed, text, basis, reference, cause.key, ran)
+    return Finding(verdict, executed, text, remark.reference or cause.reference, cause.key, **conditions)
 
 
 class Evidence(NamedTuple):
@@ -433,15 +421,17 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _basis(used: Used, value: str, any_case: bool) -> Basis:
+def _conditions(used: Used, value: str, any_case: bool) -> dict[str, str]:
     limit = any(one.operator == "->" for passage in parsed(value) for one in passage.statements)
     methods = {use.how for use in used}
     how = " and ".join(method for method in ("executed", "by symmetry", "closed form") if method in methods)
-    how = how or ("counted" if used else "computed" if any_case else "read")
-    fabric = _families(use.topology for use in used) or "none"
-    ports = "; ".join(dict.fromkeys(use.topology.port_model for use in used)) or "none"
-    clock = " and ".join(dict.fromkeys(use.clock for use in used if use.clock)) or "none"
-    return Basis(how, fabric, ports, clock, "limit" if limit else "value")
+    return {
+        "how": how or ("counted" if used else "computed" if any_case else "read"),
+        "fabric": _families(use.topology for use in used) or "none",
+        "ports": "; ".join(dict.fromkeys(use.topology.port_model for use in used)) or "none",
+        "clock": " and ".join(dict.fromkeys(use.clock for use in used if use.clock)) or "none",
+        "sense": "limit" if limit else "value",
+    }
 
 
 def _ran(name: str, used: Used) -> str:

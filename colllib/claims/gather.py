@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from itertools import permutations, product
-from typing import Any
+from itertools import permutations
 
 import numpy as np
 
 from colllib.algorithms import allgather, broadcast, reduce, trees
-from colllib.claims.allreduce import DOUBLING
-from colllib.claims.cases import best_us, deferred, distances, edges, measured, once, per, states
-from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, run, timed
-from colllib.claims.value import Cases, Limit, Table
+from colllib.claims.cases import distances, edges, once, per, states
+from colllib.claims.runs import ANCHOR, built, run, timed
+from colllib.claims.value import Cases, Table
 from colllib.cost import best_segments_unrounded
 from colllib.execution import trace
-from colllib.metrics import busy_ports, phases, staging
 from colllib.primitives import all_gather
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, Step, reversed_in_time
 from colllib.topology import Topology, from_links, one_port
 
-CHAIN, TREE, TREE_UP = "broadcast chain", "broadcast binomial-tree", "reduce binomial-tree"
+CHAIN, TREE = "broadcast chain", "broadcast binomial-tree"
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
-MESSAGES = (1e3, 100e3, 16e6, 100e6)
 
 
 def printed_reduce_tree() -> Schedule:
@@ -43,39 +39,6 @@ def _best_of_a_chain() -> Cases:
             yield {"at": at, "L": stages, "N": stages + 1, "m": m, "best": min(times, key=times.__getitem__)}
 
 
-def _crossovers() -> Cases:
-    for on in ("star:16", "full-mesh:16"):
-        case: dict[str, Any] = {"at": on}
-        for primitive in ("broadcast", "reduce"):
-            tree, chain = f"{primitive} binomial-tree", f"{primitive} chain"
-            wins = {best_us(tree, on, message=m) < best_us(chain, on, message=m) for m in MESSAGES}
-            case[primitive] = len(wins) == 2
-        yield case
-
-
-def _master_formula() -> Cases:
-    for n, p in product(SIZES, SEGMENTS):
-        yield measured(CHAIN, f"star:{n}", p).case(f"chain, N = {n}, P = {p}", L=n - 1, P=p)
-    for what, n, p in product((TREE, DOUBLING), (4, 8, 16), SEGMENTS):
-        at = f"{what} on a full mesh, N = {n}, P = {p}"
-        yield measured(what, f"full-mesh:{n}", p).case(at, L=n.bit_length() - 1, P=p)
-
-
-def _time_at_the_best() -> Cases:
-    """At the best P, which is the whole number 160 there: L = 9, alpha = 0.5, M/BW = 1,600."""
-    p = round(best_segments_unrounded(9, message=1600, alpha=0.5, bandwidth=1))
-    yield {"at": f"P = {p}", "t": run(CHAIN, "star:10", p).cost.seconds(message=1600, alpha=0.5, bandwidth=1)}
-
-
-@deferred
-def _interior(what: str) -> Cases:
-    """Of the ranks other than the root: the links that one uses at once, and the bytes through its port."""
-    for n in (8, 64, 512):
-        done = run(what, f"star:{n}", 2 * (n - 1).bit_length())
-        links = max(int(np.bincount(np.concatenate(step[:2]))[1:].max()) for step in done.schedule.steps)
-        yield {"at": f"N = {n}", "N": n, "links": links, "inner_port": Limit(max(done.sent[1:] + done.received[1:]))}
-
-
 # -- all-gather and reduce-scatter ---------------------------------------------------------------
 
 
@@ -86,11 +49,6 @@ def _pat_tree() -> Cases:
     for t, step in enumerate(steps, 1):  # a rank sends all shards to one partner
         shards = int(np.bincount(step.src).max())
         yield {"at": f"round {t}", "r": t, "edges": len(drawn[f"round{t}"].split()), "shards": shards, **drawn}
-
-
-def _parked(n: int, **options: int) -> Fraction:
-    """The most shards of M/N that a rank keeps for others."""
-    return max(staging(built(allgather.pat, n, on=f"star:{n}", **options).schedule), default=Fraction(0)) * n
 
 
 def two_halves(ranks: int, *, far: int, uplink: int) -> Topology:
@@ -159,7 +117,6 @@ def _partners() -> Cases:
 
 TABLE: Table = {
     "E-01-015 E-01-182": _best_of_a_chain,
-    "E-01-052": _crossovers,
     "E-01-007 E-01-008 E-01-009 E-01-010 E-01-011 E-01-012": states(partial(broadcast.chain, segments=4), 4),
     # our reduce is the broadcast backwards and so takes the last chunk first; the source takes chunk 0 first
     "E-01-033 E-01-034 E-01-035 E-01-036 E-01-037 E-01-038": states(
@@ -172,35 +129,11 @@ TABLE: Table = {
         name="k",
         levels=lambda k: " ".join(map(str, np.bincount(trees.depths(trees.binomial(1 << k))))),
     ),
-    # of the busiest rank, in so many pieces that every edge of the tree is in use at once
-    "E-01-023": per(POWERS[1:], partners=lambda n: max(run(TREE, f"star:{n}", (n - 1).bit_length()).partners())),
     "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
-    "E-01-177": _master_formula,
-    "E-01-183": _time_at_the_best,
-    "E-01-175": per(
-        (2, 3, 4, 8),
-        name="P",
-        at=", L = 3",
-        fill=lambda p: phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill,
-    ),
-    "E-01-187": _interior(TREE),
-    "E-01-188": _interior(TREE_UP),
     "E-01-131 E-01-132 E-01-133 E-01-167": _pat_tree,
     "E-01-136": _far_first,
     "E-01-140": _partners,
-    "E-01-135": per(
-        (8, 16, 64, 256),
-        parked=lambda n: _parked(n, cap=1),
-        of_8_ranks=lambda n: _parked(8, cap=1),
-        in_log_rounds=_parked,
-    ),
     "E-01-137 E-01-138 E-01-139": per((1, 2, 3), name="r", at=", N = 8", chunks=_chunks),
     "E-01-162": states(allgather.recursive_doubling, 4),
     "E-01-163": once("N = 4", distances=lambda: distances("all-gather recursive-doubling")),
-    "E-01-096": per(
-        (2, 5, 8),
-        exists=lambda n: all(
-            run(f"{what} in-network", f"inc-star:{n}").cost.n_alpha == 1 for what in ("all-gather", "reduce-scatter")
-        ),
-    ),
 }

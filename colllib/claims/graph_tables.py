@@ -7,13 +7,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from colllib.claims.cases import Quantities, once
+from colllib.claims.cases import Quantities, once, per
 from colllib.claims.graphs import ALPHA, C16, M_OVER_B, by_theorem, gathering, on
-from colllib.claims.runs import place, run
+from colllib.claims.runs import place
 from colllib.claims.value import Case, Cases, Rows, Table, stored
 from colllib.cost import Cost
 from colllib.graphs.finder import pareto
@@ -44,12 +43,6 @@ def ideal(ranks: int) -> Quantities:
     return bound.also(f=lambda: Fraction(4, hops))
 
 
-def shifted_ring() -> Case:
-    """A ring all-reduce of 1,024 in four parts, each one way on one of two rings."""
-    cost = run("all-reduce ring", "star:1024").cost
-    return {"at": "N = 1024", "t": ALPHA * int(cost.n_alpha) + M_OVER_B * float(cost.n_beta)}
-
-
 def order() -> Cases:
     """Table 3.4 from the top to the bottom."""
     steps, loads, times = ([one[name] for one in rows()] for name in ("steps", "load", "t"))
@@ -59,41 +52,9 @@ def order() -> Cases:
     yield {"at": "N = 1024", **sides, **ends, **fastest_row}
 
 
-def _fitted(steps: int) -> float:
-    """Microseconds of a small all-reduce, by what the source fitted to its testbed."""
-    return 13.33 * steps + 21.60
-
-
-def fitted() -> Cases:
-    """What is saved at N = 12 over a ring used one way, small and with 1 MB at the fitted 1.018e-4 us per byte."""
-    ring = _fitted(2 * 11)
-    load = 1.018e-4 * 1e6 * float(on("circulant:12x2x3")["both"]["load"])
-    case: dict[str, Any] = {"at": "N = 12"}
-    for name, graph in (("saved", "circulant:12x2x3"), ("saved_by_both_ways", "biring:2x12")):
-        time = _fitted(on(graph)["both"]["steps"])
-        case |= {name: 100 * (1 - time / ring), f"{name}_1MB": 100 * (1 - (time + load) / (ring + load))}
-    yield case
-
-
-def fitted_to_cubes() -> Cases:
-    """What the twisted hypercube of eight saves on small messages."""
-    twisted, cube = (_fitted(on(graph)["both"]["steps"]) for graph in ("twisted-hypercube:3", "hypercube:3"))
-    yield {"at": "N = 8", "saved": 100 * (1 - twisted / cube)}
-
-
-def rows_of(ranks: int) -> Rows:
-    """The frontier that the bases of Table A.3 lead to: steps and T_B in M/B."""
-    return once(
-        f"N = {ranks}",
-        rows=lambda: " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in pareto(ranks, 4, jumps=False)),
-    )
-
-
-def traditional_torus(side: int) -> Case:
-    """An all-reduce by rings one way along both axes, in units of the time on the generalized Kautz graph."""
-    ranks = side**2
-    t = 2 * (ALPHA * 2 * (side - 1) + M_OVER_B * (1 - 1 / ranks))
-    return {"at": f"N = {ranks}", "times": t / on(f"kautz:4x{ranks}")["t"]}
+def _frontier(ranks: int) -> str:
+    """What the bases of Table A.3 lead to: steps and T_B in M/B."""
+    return " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in pareto(ranks, 4, jumps=False))
 
 
 def most_popular(megabytes: int) -> Case:
@@ -109,16 +70,6 @@ def most_popular(megabytes: int) -> Case:
     (first, wins), (_, next_wins) = operations.most_common(2)
     at = f"{megabytes} MB, {len(candidates)} sizes up to N = {max(map(int, candidates))}"
     return {"at": at, "first": first, "wins": wins, "next": next_wins, "sizes": len(candidates)}
-
-
-#: The square of the line graph of a square of rings: 1,024 ranks of degree 4.
-SQUARED_AGAIN = "power(line-graph(power(uniring:1x4,2)),2)"
-
-
-def frontier(ranks: int, steps: int, load: Fraction, other: str) -> Cases:
-    """Whether another graph of degree 4 has no fewer steps or more load than a listed one."""
-    graph = on(other)
-    yield graph.case(f"N = {ranks}", efficient=not (graph["steps"] < steps and graph["load"] <= load))
 
 
 # -- all-to-all ------------------------------------------------------------------------------------------------
@@ -193,22 +144,14 @@ OTHERS = (
 
 TABLE: Table = {
     "D-3-052": once("the bound's row", us=lambda: (267.6 / 2 - 10 * 5) / float(ideal(1024)["load"])),
-    "D-3-053": lambda: [shifted_ring()],
     "D-3-057 D-3-058 D-3-060": order,
-    "D-3-091 D-3-094 D-3-098 D-3-099": fitted,
-    "D-A-003": fitted_to_cubes,
     "D-A-134": once(
         "N = 1024",
         rows=lambda: " ".join(f"{one['steps']} {float(one['load']):.3f} {one['D']}" for one in [*rows(), ideal(1024)]),
     ),
     "D-A-011": lambda: [most_popular(1)],
     "D-A-012": lambda: [most_popular(100)],
-    "D-A-144": lambda: frontier(128, 10, Fraction(127, 128), "circulant:128x8x9"),
-    "D-A-146": lambda: frontier(512, 11, Fraction(1), "line-graph(circulant:128x8x9)"),
-    "D-A-147 D-3-063": lambda: frontier(1024, 20, Fraction(1023, 1024), SQUARED_AGAIN),
-    "D-3-100": lambda: [{"at": "N = 1024", "times": shifted_ring()["t"] / min(row["t"] for row in rows())}],
-    "D-3-102": lambda: [traditional_torus(31)],
-    **{key: rows_of(n) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()},
+    **{key: per((n,), rows=_frontier) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()},
     "D-3-059 D-3-061 D-3-062": all_to_all_order,
     "D-3-036 D-A-135": swept(KAUTZ),
     "D-3-042 D-A-137": swept(OTHERS[0]),

@@ -533,12 +533,5 @@ TABLE: Table = {
     "D-3-033 D-A-052": products,
     "D-A-141": once("degree 1", named=lambda: _is_named("biring:1x4"), hops=lambda: on("uniring:1x4")["D"]),
     "D-3-101": once("Table 3.4", times=lambda: 1434 / 291.0),
-    "D-A-151": lambda: [
-        on(f"kautz:{d}x{d**n * (d + 1)}").case(f"K({d},{n})", n=n) for d, n in ((2, 0), (2, 1), (2, 2), (3, 0), (3, 1))
-    ],
     "D-A-152 D-A-153 D-A-154": kautz_family,
-    "D-A-156": lambda: [
-        on(graph).case(graph, always_moore=on("circulant:12x1x5")["moore_optimal"])
-        for graph in ("circulant:7x2x3", "circulant:12x1x5", "circulant:15x1x4x5")
-    ],
 }

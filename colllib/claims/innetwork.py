@@ -8,24 +8,21 @@ clock, in ever more pieces; rows of software, as everywhere in the book, in lock
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
-from itertools import product
 from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
-from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
-from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, one_by, per
-from colllib.claims.runs import ANCHOR, by_formula, load_limit, place, proves, run, timed
-from colllib.claims.value import Case, Cases, Limit, Table
-from colllib.cost import Cost, half_bandwidth_message
+from colllib.claims.allreduce import DOUBLING, HALVING, TREE
+from colllib.claims.cases import Quantities, as_quantities, best_us, deferred, measured, once
+from colllib.claims.runs import by_formula, place, proves, run, timed
+from colllib.claims.value import Cases, Limit, Table
+from colllib.cost import Cost
 from colllib.ladder import topology
 from colllib.schedule import Schedule
 from colllib.switch_gain import stream_limit
-from colllib.topology import Lattice, star
+from colllib.topology import star
 
-STAR, CUBE, RELAY = "star:512", "torus:8x8x8", "all-to-all rotated-relay"
-LATENCY_MB = ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e6  # what a port sends while one alpha passes
+STAR = "star:512"
 
 
 def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
@@ -36,18 +33,6 @@ def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
 def switches(on: str) -> int:
     """How many an all-reduce crosses one after the other, by a run in which they are all of alpha."""
     return int(trip("all-reduce", f"{on},endpoint=0,hop=0,switch=1"))
-
-
-@deferred
-def through(*primitives: str, **software: str) -> Cases:
-    """Collectives through one switch: its latencies, its load as a limit, and software's latencies over its own."""
-    for primitive, n in product(primitives, (8, 64)):
-        latencies = trip(primitive, f"inc-star:{n}")
-        load = load_limit(f"{primitive} in-network", f"inc-star:{n}")
-        ratios = {
-            key: run(f"{primitive} {name}", f"star:{n}").cost.n_alpha / latencies for key, name in software.items()
-        }
-        yield {"at": f"N = {n}", "N": n, "trip": latencies, "limit": load, "bw": 1 / load.value, **ratios}
 
 
 def _pieces_for_free(primitive: str, n: int) -> Cost:
@@ -67,16 +52,6 @@ def streamed(primitive: str, ranks: int = 512, **price: Any) -> Quantities:
         if _pieces_for_free(primitive, n) != stream_limit(primitive, n):
             raise ValueError(f"{primitive} through a switch does not come to its formula for {n} ranks")
     return as_quantities(by_formula(stream_limit(primitive, ranks), f"inc-star:{ranks}", "event clock"), **price)
-
-
-def _saved_per_level() -> Cases:
-    for switch, endpoint in ((Fraction(1, 5), 1), (Fraction(2, 5), 3)):
-        price = f"endpoint={1 - switch / endpoint},switch={switch / endpoint}"
-        few, many = (trip("all-reduce", f"inc-switch-tree:{ranks}x4,{price}") for ranks in (12, 36))
-        yield {"at": f"switch {float(switch):g} µs, endpoint {endpoint} µs", "saving": 2 / (many - few)}
-
-
-# -- trees of switches ---------------------------------------------------------------------------------
 
 
 def _steps_of_a_tree() -> Cases:
@@ -102,44 +77,6 @@ def _room_in_a_tree() -> Cases:
     yield {"at": "radix 64", "tiers_of_4096": _tiers(4096), "tiers_of_262144": needed, **rooms}
 
 
-def _latency_of_4096() -> Cases:
-    crossed = switches("inc-switch-tree:4096x64")
-    steps = int(run(RING, "star:4096").cost.n_alpha)
-    least, most = (1 + crossed * latency for latency in (0.2, 0.4))
-    ring = {"steps": steps, "ms": steps / 1000, "ratio": 2 * steps / (least + most)}
-    yield {"at": "N = 4096", "tiers": _tiers(4096), "least_us": least, "most_us": most, **ring}
-
-
-def _one_or_two_tiers() -> Cases:
-    """alpha_switch = 0.5 µs and no endpoint, as the formula has it; 4 and 12 ranks below switches of radix 4."""
-    one, two = (switches(f"inc-switch-tree:{ranks}x4") for ranks in (4, 12))
-    load = streamed("all-reduce").load
-    yield {"at": "N = 512, 16 MB", "trip": one, "one_tier": 0.5 * one + load, "two_tiers": 0.5 * two + load}
-
-
-# -- tables at N = 512 and 72 ----------------------------------------------------------------------------
-
-
-def _all_to_all_of_72() -> Cases:
-    software, switch = measured("all-to-all pairwise", "star:72"), streamed("all-to-all", 72)
-    latencies = {"trip": trip("all-to-all"), "small": software.n_alpha / trip("all-to-all")}
-    yield {"at": "N = 72, 16 MB", "N": 72, "software": software, "switch": switch, **latencies}
-
-
-@deferred
-def stream(*primitives: str) -> Cases:
-    """Switches that stream, for one number of several primitives."""
-    for primitive in primitives:
-        yield {"at": f"{primitive}, N = 512, 16 MB", "trip": trip(primitive), "t": streamed(primitive).t}
-
-
-def _net_speed_ups() -> Cases:
-    runs = {"over_tree": (HALVING, STAR), "over_torus": ("all-reduce dim-ring", CUBE), "over_ring": (RING, STAR)}
-    times = {name: measured(*run).t for name, run in runs.items()}
-    inc = streamed("all-reduce").t
-    yield {"at": "N = 512, 16 MB", "trip": trip("all-reduce"), **{name: time / inc for name, time in times.items()}}
-
-
 @deferred
 def _regime(message: float) -> Cases:
     """The double tree at its best, the best software, and the switch that streams."""
@@ -163,87 +100,12 @@ def _only_a_fifth() -> Cases:
     yield {"at": "N = 512, 16 MB", **ratios, "fastest": fastest, "fastest_us": time}
 
 
-def _over(primitive: str, what: str, on: str = STAR) -> Fraction:
-    """Latencies of software in one piece over those of the switch."""
-    return Fraction(measured(f"{primitive} {what}", on).n_alpha) / trip(primitive)
-
-
-def _torus_against_the_switch() -> Cases:
-    gather, chain = measured("all-gather dim-ring", CUBE).t, best_us("broadcast dim-chain", CUBE)
-    over_inc = {"gather": gather / streamed("all-gather").t, "broadcast": chain / streamed("broadcast").t}
-    yield {"at": "N = 512, 16 MB", **over_inc, "over_ring": measured("all-gather ring", STAR).t / gather}
-
-
-@deferred
-def summary(*primitives: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Cases:
-    """Latencies of one algorithm in one piece, and the load of it or another, over the switch's; loads of wholes."""
-    for primitive in primitives:
-        if many:
-            load = load_limit(f"{primitive} {large or small}", "star:16" if on == STAR else on).value
-        else:
-            load = Fraction(round(run(f"{primitive} {small}", on).cost.n_beta))
-        times = load / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
-        case: dict[str, Any] = {"trip": trip(primitive), "small": _over(primitive, small, on), "large": Limit(times)}
-        yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(load), **case}
-
-
-def _summary_of_the_torus(axes: Lattice) -> Case:
-    """The load of the busiest link, which slices attain; 16x16x16 is read off 16x16, as an axis decides (E-04-054)."""
-    done = measured(RELAY if len(axes.dims) == 3 else "all-to-all relay", f"torus:{axes}")
-    return {"small": Fraction(done.n_alpha) / trip("all-to-all"), "large": Limit(done.busiest)}
-
-
 TABLE: Table = {
-    "E-04-002": _saved_per_level,
-    "E-00-048 E-04-013 E-01-122 E-01-125 E-04-021 E-01-002 E-01-084 E-01-088 E-04-057": through(
-        "all-reduce", over_ring="ring", over_doubling="recursive-doubling"
-    ),
-    "E-00-049 E-04-014 E-01-047 E-01-051": through("reduce", over_tree="binomial-tree"),
-    "E-00-050 E-04-015": through("reduce-scatter", over_ring="ring"),
-    "E-00-051 E-04-016 E-04-059": through("all-gather", over_ring="ring"),
-    "E-00-052 E-04-017 E-01-026 E-01-031": through("broadcast", over_tree="binomial-tree"),
-    "E-00-053 E-04-018 E-04-063": through("all-to-all", over_pairwise="pairwise"),
-    "E-04-005": per(
-        (8, 64),
-        trip=lambda n: trip("reduce-scatter", f"inc-star:{n}"),
-        over_tree=lambda n: run("reduce binomial-tree", f"star:{n}").cost.n_alpha / trip("reduce"),
-        over_ring=lambda n: run("reduce-scatter ring", f"star:{n}").cost.n_alpha / trip("reduce-scatter"),
-    ),
     "E-04-022": _steps_of_a_tree,
     "E-04-023": _room_in_a_tree,
-    "E-04-024 E-04-025": _latency_of_4096,
-    "E-04-026": _one_or_two_tiers,
-    "E-04-008 E-04-009 E-04-010 E-04-011": _all_to_all_of_72,
-    "E-04-032": _net_speed_ups,
     "E-04-050": _only_a_fifth,
-    "E-04-052": _torus_against_the_switch,
-    "E-04-067": along("torus", ((8, 8, 8), (16, 16)), _summary_of_the_torus),
-    "E-04-029": stream("all-reduce"),
     **{f"E-04-{33 + k:03}": _regime(message) for k, message in enumerate((1e4, 1e6, 16e6, 1e9))},
-    # Rabenseifner's cost, whose numbers the formula takes
-    "E-04-037": once("N = 512", MB=lambda: float(half_bandwidth_message(run(HALVING, STAR).cost)) * LATENCY_MB),
-    "E-04-040": stream("all-gather", "reduce-scatter"),
-    "E-04-044": stream("broadcast", "reduce"),
     "E-04-047": once(
         "a switch that adds and replicates", runs=lambda: proves(_bundles, on=star(8, combines=True, replicates=True))
-    ),
-    "E-04-048": stream("all-to-all"),
-    "E-04-051": once(
-        "N = 512",
-        trip=lambda: trip("all-gather"),
-        broadcast=lambda: _over("broadcast", "binomial-tree"),
-        gather=lambda: _over("all-gather", "recursive-doubling"),
-    ),
-    "E-04-055": summary("all-reduce", small="ring"),
-    "E-04-056": summary("all-reduce", small="double-binary-tree", many=True),
-    "E-04-058": summary("all-gather", "reduce-scatter", small="ring"),
-    "E-04-060": summary("broadcast", "reduce", small="binomial-tree", large="two-tree", many=True),
-    "E-04-061": through("broadcast", "reduce", over_tree="binomial-tree"),
-    "E-04-062": summary("all-to-all", small="pairwise"),
-    "E-04-064": summary("all-reduce", small="dim-ring", on=CUBE),
-    "E-04-065": summary("all-gather", "reduce-scatter", small="dim-ring", on=CUBE),
-    "E-04-066": summary("broadcast", "reduce", small="dim-chain", on=CUBE, many=True),
-    "E-04-068": one_by(
-        "N = 512", partial(_over, "all-reduce"), ring="ring", tree="double-binary-tree", doubling="recursive-doubling"
     ),
 }

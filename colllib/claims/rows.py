@@ -1,34 +1,45 @@
-"""Answers that are runs and nothing else: `runs.csv` names them beside the claims that they answer.
+"""Answers that are runs and what follows from them: `runs.csv` has them beside the claims that they answer.
 
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
-    part  = [ name " = " ] [ what " on " ] topology
+    part  = [ name " = " ] [ what " on " ] topology, or name " = " "(" expression ")", or "at = [" label "]"
     what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
-            or one of `SCHEDULES`, or an all-gather of `GATHERS` with numbers
+            or one of `SCHEDULES`, or an all-gather of `GATHERS`, each with numbers, or "streamed " primitive
+
+Beside the options of an algorithm, steps=a:b takes its cost from step a to before step b, eta what its topology loses
+(`PROFILES`), and MB, us or GBs a price of its own.
 
 A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
-{n} for boxes and their ranks; without words for N and d these are SIZES and SHAPES. MB, us and GBs are message, alpha
-and bandwidth, which are the anchor's else. A part without a name lends its quantities to a case of its own; all those
-with names are in every case.
+{n} for boxes and their ranks, {C} for collectives; without words for N and d these are SIZES and SHAPES. Several names
+before one "=" go together, with "|" between what they stand for. MB, us and GBs are message, alpha and bandwidth, us
+and GBs of two levels with "/"; else they are the anchor's. A part without a name lends its quantities to a case of its
+own; all those with names are in every case. An expression (`colllib.claims.value`) takes what stands before it.
 """
 
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product
 from typing import Any
 
 from colllib import ladder
+from colllib.algorithms import direct
 from colllib.algorithms.allreduce import double_binary_tree
-from colllib.claims.allreduce import double_tree, relay_singly, single_tree
+from colllib.algorithms.alltoall import ring_relay
+from colllib.claims.allreduce import double_tree, hierarchical_ring, relay_singly, single_tree
+from colllib.claims.alltoall import in_slices
 from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_schedule, of_topology
+from colllib.claims.contention import along_axes, interleaved, round_a_corner, skewed
 from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on, power
+from colllib.claims.innetwork import streamed
 from colllib.claims.runs import SIZES, best, place
 from colllib.claims.tiers import axis_after_axis
 from colllib.claims.topologies import flat_ring, one_by_one
-from colllib.claims.value import Cases, Table, stored
+from colllib.claims.value import Cases, Table, evaluated, stored
+from colllib.efficiency import IDEAL, PROFILES, effective
 from colllib.schedule import Schedule
 from colllib.topology import Lattice
 
@@ -47,15 +58,25 @@ GATHERS: Mapping[str, tuple[Callable[..., Quantities], str]] = {
     ),
     "bound": (lambda ranks: ideal(int(ranks)), "bound of all graphs of degree 4 with N ="),
 }
-#: Schedules that the catalogue does not have, each by what builds it from N, or from axes d.
+#: Schedules that the catalogue does not have, each by what builds it from its numbers, or else from N or axes d.
 SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
     "single-tree": single_tree,
     "double-tree": double_tree,
     "tree": double_binary_tree,
     "relay-singly": relay_singly,
+    "relay-split": partial(ring_relay, tie="split"),
+    "at-once": direct.all_to_all,
+    "parameter-server": partial(direct.parameter_server, servers=1, colocated=True),
+    "axis-by-axis": partial(in_slices, phased=True, rotated=False),
+    "slices-by-axis": partial(in_slices, phased=True),
     "flat-ring": flat_ring,
     "one-by-one": one_by_one,
     "rings": axis_after_axis,
+    "hierarchical-ring": hierarchical_ring,
+    "interleaved": interleaved,
+    "along-axes": along_axes,
+    "round-a-corner": round_a_corner,
+    "skewed": skewed,
 }
 #: What a price is made of: the name in `us`, of which unit, and how that is written.
 PRICES = {"MB": ("message", 1e6, "MB"), "us": ("alpha", 1e-6, "µs"), "GBs": ("bandwidth", 1e9, "GB/s")}
@@ -69,12 +90,16 @@ class Runs:
     >>> case = next(iter(ring()))
     >>> case["at"], case["n_alpha"], case["tree"].n_alpha
     ('N = 8', 14, 6)
+    >>> ratio = Runs("one = star:{N}; other = ring:{N}; times = (other.D / one.D); at = [of {N}] for N = 8")
+    >>> [(case["at"], case["times"]) for case in ratio()]
+    [('of 8', Fraction(2, 1))]
     """
 
     def __init__(self, text: str) -> None:
-        self.template, _, assignments = text.partition(" for ")
-        values = {name: words for name, words in DEFAULTS.items() if f"{{{name}}}" in self.template}
-        values |= dict(assignment.split(" = ") for assignment in assignments.split(" and ") if assignment)
+        self.template, _, assignments = " ".join(text.split()).partition(" for ")
+        assigned = dict(assignment.split(" = ") for assignment in assignments.split(" and ") if assignment)
+        names = " ".join(assigned).split(" ")
+        values = {k: v for k, v in DEFAULTS.items() if f"{{{k}}}" in self.template and k not in names} | assigned
         self.values = {name: words.split(", " if ", " in words else None) for name, words in values.items()}
 
     @property
@@ -86,9 +111,10 @@ class Runs:
         >>> print(Runs("lines 1 on hamming:2x3").words)
         all-gather on the 1-fold line graph of hamming:2x3
         """
-        parts = [
-            f"{name}: " * bool(name and what) + _words(what, topology) for name, what, topology in _parts(self.template)
-        ]
+        runs, expressions = _parts(self.template)
+        if expressions:
+            return ""  # a reader needs what ran, not what was worked out from it
+        parts = [f"{name}: " * bool(name and what) + _words(what, topology) for name, what, topology in runs]
         values = [
             f"{', '.join(words)} {PRICES[name][2]}" if name in PRICES else f"{name} = {', '.join(words)}"
             for name, words in self.values.items()
@@ -98,48 +124,78 @@ class Runs:
     def __call__(self) -> Cases:
         """Every case."""
         for words in product(*self.values.values()):
-            chosen = dict(zip(self.values, words, strict=True))
-            parts = _parts(self.template.format_map(chosen))
-            known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
-            known |= {name: float(chosen[name]) for name in PRICES if name in chosen}
-            price = {key: unit * known[name] for name, (key, unit, _) in PRICES.items() if name in chosen}
-            if "d" in chosen:
-                lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
-                known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
-            at = _at(chosen, [topology for *_, topology in parts])
-            known |= {name: _quantities(what, topology, price, "d" in chosen) for name, what, topology in parts if name}
-            unnamed = [(what, topology) for name, what, topology in parts if not name]
-            for what, topology in unnamed:
-                quantities = _quantities(what, topology, price, "d" in chosen)
+            chosen: dict[str, str] = {}
+            for names, word in zip(self.values, words, strict=True):
+                chosen |= zip(names.split(" "), word.split("|"), strict=True)
+            runs, expressions = _parts(self.template.format_map(chosen))
+            at, known = _at(chosen, [topology for *_, topology in runs]), _known(chosen)
+            asked = _price(chosen), "d" in chosen
+            known |= {name: _quantities(what, topology, *asked) for name, what, topology in runs if name}
+            unnamed = [(what, topology) for name, what, topology in runs if not name]
+            for what, topology in unnamed or [("", "")]:
+                lent = _quantities(what, topology, *asked) if unnamed else Quantities({})
                 label = f", {what}" if what and (len(unnamed) > 1 or not {"N", "d"} & set(chosen)) else ""
-                yield quantities.case(**{"at": quantities.known.get("at", at + label), **known})
-            if not unnamed:
-                yield {"at": at, **known}
+                case = ChainMap({"at": lent.known.get("at", at + label), **known}, lent)  # type: ignore[arg-type]
+                for name, text in expressions.items():
+                    case[name] = text[1:-1] if name == "at" else evaluated(text, case)
+                yield case
 
 
-def _parts(runs: str) -> list[tuple[str, str, str]]:
-    """Of every part its name, which may be empty, what is run, and on which topology."""
-    named = (part.rpartition(" = ") for part in runs.split("; "))
-    return [(name, *run.rpartition(" on ")[::2]) for name, _, run in named]
+def _parts(text: str) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
+    """Of every run its name, which may be empty, what is run, and on which topology; and the expressions by name."""
+    parts = [part.split(" = ", 1) if " = " in part else ("", part) for part in text.split("; ")]
+    expressions = {name: part for name, part in parts if part.startswith(("(", "["))}
+    return [(name, *part.rpartition(" on ")[::2]) for name, part in parts if name not in expressions], expressions
 
 
 def _quantities(what: str, topology: str, price: Mapping[str, Any], of_axes: bool) -> Quantities:
     if not what:
         return of_topology(place(topology))
-    kind, *numbers = what.split(" ")
+    algorithm, _, pieces = what.partition(" in ")
+    algorithm, *assignments = re.split(r" (?=\w+=)", algorithm)
+    kind, *numbers = algorithm.split(" ")
     if kind in GATHERS:
         return GATHERS[kind][0](topology, *map(int, numbers))
-    algorithm, _, pieces = what.partition(" in ")
-    if pieces == "best":
-        rung = best(algorithm, topology, **price)
-        return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
-    if algorithm in SCHEDULES:
-        shape = ladder.topology(topology)
-        return of_schedule(SCHEDULES[algorithm], topology, shape.lattice if of_axes else shape.ranks)
-    algorithm, *assignments = re.split(r" (?=\w+=)", algorithm)
     words = dict(assignment.split("=") for assignment in assignments)
-    options = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in words.items()}
-    return measured(algorithm, topology, int(pieces or 1), options=options, **price)
+    price = {**price, **_price(words)}
+    steps, eta = words.pop("steps", ""), PROFILES[words.pop("eta", "ideal")]
+    shape = ladder.topology(topology)
+    if pieces == "best":
+        rung = best(algorithm, topology, **price, eta=eta)
+        lent = as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
+    elif kind == "streamed":
+        lent = streamed(numbers[0], shape.ranks, **price)
+    elif kind in SCHEDULES:
+        arguments: list[Any] = [*map(int, numbers)] or [shape.lattice if of_axes else shape.ranks]
+        lent = of_schedule(SCHEDULES[kind], topology, *arguments, **price)
+    else:
+        given = {name: word for name, word in words.items() if name not in PRICES}
+        options = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in given.items()}
+        lent = measured(algorithm, topology, int(pieces or 1), options=options, **price)
+    if steps:
+        begin, end = map(int, steps.split(":"))
+        lent = as_quantities(lent["run"].cost_of(range(lent["steps"])[begin:end]), **price)
+    return lent if eta == IDEAL else as_quantities(effective(lent["cost"], eta), **price)
+
+
+def _known(chosen: Mapping[str, str]) -> dict[str, Any]:
+    """The numbers among what was chosen, and what axes are."""
+    known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
+    known |= {name: float(word) for name, word in chosen.items() if name in PRICES and "/" not in word}
+    if "d" in chosen:
+        lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
+        known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
+    return known
+
+
+def _price(words: Mapping[str, str]) -> dict[str, Any]:
+    """What words say of the message, of alpha and of the bandwidth, in bytes and seconds."""
+    price = {}
+    for name, (key, unit, _) in PRICES.items():
+        if name in words:
+            levels = tuple(unit * float(level) for level in words[name].split("/"))
+            price[key] = levels if len(levels) > 1 else levels[0]
+    return price
 
 
 def _words(what: str, topology: str) -> str:
@@ -163,7 +219,7 @@ def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
     for name, word in chosen.items():
         if name in PRICES:
             labels.append(f"{word} {PRICES[name][2]}")
-        elif name not in ("d", "G", "L", "n"):
+        elif name not in ("d", "G", "L", "n", "C"):
             labels.append(f"{name} = {word}" if word.isdigit() else word)
     return ", ".join(labels)
 

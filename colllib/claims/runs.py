@@ -28,7 +28,6 @@ from colllib.topology import Topology
 
 MANY = 2**20  # messages: what has more is run by symmetry where it is the same seen from every rank
 SIZES = (2, 3, 4, 5, 6, 7, 8, 12, 16, 33, 64)
-POWERS = (2, 4, 8, 16, 64, 512)
 ANCHOR: dict[str, Any] = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
 
 

@@ -14,14 +14,11 @@ import numpy as np
 
 from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
-from colllib.claims.allreduce import HALVING, RING, TREE, hierarchical_ring
-from colllib.claims.cases import as_quantities, deferred, edges, measured, once, per, per_level, states, us
-from colllib.claims.innetwork import trip
+from colllib.claims.allreduce import HALVING, RING, hierarchical_ring
+from colllib.claims.cases import as_quantities, edges, measured, per, per_level, states
 from colllib.claims.runs import built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
-from colllib.cost import Cost, Price, half_bandwidth_message
-from colllib.execution import Execution
-from colllib.metrics import crossings
+from colllib.cost import Price
 from colllib.placement import order_of
 from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice, Topology, from_links
@@ -29,52 +26,9 @@ from colllib.topology.describe import Switches, switches, wires
 from colllib.topology.latency import HALVES
 
 RINGS = "all-reduce hierarchical"  # in the boxes, between them, and in the boxes again
-BY_BOXES = "all-to-all pairwise-by-boxes"
 
-#: Lu's two racks, NVLink inside and a shared leaf between them, and his spine; the same over one fabric only.
-LEAF: dict[str, Any] = {"message": 16e6, "alpha": (0.5e-6, 2e-6), "bandwidth": (900e9, 50e9)}
-SPINE = LEAF | {"alpha": (0.5e-6, 8e-6)}
-NVLINK: dict[str, Any] = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-IB: dict[str, Any] = {"message": 16e6, "alpha": 8e-6, "bandwidth": 50e9}
-#: Switches alone: 0.2 us for NVLink's, 0.5 us for InfiniBand's.
-SWITCHES = LEAF | {"alpha": (0.2e-6, 0.5e-6)}
-#: Tsugrii's and Reddi's boxes, in ms and GB.
-TSUGRII: dict[str, Any] = {"message": 10.0, "alpha": (1e-3, 5e-3), "bandwidth": (0.6, 0.05)}
+#: Reddi's boxes, in ms and GB.
 REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
-
-
-def _floor(done: Execution, price: dict[str, Any]) -> float:
-    """What the busiest port or card is busy for: no number of pieces brings a run below it."""
-    crossed = crossings(done)
-    speeds = [float(speed) for speed in price["bandwidth"]]
-    busy = [float(crossed[tier.name].most / tier.bandwidth) / speeds[tier.level] for tier in done.topology.tiers]
-    return max(busy) * float(price["message"])
-
-
-def leaving(done: Execution) -> Fraction:
-    """What all boxes send to others, as a share of M."""
-    return crossings(done)["uplink"].total / 2
-
-
-# -- two racks of 72 --------------------------------------------------------------------------------------
-
-
-def _two_racks() -> Cases:
-    done, ib = run(RINGS, "superpod:2"), as_quantities(run(RING, "star:144").cost, **IB)
-    inner, outer = (as_quantities(done.cost_of(phase), **LEAF) for phase in (range(71), range(71, 73)))
-    both = as_quantities(done.cost, **LEAF)
-    in_boxes = LEAF | {"message": 0, "alpha": (0.5e-6, 0)}
-    payload = max(k.loads[1] for k in done.kinds()) * 2  # a rank sends half of its piece to the other of two
-    share = 100 * (ib.latency - both.latency) / (ib.t - both.t)
-    yield both.case(
-        "N = 144, 16 MB",
-        inner=inner,
-        outer=outer,
-        ib=ib,
-        payload=payload,
-        in_boxes=us(done.cost, **in_boxes),
-        latency_share=share,
-    )
 
 
 def _shorter_rings() -> Cases:
@@ -98,106 +52,12 @@ def _mixed_ring() -> Cases:
     yield {"at": "superpod:8", "outer": event / 14, "lock_step": lock_step / 14, "leaf": 2.0, "spine": 8.0}
 
 
-def _all_to_all_of_two_racks() -> Cases:
-    done, nvlink = run(BY_BOXES, "boxes:2x72"), run("all-to-all pairwise", "star:144")
-    inside, between = (as_quantities(done.cost_of(steps), **LEAF) for steps in (range(71), range(71, 143)))
-    yield as_quantities(done.cost, **LEAF).case(
-        "N = 144, 16 MB",
-        inside=inside,
-        between=between,
-        far=as_quantities(done.cost, **SPINE),
-        nvlink=as_quantities(nvlink.cost, **NVLINK),
-        pair_times=between.t / 72 / (inside.t / 71),
-        crossing=leaving(done),
-        two_phases=us(run("all-to-all hierarchical", "boxes:2x72").cost, **LEAF),
-    )
-
-
-def _classes_of_bytes() -> Cases:
-    for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        done = run(BY_BOXES, f"boxes:{count}x{ranks},oversubscription={s}")
-        load = done.cost.seconds(message=1.0, alpha=(0, 0), bandwidth=(6, 1))
-        yield {"at": done.topology.name, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
-
-
-def _both_tiers() -> Cases:
-    """32 racks of 72, of which no number of pieces makes the busiest port any less busy."""
-    both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
-    trees = float(run(TREE, "star:72").cost.n_alpha) / 2  # the software inside, as the text has it
-    outside = as_quantities(outer.cost, **SWITCHES | {"alpha": (0, 0.5e-6)})
-    loads = [1e6 * _floor(done, LEAF) for done in (both, outer)]
-    one = us(Cost(0, run("all-reduce in-network", "inc-star:72", 64).cost.n_beta), **NVLINK)
-    t = as_quantities(both.cost, **SWITCHES).latency + loads[0]
-    outer_t = trees + outside.latency + loads[1]
-    case = {"t": t, "outer_t": outer_t, "one_rack": one + 0.2}
-    yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **case}
-
-
-@deferred
-def software(primitive: str, name: str) -> Cases:
-    """Latencies of 72 and of 32 ranks in us, of software in one piece and of one trip through a switch."""
-    inner, outer = (Fraction(run(f"{primitive} {name}", f"star:{n}").cost.n_alpha) for n in (72, 32))
-    through = trip(primitive) if primitive != "all-to-all" else Fraction(0)
-    switch = {"trip": through, "nvls_us": through / 5, "sharp_us": through / 2}
-    yield {"at": "72 and 32 ranks", "inner_us": inner / 2, "outer_us": 8 * outer, **switch}
-
-
-# -- Tsugrii, and Reddi --------------------------------------------------------------------------------------
-
-
-@deferred
-def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int = 1) -> Cases:
-    """A flat ring and rings on both tiers: times of whole and phases, bytes of cards and between boxes."""
-    on = f"boxes:{count}x{ranks},oversubscription={narrow}"
-    plain, two = run(RING, on), run(RINGS, on)
-    steps = range(two.schedule.num_steps)
-    inside, between = (
-        two.cost_of(part).seconds(**price) for part in (steps[: ranks - 1], steps[ranks - 1 : 1 - ranks])
-    )
-    t, nested_t = (done.cost.seconds(**price) for done in (plain, two))
-    bound, nested_bound = (done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two))
-    latency = plain.cost.seconds(**price | {"message": 0})
-    gb = price["message"]
-    crossed = {tier: crossing.most for tier, crossing in crossings(two).items()}
-    inner, outer = per_level(two)
-    drop = leaving(plain) / leaving(two)
-    yield crossed | {
-        "at": plain.topology.name,
-        **{"latency": latency, "load": t - latency, "flat": t, "nested": nested_t, "ratio": t / nested_t},
-        **{"inside": inside, "inner_ms": 2 * inside, "between": between, "inner": inner, "outer": outer},
-        **{"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossed["card"]) * gb},
-        **{"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb},
-        **{"drop": float(drop), "share": float(1 / drop)},
-        **{"bound": nested_bound, "flat_over_sum": t / bound, "nested_over_sum": nested_t / nested_bound},
-    }
-
-
-def _three_tiers() -> Cases:
-    """1 GB over 4 racks of 4 boxes of 8, the racks' uplinks two to one; larger messages give the same ratio."""
-    on = "boxes:4x4x8,oversubscription=1:2"
-    price = REDDI | {"alpha": (0.0, 3e-3, 3e-3), "bandwidth": (0.45, 0.05, 0.05)}
-    plain, two = run(RING, on), run(RINGS, on)
-    (racks,) = (kind for kind in two.kinds() if kind.loads[3])  # a ring of 4 sends 2 * 3/4 of its payload
-    slow, fast = (done.cost.seconds(**price) for done in (plain, two))
-    shrink = Fraction(3, 2) / (racks.steps * racks.loads[1])
-    yield {"at": on, "flat": slow, "nested": fast, "ratio": slow / fast, "shrink": shrink}
-
-
 def _butterfly() -> Cases:
     """Eight ranks in two boxes, near partners first."""
     done = run(HALVING, "boxes:2x4")
     rounds = {f"round{k}": edges(done.schedule.step(k)) for k in range(3)}
-    crossed = {"crossing": leaving(done), "ring_crossing": leaving(run(RING, "boxes:2x4"))}
+    crossed = {"crossing": as_quantities(done).leaving, "ring_crossing": measured(RING, "boxes:2x4").leaving}
     yield measured(HALVING, "star:8").case("boxes:2x4", N=8, **rounds, **crossed)
-
-
-def _large_messages() -> Cases:
-    """How much of the software's time the switch's fewer latencies save, for 1 MB, 100 MB and 10 GB on eight ranks."""
-    ring = run(RING, "star:8").cost
-    prices = [{"message": m, "alpha": 3.0, "bandwidth": 0.05} for m in (1, 100, 1e4)]
-    small, middle, large = (100 * (float(ring.n_alpha) - 1) * 3.0 / ring.seconds(**price) for price in prices)
-    gain = Fraction(ring.n_beta) / measured("all-reduce in-network", "inc-star:8").limit.value
-    yield {"at": "N = 8", "small": small, "middle": middle, "large": large, "gain": gain}
 
 
 def axis_after_axis(dims: Lattice) -> Schedule:
@@ -236,20 +96,6 @@ def _small_clos() -> Cases:
     topology = place("leaf-spine:4x4x2")
     ports = switches(topology)[0].ports
     yield {"at": topology.name, "s": Fraction(ports["port"], ports["uplink"]), "links": wires(topology)[1].cables}
-
-
-def _oversubscribed() -> Cases:
-    """All ranks of each leaf send to the next leaf, spread over the spines: the step of a pairwise exchange."""
-    for hosts, spines, wide in ((4, 2, 1), (4, 4, 1), (8, 2, 1), (8, 2, 2), (6, 2, Fraction(3, 2))):
-        on = f"leaf-spine:3x{hosts}x{spines},routing=spread" + f",uplink={wide}" * (wide != 1)
-        step = run(BY_BOXES, on).cost_of(range(hosts - 1, hosts)).n_beta * 3 * hosts
-        yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
-
-
-def _to(rank: int) -> float:
-    """Seconds of one message of 1 TB from rank 0, without latency."""
-    cost = run("point-to-point direct", "boxes:2x72", target=rank).cost
-    return cost.seconds(message=1, alpha=(0, 0), bandwidth=(0.9, 0.05))
 
 
 def _across_rails() -> Cases:
@@ -329,38 +175,13 @@ def equal_paths(k: int) -> int:
 
 
 TABLE: Table = {
-    "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040": _two_racks,
     "E-03-038 E-03-039": _shorter_rings,
-    "E-03-057": once(
-        "boxes:16x64",
-        payload=lambda: max(k.loads[1] for k in run(RINGS, "boxes:16x64", tiers="ring,recursive-doubling").kinds()),
-    ),
     "E-03-015": _mixed_ring,
-    "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041": _all_to_all_of_two_racks,
-    "E-03-046": _classes_of_bytes,
-    "E-03-068 E-03-069 E-03-070": _both_tiers,
-    "M-42": _three_tiers,
     "M-35": _butterfly,
-    "M-43": _large_messages,
     "M-45": _misplaced,
-    "T-13 T-14 T-15 T-21": against(TSUGRII),
-    "T-16": against(TSUGRII, 16),
-    "T-18": against(TSUGRII, narrow=3),
-    "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
-    "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
-    "M-40": against(REDDI),
-    "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
-    "E-03-063": software("all-gather", "bruck"),
-    "E-03-064": software("reduce-scatter", "bruck"),
-    "E-03-065": software("broadcast", "binomial-tree"),
-    "E-03-066": software("reduce", "binomial-tree"),
-    "E-03-067": software("all-to-all", "pairwise"),
-    "E-REFS-015": per((8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))),
     # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
     "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
     "E-03-001": _small_clos,
-    "E-03-003": _oversubscribed,
-    "E-03-007": once("boxes:2x72", gap=lambda: _to(72) / _to(1)),
     "E-03-010": _across_rails,
     "E-03-012": per((4, 8, 32), _leaves, name="L"),
     "E-03-014": _edges_of_a_ring,

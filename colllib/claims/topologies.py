@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from colllib.algorithms import allreduce, direct, lattice, relay
-from colllib.claims.cases import along, as_quantities, deferred, measured, of_topology, once, one_by, per
+from colllib.claims.cases import along, as_quantities, deferred, measured, once, one_by, per
 from colllib.claims.runs import built, place, proves, run
 from colllib.claims.value import Case, Cases, Table
 from colllib.execution import trace
@@ -50,19 +50,6 @@ def _hops(on: str) -> str:
     message, _ = square.router(np.zeros(8, dtype=int), np.arange(1, 9))
     labels = ("".join(map(str, Lattice((3, 3)).coordinates(rank))) for rank in range(1, 9))
     return " ".join(sorted(f"{label}:{count}" for label, count in zip(labels, np.bincount(message), strict=True)))
-
-
-def _grown(k: int) -> Case:
-    """From axes of 4 to axes of 8, which makes N 2^k times as large."""
-    small, large = (of_topology(place(f"torus:{Lattice((size,) * k)}")) for size in (4, 8))
-    return {f"times_{name}": Fraction(large[of]) / small[of] for name, of in (("D", "D"), ("bisection", "bandwidth"))}
-
-
-def _fat_tree_bisection() -> Cases:
-    for leaves, down, up in ((4, 2, 1), (2, 4, 2), (2, 4, 1), (4, 2, 2), (2, 4, 4)):
-        n, s = leaves * down, Fraction(down, up)
-        bandwidth = of_topology(place(f"leaf-spine:{leaves}x{down}x{up}"))["bandwidth"]
-        yield {"at": f"N = {n}, {leaves} leaves, s = {s}", "N": n, "s": s, "bandwidth": bandwidth}
 
 
 def _mesh_and_star() -> Cases:
@@ -218,11 +205,6 @@ def one_by_one(axes: Lattice) -> Schedule:
     return relay.relay_one_by_one(place(f"mesh:{axes}"))
 
 
-def _busiest_over_a_port(on: str) -> float:
-    """Loads of the busiest link over the routes of all pairs, beside a star's port."""
-    return float(max(relay.link_loads(place(on))) / run(PAIRWISE, "star:512").cost.n_beta)
-
-
 def _one_after_the_other(axes: Lattice) -> Case:
     """The busiest link of each axis, added up."""
     done = built(relay.relay, axes, phased=True, on=f"mesh:{axes}")
@@ -236,7 +218,6 @@ def _line(size: int, together: bool) -> Fraction:
 
 TABLE: Table = {
     "E-02-013": _neighbors_of_three,
-    "E-00-044 E-02-084": _fat_tree_bisection,
     "E-02-012": along("torus", ((2, 2, 2),), edges=lambda on: wires(place(on)), per_axis=_per_axis),
     "E-02-145": once(
         "3x3",
@@ -244,7 +225,6 @@ TABLE: Table = {
         mesh=lambda: diameter(place("mesh:3x3")),
         hops=lambda: _hops("torus:3x3"),
     ),
-    "E-02-015": per((1, 2, 3), _grown, name="k"),
     " ".join(f"E-02-{number:03}" for number in range(46, 53)): _all_reduced,
     "E-02-025": _rings_at_once,
     "E-02-056 E-02-070 E-02-028": along("torus", ((16, 16, 16),), _of_4096),
@@ -265,8 +245,6 @@ TABLE: Table = {
     "E-02-044": _phased(lattice.dim_chain_reduce, SQUARE, SQUARE_LETTERS),
     "E-02-058": once("torus:4x3x2", begins=_begins),
     "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), _axes_at_once),
-    # a route through a star where all of alpha is its switch's, at the share of 500 ns in section 2
-    "E-02-091": once("star:2", switch_ns=lambda: 100 * run(SEND, "star:2,endpoint=0,hop=0,switch=1").cost.n_alpha),
     "E-00-041": _mesh_and_star,
     "E-02-092": per(
         NS,
@@ -277,16 +255,6 @@ TABLE: Table = {
     "E-02-094": one_by(
         "mesh:3x3x3", lambda rank: links_per_rank(place("mesh:3x3x3"))[rank], body=13, face=4, edge=3, corner=0
     ),
-    "E-02-098": one_by(
-        "N = 512", _busiest_over_a_port, cube="mesh:8x8x8", flat="mesh:32x16", flat_torus="torus:32x16,tie=balanced"
-    ),
     "E-02-099": along("mesh", ((8,), (4, 4), (8, 4), (4, 4, 2)), _one_after_the_other),
-    "E-02-100": per(
-        (3, 4, 5, 7, 8, 12),
-        name="size",
-        n_alpha=lambda size: (
-            built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
-        ),
-    ),
     "E-02-102": per((2, 3, 4, 5, 8, 16), name="size", times=lambda size: _line(size, False) / _line(size, True)),
 }

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
-from colllib.algorithms.direct import parameter_server
-from colllib.claims.allreduce import RING, ring_and_tree_meet
-from colllib.claims.cases import once, one_by, per
+from colllib.claims.allreduce import RING
+from colllib.claims.cases import once, per
 from colllib.claims.runs import built, run
 from colllib.claims.value import Cases, Table
 from colllib.cost import Cost
-from colllib.evaluation import final_values
 from colllib.events import Processor, event_clock
+from colllib.execution import trace
 from colllib.ladder import topology
 from colllib.schedule import Schedule
 from colllib.training import compression as squeezed
@@ -28,100 +27,30 @@ from colllib.training.pipelines import compute, pipeline
 from colllib.training.tensor_states.states import KEPT
 from colllib.training.timeline import COMPUTE, Op
 
-BINOMIAL, SEND = "all-reduce binomial-tree", "point-to-point direct"
+SEND = "point-to-point direct"
 
 
 def _priced(cost: Cost, alpha: float, bandwidth: float) -> Callable[[float], float]:
     return lambda message: cost.seconds(message=message, alpha=alpha, bandwidth=bandwidth)
 
 
-# -- one message, and many ---------------------------------------------------------------------------
-
-#: The middle of the latencies of the source's table of interconnects in µs, and one-way GB/s.
-LINKS = {"nvlink": (1.5, 450), "ndr": (2, 50), "hdr": (3.5, 25), "pcie": (3.5, 64), "roce": (7.5, 12.5)}
-
-
-def _critical_and_fused() -> Cases:
-    """The KB whose bytes take as long as their latency; and 100 messages of 4 KB in one, with 2 µs and 50 GB/s."""
-    cost = run(SEND, "star:2").cost
-    unit = cost.n_alpha / Fraction(cost.n_beta)
-    sizes = {name: Fraction(alpha) * Fraction(speed) * unit for name, (alpha, speed) in LINKS.items()}
-    one, fused = map(_priced(cost, 2, 50e3), (4e3, 4e5))
-    yield {
-        "at": "one message",
-        **sizes,
-        "nvlink_MB": sizes["nvlink"] / 1000,
-        "between": max(sizes[name] for name in ("ndr", "hdr", "roce")),
-        "one": one,
-        "many": 100 * one,
-        "fused": fused,
-        "gain": 100 * one / fused,
-        "share": 200 / one,
-        "below": sizes["ndr"] / 4,
-    }
-
-
-#: KB of the messages of the source's table of measurements, and µs measured there, which nothing can check.
-MEASURED = {
-    "kB1": (1, 25),
-    "kB64": (64, 30),
-    "MB1": (1e3, 40),
-    "MB64": (64e3, 1.6e3),
-    "GB1": (1e6, 23e3),
-    "GB10": (1e7, 215e3),
-}
-
-
-def _predicted_and_measured() -> Cases:
-    """Of one message with 3.08 µs; from 3.07 to 3.085 µs the first column and the ratios are as printed."""
-    time = _priced(run(SEND, "star:2").cost, 3.08, 50)
-    in_ms = ("MB64", "GB1", "GB10")
-    ratios = {name: measured / time(size) for name, (size, measured) in MEASURED.items()}
-    yield {
-        "at": "one message",
-        **{name: time(size) / (1e3 if name in in_ms else 1) for name, (size, _) in MEASURED.items()},
-        **{f"r{name}": ratio for name, ratio in ratios.items()},
-        **{f"off_{name}": 100 * (ratios[name] - 1) for name in ("MB64", "GB10")},
-    }
-
-
-def _joules_of_ten_thousand() -> Cases:
-    """Every bit that is sent, at 30 pJ; beside a GPU of 700 W while the all-reduce takes its time at 50 GB/s."""
-    cost = run(RING, "star:10000").cost
-    joules = float(cost.n_beta) * 8e9 * 30e-12
-    watts = joules / _priced(cost, 0.0, 50.0)(1.0)
-    yield {"at": "N = 10000", "kJ": 10_000 * joules / 1e3, "watts": watts, "percent": 100 * watts / 700}
-
-
 def _four_times_four() -> Cases:
     """The ring of the example: in each step the sums, by their receivers, and what is left in the end."""
     done = run(RING, "star:4")
-    sums: list[int] = []
+    start = ((1, 5, 3, 7), (2, 6, 4, 8), (3, 7, 5, 9), (4, 8, 6, 10))
+    states = list(trace(done.schedule))
 
-    def add(mine: int, came: int) -> int:
-        sums.append(mine + came)
-        return sums[-1]
+    def total(t: int, rank: int, block: int) -> str:
+        return str(sum(start[source][block] for source in states[t][rank, block].elements()))
 
-    result = final_values(done.schedule, [[1, 5, 3, 7], [2, 6, 4, 8], [3, 7, 5, 9], [4, 8, 6, 10]], add)
-    steps = np.roll(np.reshape(sums, (3, 4)), 1, axis=1)  # rank 0 receives from rank 3, which sends last
+    came = [sorted(zip(step.dst.tolist(), step.block.tolist(), strict=True)) for step in done.schedule.steps][:3]
     yield {
         "at": "N = 4",
         "sent": 4 * max(done.sent),
         "received": 4 * max(done.received),
-        "result": " / ".join(" ".join(map(str, row)) for row in result),
-        **{f"step{t}": " ".join(map(str, row)) for t, row in enumerate(steps.tolist(), 1)},
+        "result": " / ".join(" ".join(total(-1, rank, block) for block in range(4)) for rank in range(4)),
+        **{f"step{t}": " ".join(total(t, *held) for held in sums) for t, sums in enumerate(came, 1)},
     }
-
-
-def _one_megabyte_on_64() -> Cases:
-    case = ring_and_tree_meet(64, 10, 10)
-    yield case | {f"{name}_us": _priced(case[name].cost, 10, 10e3)(1e6) for name in ("ring", "tree")}
-
-
-def _ten_megabytes_on_64() -> Cases:
-    """Near is within a factor of two, in time."""
-    ring, tree = (_priced(run(what, "star:64").cost, 10, 1e4)(1e7) for what in (RING, BINOMIAL))
-    yield {"at": "N = 64", "gradient_GB": 70 * 2, "near": max(ring / tree, tree / ring) < 2, "slower": tree / ring}
 
 
 # -- steps ---------------------------------------------------------------------------------------------
@@ -168,25 +97,6 @@ def _microbatches_for_a_fifth() -> Cases:
     yield {"at": "p = 8", "idle": 100 * idle[32], "needed": min(m for m, share in idle.items() if share < 0.2)}
 
 
-def _one_box() -> Cases:
-    """Rings with compute of 2.1 s that nothing hides: 8 ranks at 450 GB/s one way, more at 50 GB/s."""
-    speeds = {8: 450, 64: 50, 4096: 50}
-    seconds = {n: _priced(run(RING, f"star:{n}").cost, 1.5e-6, speed)(140.0) for n, speed in speeds.items()}
-    shares = {f"share{n}": 100 * sent / _then_sent(2.1, sent).seconds for n, sent in seconds.items()}
-    yield {"at": "70B on 8", "seconds": seconds[8], "of_compute": 100 * seconds[8] / 2.1, **shares}
-
-
-def _then_sent(compute: float, sent: float) -> timeline.Step:
-    """Compute, and what is sent after it."""
-    return timeline.run([Op("compute", COMPUTE, compute), Op("send", "network", sent, (0,))])
-
-
-def _on_three_times_the_ranks() -> float:
-    """The percentage of compute in a step of which 65 % were: a third of it, in 70 % of the time."""
-    step = _then_sent(0.65 / 3, 0.7 - 0.65 / 3)
-    return 100 * step.busy(COMPUTE) / step.seconds
-
-
 def _self_checks() -> Cases:
     open_time = _layers(32, 25.0).idle(COMPUTE)
     load, latency = (_priced(run(SEND, "star:2").cost, alpha, 50e3)(size) for size, alpha in ((1e9, 0.0), (0.0, 2.0)))
@@ -224,12 +134,6 @@ def _tokens_to_64_experts() -> Cases:
         "parallel": _priced(even.cost, 3, 50)(float(512 * token)),
         "hot": popular.received[0] / popular.received[1],
     }
-
-
-def _through_one_server() -> Fraction:
-    """A server on rank 0 receives and then sends N - 1 vectors; against a ring."""
-    ring = Fraction(run(RING, "star:1024").cost.n_beta)
-    return built(parameter_server, 1024, 1, colocated=True).cost.n_beta / ring
 
 
 # -- compression and faults ---------------------------------------------------------------------------------------
@@ -283,11 +187,6 @@ def _feedback_by_hand() -> Cases:
         rows.append((naive, sent, cumulative, error[0]))
     named = zip(("naive", "sent", "cumulative", "error"), zip(*rows, strict=True), strict=True)
     yield {"at": "five steps", **{name: " ".join(f"{number:g}" for number in row) for name, row in named}}
-
-
-def _training(steps: int, milliseconds: float) -> float:
-    """Seconds of all steps, of 300 ms of compute and what is sent after it."""
-    return steps * _then_sent(300.0, milliseconds).seconds / 1e3
 
 
 def _replicas() -> Cases:
@@ -460,34 +359,17 @@ def _program_against_all_plans() -> Cases:
 
 
 TABLE: Table = {
-    "M-24 A-08 M-26": _critical_and_fused,
-    "M-28": _predicted_and_measured,
-    "M-22": _joules_of_ten_thousand,
-    "M-29": once("N = 1024", times=_through_one_server),
     "M-33": _four_times_four,
-    "M-37": _one_megabyte_on_64,
-    "M-38": _ten_megabytes_on_64,
     "R-07": _thousand_gradients,
     "M-25": once("N = 2", both=_after_an_exchange),
     "M-54": _budget_of_32_layers,
     "M-56": _microbatches_for_a_fifth,
-    "M-55": _one_box,
-    "M-59": once("a step of 1", utilization=_on_three_times_the_ranks),
     "M-61": _self_checks,
     "M-32": per((32, 100), name="L", collectives=_full_sharding),
     "M-30": _tokens_to_64_experts,
     "M-47": _blocks_of_128,
     "M-48": _index_and_value,
     "M-50": _feedback_by_hand,
-    # two ms of compression, then an eighth of the bytes
-    "M-51": one_by("eight times fewer bytes", lambda ms: _then_sent(2.0, ms / 8).seconds, new=40, fast=1),
-    "M-52": once(
-        "100,000 steps",
-        slow=lambda: _training(100_000, 200),
-        small=lambda: _training(110_000, 200 / 4),
-        fast=lambda: _training(100_000, 30),
-        smaller=lambda: _training(110_000, 30 / 4),
-    ),
     "M-53": _replicas,
     "M-57": _slow_rank,
     "M-58": _who_notices,

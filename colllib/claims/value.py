@@ -11,9 +11,9 @@
     right     = expression, or [words], compared one by one; "?" stands for what a source does not print
 
 An expression has numbers, names, parts of what a name stands for (tree.n_beta), + - * / // % ** and the functions of
-`FUNCTIONS`; over the axes d of a lattice, total(d - 1) is a sum and most(d) the largest. A comparison without spaces
-is yes or no: (d>2). `where` keeps the cases that a statement is about. A value without an operator is no comparison:
-the words of a definition.
+`FUNCTIONS`; over the axes d of a lattice, total(d - 1) is a sum and most(d) the largest. A comparison without spaces is
+yes or no: (d>2), and so is one or another. `where` keeps the cases that a statement is about. A value without an
+operator is no comparison: the words of a definition.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from importlib import resources
-from math import ceil, isclose, sqrt
+from math import ceil, isclose, log2, sqrt
 from typing import Any
+
+from colllib.cost import crossover
 
 Case = Mapping[str, Any]
 Cases = Iterable[Case]
@@ -44,7 +46,8 @@ OPERATORS = ("=", *ROUNDED, "->", "<=", ">=", "<", ">", "!=")
 @cache
 def stored(name: str) -> list[dict[str, str]]:
     """The rows of a table of this package, such as claims.csv."""
-    return list(csv.DictReader((resources.files(__package__) / name).read_text(encoding="utf-8").splitlines()))
+    text = (resources.files(__package__) / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines(keepends=True)))
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,8 @@ def _value(node: ast.expr, known: Case) -> Any:
             return _OVER_AXES[name](_value(over, one) for one in sizes)
         case ast.Call(ast.Name(name), parts) if name in FUNCTIONS:
             return FUNCTIONS[name](*(_value(part, known) for part in parts))
+        case ast.BoolOp(ast.Or(), parts):
+            return any(_value(part, known) for part in parts)
     raise ValueError(f"{ast.unparse(node)!r} is no part of a value")
 
 
@@ -252,14 +257,22 @@ _SYMBOLS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
     ast.LtE: operator.le,
 }
 _OVER_AXES: Mapping[str, Callable[..., Any]] = {"total": sum, "most": max}
-#: lg(x) is the base-2 logarithm rounded up to a whole number.
+#: lg(x) is the base-2 logarithm rounded up to a whole number, limit(x) a limit, value(x) what one comes to, and
+#: crossover(a, b) the message at which two runs take equally long, in alpha BW.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "lg": lambda x: Fraction((int(x) - 1).bit_length()),
     "sqrt": sqrt,
     "ceil": lambda x: Fraction(ceil(x)),
     "min": min,
     "max": max,
+    "log2": log2,
+    "float": float,
+    "round": lambda x, digits=0: round(x, int(digits)),
+    "limit": Limit,
+    "value": lambda limit: limit.value,
+    "crossover": lambda one, other: crossover(one.cost, other.cost),
 }

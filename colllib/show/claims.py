@@ -102,7 +102,7 @@ def _card(claim: Claim, places: str) -> str:
     elif claim.verdict in HOLDS:
         color = ' class="cl-holds"'
     chapter = f'; <a href="../notebooks/{claim.chapter}.html">chapter {claim.chapter}</a>' if claim.chapter else ""
-    basis = f"; {escape(str(finding.basis))}" if finding.basis.how != "none" else ""
+    basis = f"; {escape(finding.basis)}" if finding.how != "none" else ""
     paragraphs = [
         f'<strong>{claim.verdict.value}</strong> <a href="#{anchor}">{claim.id}</a>{errata}',
         escape(_stated(claim)),
@@ -146,7 +146,7 @@ def _erratum(claim: Claim, cause: Cause) -> list[str]:
         f"**{link}, {_plain(_place(claim))}.** {_plain(_stated(claim))}",
         f": *{finding.verdict.value}.* Printed: {_plain(_claimed(claim))}. "
         f"{_value_label(finding)}: {_plain(finding.executed)}."
-        f"{reason}{cited} ({_plain(str(finding.basis))}; {chapter})",
+        f"{reason}{cited} ({_plain(finding.basis)}; {chapter})",
         "",
     ]
 
@@ -166,7 +166,7 @@ def _stated(claim: Claim) -> str:
 
 def _value_label(finding: Finding) -> str:
     """How the value came about, as the label of the value."""
-    return "Read" if finding.basis.how == "read" else "Executed" if "executed" in finding.basis.how else "Computed"
+    return "Read" if finding.how == "read" else "Executed" if "executed" in finding.how else "Computed"
 
 
 def _cited(reference: str) -> str:

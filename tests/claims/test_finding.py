@@ -166,9 +166,9 @@ def test_equal_statements_under_equal_conditions_get_equal_verdicts_or_say_how_t
     for entry in ENTRIES.values():
         if entry.id in COMPARED and "step" not in entry.value:
             passage, used = parsed(entry.value)[0], cases_of(entry.id)[1]
-            alike[
-                passage.statements, entry.finding.basis.ports, frozenset(use.what for use in used if use.what)
-            ].append(entry)
+            alike[passage.statements, entry.finding.ports, frozenset(use.what for use in used if use.what)].append(
+                entry
+            )
     pairs = 0
     for entries in alike.values():
         words = {"fails" if entry.verdict in FAILS else "holds" for entry in entries}
@@ -191,12 +191,12 @@ def test_all_entries_on_one_trip_through_a_switch_have_one_verdict():
 
 def test_a_verdict_shows_its_conditions():
     for name in COMPARED:
-        basis = ENTRIES[name].finding.basis
-        assert basis.sense in ("value", "limit") or basis.how == "read"
-        if "executed" in basis.how or "closed form" in basis.how:
-            assert "none" not in (basis.fabric, basis.ports, basis.clock), name
-            assert basis.fabric in str(basis)
-        assert (basis.how == "read") == (ENTRIES[name].answer == FACT), name
+        answer = ENTRIES[name].finding
+        assert answer.sense in ("value", "limit") or answer.how == "read"
+        if "executed" in answer.how or "closed form" in answer.how:
+            assert "none" not in (answer.fabric, answer.ports, answer.clock), name
+            assert answer.fabric in answer.basis
+        assert (answer.how == "read") == (ENTRIES[name].answer == FACT), name
 
 
 def test_what_a_verdict_rests_on_does_not_depend_on_what_was_asked_before():
