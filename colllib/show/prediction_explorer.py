@@ -14,7 +14,6 @@ from colllib.show.table import Table
 from colllib.units import binary_size, percent, rate, seconds, several
 
 COLLECTIVES = ("all-reduce", "all-gather", "all-to-all")
-BOXES = (1, 2, 4, 8, 16, 32, 64)
 PREDICTED, OTHERS = "predicted", "measured by others, largest message"
 SIZES = [2**k for k in range(10, 35, 2)]
 
@@ -36,7 +35,7 @@ def prediction_explorer() -> Explorer:
         [
             Control("collective", "Collective", COLLECTIVES, kind="select"),
             Control("machine", "Machine", MACHINES, "dgx-h100", "select"),
-            Control("boxes", "Boxes", BOXES, 2),
+            Control("boxes", "Boxes", (1, 2, 4, 8, 16, 32, 64), 2),
             Control("size", "Message", SIZES, 2**24, format=binary_size),
         ],
         [

@@ -1,10 +1,9 @@
 """Timelines, with time to the right: what streams do in a step, and what the ports of a star send when."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -186,18 +185,13 @@ LEFT, TOP, PITCH, THICK = 30.0, 18.0, 17.0, 12.0
 MOST_RANKS = 16
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One message on its sender's port, with its blocks and three times in seconds.
-
-    They are when it starts to leave, when its last byte has left, and when the receiver has it in full: on the
-    lock-step clock at the end of the step.
-    """
+class Bar(NamedTuple):
+    """One message on its sender's port, with three times in seconds, and its blocks."""
 
     row: int
-    start: float
-    left: float
-    arrival: float
+    start: float  # when it starts to leave
+    left: float  # when its last byte has left
+    arrival: float  # when the receiver has it in full: on the lock-step clock at the end of the step
     blocks: tuple[int, ...]
 
 
