@@ -22,7 +22,6 @@ from colllib.show.table import Table
 from colllib.show.views import keys, listed
 from colllib.topology import star
 
-RANKS = (2, 3, 4, 6, 8, 12, 16, 64)
 SEGMENTS = (1, 4, 32)
 BEYOND = 1.15  # times how far the bounds are drawn beyond where they cross
 PORTS = {
@@ -76,7 +75,7 @@ def bounds_explorer() -> Explorer:
         "Bounds and algorithms",
         [
             Control("primitive", "Primitive", PRIMITIVES, "all-reduce", "select"),
-            Control("n", "Ranks N", RANKS, 16),
+            Control("n", "Ranks N", (2, 3, 4, 6, 8, 12, 16, 64), 16),
             Control("ports", "A rank owns", PORTS, "one"),
         ],
         [

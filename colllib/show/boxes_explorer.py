@@ -23,7 +23,6 @@ from colllib.topology import Topology, boxes
 from colllib.units import several
 
 BOXES = (2, 4, 8, 16, 64)
-SIZES = (4, 8)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
 PLACES = {"contiguous": "aligned", "strided": "strided", "random": "scattered"}
 IN_ORDER = "contiguous"
@@ -197,7 +196,7 @@ def boxes_explorer() -> Explorer:
             Control("p", "Primitive", tuple(RUNNERS), kind="select"),
             Control("n", "Boxes", BOXES, 2, kind="number"),
             Control("r", "Boxes stand", lambda n: {1: "in one tier"} | {k: f"in {k} racks" for k in RACKS if k < n}),
-            Control("g", "GPUs in a box", SIZES, 8),
+            Control("g", "GPUs in a box", (4, 8), 8),
             Control("c", "A box has", lambda g: {k: several(k, "card") for k in (1, 2, 4, 8) if g % k == 0}, 8),
             Control("place", "Ranks stand", PLACES, kind="select"),
             Control("adds", "Switches add", adding),

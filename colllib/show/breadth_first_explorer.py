@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from math import hypot
+from statistics import fmean
 
 import numpy as np
 
@@ -118,9 +119,6 @@ class Reception:
         return shares
 
 
-_reception = cache(Reception)
-
-
 def reception(problem: Reception, title: str = "") -> Drawing:
     """The bipartite picture: owners at the left, the receiver's links at the right, and which link carries which shard.
 
@@ -187,8 +185,7 @@ def _alt(problem: Reception) -> str:
 
 def _middle(links: int) -> float:
     """Where the links of a bit mask are, for few crossings."""
-    places = [k for k in range(links.bit_length()) if links >> k & 1]
-    return sum(places) / len(places)
+    return fmean(k for k in range(links.bit_length()) if links >> k & 1)
 
 
 def breadth_first_explorer() -> Explorer:
@@ -211,12 +208,17 @@ def breadth_first_explorer() -> Explorer:
     )
 
 
+@cache
+def _case(graph: str, receiver: int, step: int) -> Reception:
+    return Reception(plan_of(graph), receiver, step)
+
+
 def _picture(graph: str, receiver: int, step: int) -> Drawing:
-    return reception(_reception(plan_of(graph), receiver, step))
+    return reception(_case(graph, receiver, step))
 
 
 def _words(graph: str, receiver: int, step: int) -> str:
-    problem = _reception(plan_of(graph), receiver, step)
+    problem = _case(graph, receiver, step)
     tight = [k for k in range(len(problem.neighbors)) if problem.is_tight(k)]
     links = [f"{problem.neighbors[k]} → {receiver}" for k in tight]
     width = sum(problem.transport.capacity[k] for k in tight)
@@ -236,4 +238,4 @@ def _words(graph: str, receiver: int, step: int) -> str:
 
 
 def _summary(graph: str, receiver: int, step: int) -> str:
-    return f"{GRAPHS[graph]}, step {step}: {_alt(_reception(plan_of(graph), receiver, step))}"
+    return f"{GRAPHS[graph]}, step {step}: {_alt(_case(graph, receiver, step))}"

@@ -6,7 +6,7 @@ from colllib import ladder, units
 from colllib.algorithms import find
 from colllib.algorithms.hierarchical import TWO_TIERS
 from colllib.bounds import ON_TORUS, ONE_PORT
-from colllib.cost import BEST_SEGMENTS_SQUARED, CROSSOVER
+from colllib.cost import BEST_SEGMENTS_SQUARED, CROSSOVER, Terms
 from colllib.ladder import Entry, Rung
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.views import listed
@@ -20,6 +20,7 @@ ANCHORS = {
     "mesh": "mesh:8x8x8",
     "full-mesh": "full-mesh:512",
 }
+_PRICE: Terms = {"message": ladder.ANCHOR_MESSAGE, "alpha": ladder.ANCHOR_ALPHA, "bandwidth": ladder.ANCHOR_BANDWIDTH}
 #: A primitive, with the one whose schedules are its own backwards.
 _BACKWARDS = {
     "broadcast": "broadcast, reduce",
@@ -43,8 +44,8 @@ def closed_forms(kind: str) -> str:
     # a switch adds on the way up and replicates on the way down: the one is not the other backwards
     both = {name: name for name in ladder.PRIMITIVES} if kind == "inc-star" else _BACKWARDS
     for primitive, named in both.items():
-        for place, entry in enumerate(_in_order(primitive, spec)):
-            rows.append(["" if place else named, *_cells(entry)])
+        for place, priced in enumerate(_at_anchor(primitive, spec)):
+            rows.append(["" if place else named, *_cells(*priced)])
     headers = ["primitive", "algorithm", r"latencies $n_\alpha$", r"bytes $n_\beta$", "for", fabric_name(spec)]
     return _table(headers, rows)
 
@@ -58,21 +59,18 @@ def _time(seconds: float) -> str:
     return units.seconds(seconds, 3).replace(" ", "\u00a0")
 
 
-def _at_anchor(entry: Entry) -> Rung:
-    entry = entry.in_radix(2) if entry.radices else entry  # the radix of the formulas
-    return entry.priced(message=ladder.ANCHOR_MESSAGE, alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
-
-
-def _in_order(primitive: str, spec: str) -> list[Entry]:
+def _at_anchor(primitive: str, spec: str) -> list[tuple[Entry, Rung]]:
+    """What runs on a topology, with its price at the anchor, fastest first."""
     entries = ladder.entries(primitive, spec, trusting=True)
     if spec.startswith("inc-"):  # what only passes through the switch stands on the star's table
         entries = tuple(entry for entry in entries if entry.algorithm.takes == "topology")
-    return sorted(entries, key=lambda entry: (_at_anchor(entry).seconds, entry.algorithm.label))
+    usual = (entry.in_radix(2) if entry.radices else entry for entry in entries)  # the radix of the formulas
+    priced = [(entry, one.priced(**_PRICE)) for entry, one in zip(entries, usual, strict=True)]
+    return sorted(priced, key=lambda pair: (pair[1].seconds, pair[0].algorithm.label))
 
 
-def _cells(entry: Entry) -> list[str]:
+def _cells(entry: Entry, rung: Rung) -> list[str]:
     """The algorithm, its latencies and bytes, where that holds, and the time at the anchor."""
-    rung = _at_anchor(entry)
     form = entry.algorithm.form(entry.topology, rung.segments)
     time = _time(rung.seconds) + (f" $P={rung.segments}$" if rung.segments > 1 else "")
     name = entry.algorithm.label

@@ -28,7 +28,6 @@ from colllib.topology import Lattice, Topology
 from colllib.units import several
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
-SIZES = (2, 4, 8, 16, 32)  # ranks of a job
 FABRICS = {
     "torus 8 × 8": "torus:8x8",
     "leaf-spine, 8 spines": "leaf-spine:8x8x8,seed=1",
@@ -38,24 +37,16 @@ WORKS: dict[str, Callable[[int], Schedule]] = {
     "ring all-reduce": allreduce.ring,
     "pairwise all-to-all": alltoall.pairwise,
 }
-GROUPS = (1, 2, 4, 8)
 LAYOUTS = {"rows": "aligned: neighbors", "columns": "strided: in equal steps", "drawn": "scattered at random"}
-DRAWS = (1, 2, 3)
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Jobs on a fabric, executed.
+    """Jobs on a fabric, executed."""
 
-    Attributes:
-        places: the ranks of each job, shape (jobs, ranks of a job).
-        runs: all of them executed together and each alone.
-        aligned: one job on aligned ranks, alone.
-    """
-
-    places: IntArray
-    runs: Together
-    aligned: Execution
+    places: IntArray  # the ranks of each job, shape (jobs, ranks of a job)
+    runs: Together  # all of them executed together and each alone
+    aligned: Execution  # one job on aligned ranks, alone
 
     @cached_property
     def loads(self) -> NDArray[np.float64]:
@@ -102,10 +93,10 @@ def contention_explorer() -> Explorer:
         [
             Control("fabric", "Fabric", tuple(FABRICS), kind="select"),
             Control("work", "Each job runs", tuple(WORKS), kind="select"),
-            Control("size", "Ranks of a job", SIZES, 8),
-            Control("groups", "Jobs", lambda size: [n for n in GROUPS if n * size <= SIDE * SIDE], 8),
+            Control("size", "Ranks of a job", (2, 4, 8, 16, 32), 8),
+            Control("groups", "Jobs", lambda size: [n for n in (1, 2, 4, 8) if n * size <= SIDE * SIDE], 8),
             Control("layout", "Layout", LAYOUTS, "drawn", kind="select"),
-            Control("draw", "Draw", lambda layout: DRAWS if layout == "drawn" else {0: "none"}),
+            Control("draw", "Draw", lambda layout: (1, 2, 3) if layout == "drawn" else {0: "none"}),
             *prices(),
         ],
         [

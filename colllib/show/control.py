@@ -92,13 +92,8 @@ _TEXT: dict[str, Callable[[float, int], str]] = {
 class Quantity:
     """A number that the reader types or slides; the page prices with it, so no fragment depends on it.
 
-    Args:
-        name, label: as for `Control`.
-        kind: "message size", "time", "bandwidth", or "number" for one without a unit.
-        low, high: ends of the slider, powers of ten but for a "number", whose slider is linear; any value above 0 can
-            be typed, of a number only those between.
-        start: the value that is shown first.
-        only_with: the control with whose first choice it decides nothing, and is not shown; "" shows it always.
+    The ends of the slider are powers of ten but for a "number", which has no unit and a linear slider. Any value above
+    0 can be typed, of a number only those between.
 
     >>> message = Quantity("m", "Message M", "message size", 1e2, 1e11, 16e6)
     >>> message.text(message.read("64 MB")), message.at(64e6)
@@ -111,7 +106,7 @@ class Quantity:
     low: float
     high: float
     start: float
-    only_with: str = ""
+    only_with: str = ""  # the control with whose first choice it decides nothing, and is not shown
     depends_on: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:

@@ -46,6 +46,8 @@ class Expanded:
     >>> square = Expanded("line-graph", "complete-bipartite:2x2")
     >>> square.graph, square.names[:3], str(square.cost), str(square.theorem)
     ('line-graph(complete-bipartite:2x2)', ('ac', 'ad', 'bc'), '1', '1')
+    >>> [str(Expanded(kind, "full-mesh:4").theorem) for kind in KINDS]
+    ['1', '7/8', '15/16']
     """
 
     kind: str
@@ -113,14 +115,14 @@ class Expanded:
 
     @property
     def theorem(self) -> Fraction:
-        """n_beta as the theorem has it, in units of M/B."""
-        return predicted(self.kind, self.small_cost, self.small.ranks)
+        """n_beta as the theorem has it, in units of M/B; that of a line graph is an upper bound.
 
-    @property
-    def anew(self) -> Execution:
-        """A breadth-first all-gather that is made for the larger graph, executed."""
-        large = self.run.topology
-        return execute(breadth_first.all_gather(large), large)
+        Source: Zhao's dissertation (2026), section A.4.
+        """
+        cost, ranks = self.small_cost, self.small.ranks
+        if self.kind == "power":
+            return cost * Fraction(ranks, ranks - 1) * (1 - Fraction(1, ranks**2))
+        return cost + Fraction(1, ranks if self.kind == "line-graph" else 2 * ranks)
 
 
 def node_beta(run: Execution) -> Fraction:
@@ -131,26 +133,6 @@ def node_beta(run: Execution) -> Fraction:
     Fraction(3, 4)
     """
     return at_node("all-gather", run.topology, run.cost).n_beta
-
-
-def predicted(kind: str, cost: Fraction, ranks: int) -> Fraction:
-    """What an expansion costs, in units of M/B, by the theorems; those of a line graph are an upper bound.
-
-    Args:
-        kind: "line-graph", "degree" (two copies) or "power" (the square).
-        cost: n_beta of the base in the same units.
-        ranks: N of the base.
-
-    Source: Zhao's dissertation (2026), section A.4.
-
-    >>> [str(predicted(kind, Fraction(3, 4), 4)) for kind in KINDS]
-    ['1', '7/8', '15/16']
-    """
-    if kind == "line-graph":
-        return cost + Fraction(1, ranks)
-    if kind == "degree":
-        return cost + Fraction(1, 2 * ranks)
-    return cost * Fraction(ranks, ranks - 1) * (1 - Fraction(1, ranks**2))
 
 
 _expanded = cache(Expanded)
@@ -212,7 +194,8 @@ def _picture(kind: str, base: str, rank: int, step: int) -> str:
 
 def _costs(kind: str, base: str) -> Table:
     expanded = _expanded(kind, base)
-    large, small, anew = expanded.run.topology, expanded.small, expanded.anew
+    large, small = expanded.run.topology, expanded.small
+    anew = execute(breadth_first.all_gather(large), large)
     rows = [
         ("base", small.ranks, degree(small), expanded.before.num_steps, expanded.small_cost),
         ("expanded", large.ranks, degree(large), expanded.run.schedule.num_steps, expanded.cost),

@@ -98,12 +98,9 @@ def _picture(phase: str, rank: int, bit: int) -> Drawing:
 
 def _lamps(phase: str, rank: int, bit: int) -> str:
     """The three checks as lamps, lit where they notice."""
-    flip = flip_case(phase, rank, bit)
-    items = []
-    for name, text in CHECKS.items():
-        notices = getattr(flip, name)
-        items.append(("disk i h1", f"{text}: notices") if notices else ("disk", f"{text}: silent"))
-    return legend_of(items)
+    lamps = {True: ("disk i h1", "notices"), False: ("disk", "silent")}
+    lit = {text: lamps[getattr(flip_case(phase, rank, bit), check)] for check, text in CHECKS.items()}
+    return legend_of((lamp, f"{text}: {word}") for text, (lamp, word) in lit.items())
 
 
 def _exact() -> faults.Singles:

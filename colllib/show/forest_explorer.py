@@ -153,12 +153,11 @@ def _joined(
     """The two boxes with some links, those that lead from box to box and new ones colored; where a link has a capacity
     above 0 it is so thick, and one line for both ways."""
     boxes = {10: Box(276.0, 165.0, 26, 26, round=True)}  # the switch between the two, on the right
-    upper = ((0.0, 0.0), (130.0, 0.0), (20.0, 124.0), (150.0, 110.0))  # where no link leads past another node closely
-    for place, (x, y) in enumerate(upper):
-        boxes[place] = Box(x, y, 26, 26, round=True)
-        boxes[(6, 7, 4, 5)[place]] = Box(x, 330.0 - y, 26, 26, round=True)
-    for switch, y in ((8, 66.0), (9, 264.0)):
-        boxes[switch] = Box(75.0, y, 26, 26, round=True)
+    # of the upper box and, upside down, of the lower one: no link leads past another node closely
+    places = ((0.0, 0.0), (130.0, 0.0), (20.0, 124.0), (150.0, 110.0), (75.0, 66.0))
+    for upper, lower, (x, y) in zip((0, 1, 2, 3, 8), (6, 7, 4, 5, 9), places, strict=True):
+        boxes[upper] = Box(x, y, 26, 26, round=True)
+        boxes[lower] = Box(x, 330.0 - y, 26, 26, round=True)
     joined = {node for ends in links for node in ends}
 
     def draw(pen: Pen) -> None:

@@ -7,7 +7,7 @@ from statistics import median, quantiles
 
 from colllib.measured.expected import PAIRS, expected
 from colllib.measured.log import factor
-from colllib.measured.predict import compared, healthy, predict
+from colllib.measured.predict import Prediction, compared, healthy, predict
 from colllib.measured.read import BYTES
 from colllib.measured.sweeps import PUBLISHED, figures, kind, sweeps
 from colllib.measured.write import write
@@ -16,7 +16,7 @@ from colllib.topology.machines import PATTERNS, PRESETS, Machine, find
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
 MOST_BOXES = 64
-SIZES = [2**k for k in range(10, 36, 2)]  # of the predicted curve
+SIZES = [2**k for k in range(10, 36, 2)]  # of what is predicted
 LARGE = 2**30  # bytes: smaller ones need not reach a range that rests on larger ones
 BORDERS = (2**16, 2**24, LARGE)  # below 64 KiB latency decides, from 16 MiB on bandwidth shows
 HALF_THE_CARDS = ("dgx-a100", "dgx-h100", "dgx-h200")  # of which boxes with a card for two GPUs are as usual
@@ -34,6 +34,12 @@ def boxes_of(machine: str, boxes: int) -> Machine:
     """
     name, *options = machine.split(",")
     return find(",".join([f"{name}:{boxes}", *options]))
+
+
+@cache
+def predicted(collective: str, machine: str, boxes: int) -> list[Prediction]:
+    """What so many boxes of one of `MACHINES` are predicted to take, for each of `SIZES`."""
+    return [predict(boxes_of(machine, boxes), collective, size) for size in SIZES]
 
 
 def ranges() -> dict[str, dict[str, list[tuple[float, float]]]]:
@@ -59,11 +65,11 @@ def foreseen() -> dict[str, dict[str, list[list[float]]]]:
     446
     """
 
-    def of(collective: str, machine: Machine) -> list[float]:
-        return [float(f"{1e6 * predict(machine, collective, size).seconds:.4g}") for size in SIZES]
+    def of(collective: str, machine: str, boxes: int) -> list[float]:
+        return [float(f"{1e6 * one.seconds:.4g}") for one in predicted(collective, machine, boxes)]
 
     counts = range(1, MOST_BOXES + 1)
-    return {name: {one: [of(name, boxes_of(one, n)) for n in counts] for one in MACHINES} for name in COLLECTIVES}
+    return {name: {machine: [of(name, machine, n) for n in counts] for machine in MACHINES} for name in COLLECTIVES}
 
 
 @cache

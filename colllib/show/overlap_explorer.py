@@ -18,9 +18,7 @@ RATE = 400e12  # operations a second that a GPU sustains
 _MEGABYTES = (1, 25, 40, 80, 128, 256, 400, 640, 1000, 1600, 3200)
 #: Sizes of buckets: round ones, powers of two, and what frameworks start with.
 OFFERED = tuple(n * 1e6 for n in _MEGABYTES)
-BOXES = (1, 4, 16, 64)
 TOKENS = (1024, 2048, 4096, 8192)
-WIDTHS = {2: "BF16", 4: "FP32"}
 COLLECTIVES = {True: "as NCCL (predicted)", False: "fastest without switches that add"}
 
 
@@ -60,9 +58,9 @@ def overlap_explorer() -> Explorer:
         "What stays exposed",
         [
             Control("bucket", "Bucket", OFFERED, 25e6, kind="number", format=units.size),
-            Control("boxes", "Boxes of 8", BOXES, 16, kind="number"),
+            Control("boxes", "Boxes of 8", (1, 4, 16, 64), 16, kind="number"),
             Control("tokens", "Tokens a GPU", TOKENS, 1024, kind="number", format="{:,}".format),
-            Control("width", "Gradients", WIDTHS, 2),
+            Control("width", "Gradients", {2: "BF16", 4: "FP32"}, 2),
             Control("nccl", "Collectives", COLLECTIVES, True),
         ],
         [Part(_timeline, "The step"), Part(_curve, "Exposed against bucket")],

@@ -14,8 +14,6 @@ from colllib.show.views import Bars, Rows
 from colllib.topology.presets import PRESETS
 
 SEQUENCE = 8192
-NAMES = ("Llama 3.1 70B", "Llama 3.1 405B", "DeepSeek-V3")
-STEPS = {2**22: "4 Mi", 2**24: "16 Mi"}
 #: Where it starts, and what the chapter prices: NVLink in the box one way, and a 400 Gb/s card for each GPU.
 INSIDE, OUTSIDE = (
     {"alpha": latency, "bandwidth": speed} for latency, speed in zip(*PRESETS["dgx-h100"].speeds(2), strict=True)
@@ -37,8 +35,8 @@ def parallelism_explorer() -> Explorer:
     return Explorer(
         "One training step",
         [
-            Control("model", "Model", {name: name for name in NAMES}, "Llama 3.1 405B", kind="select"),
-            Control("tokens", "Tokens", STEPS, 2**24),
+            Control("model", "Model", ("Llama 3.1 70B", "Llama 3.1 405B", "DeepSeek-V3"), "Llama 3.1 405B", "select"),
+            Control("tokens", "Tokens", {2**22: "4 Mi", 2**24: "16 Mi"}, 2**24),
             Control("zero", "ZeRO", {1: "ZeRO-1", 3: "ZeRO-3"}, 1),
             Control("dp", "DP", (8, 16, 32, 64, 128, 256, 512), 128),
             Control("tp", "TP", (1, 2, 4, 8), 8),

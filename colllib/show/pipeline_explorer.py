@@ -3,6 +3,7 @@
 from functools import cache
 
 from colllib.algorithms import Algorithm, find, of
+from colllib.cost import Terms
 from colllib.execution import Execution, execute
 from colllib.metrics import busy_ports, phases
 from colllib.schedule import Schedule
@@ -20,6 +21,7 @@ DRAWN = 8  # ranks that a diagram has at most
 SEGMENTS = (1, 2, 3, 4, 7, 8)  # in diagrams; 7 is the best at the start
 UNDRAWN = tuple(4**k for k in range(7))  # segments where there is none
 RATIO = 8  # M / (alpha BW) of the diagrams
+IN_ALPHAS: Terms = {"message": RATIO, "alpha": 1, "bandwidth": 1}
 CLOCKS = ("lock-step clock", "event clock")
 
 
@@ -90,14 +92,12 @@ def _picture(schedule: str, n: int, p: int, clock: str) -> Chart | str:
     execution = run(schedule, n, p)
     return space_time(
         execution.schedule,
-        message=RATIO,
-        alpha=1,
-        bandwidth=1,
         clock="event" if clock == CLOCKS[1] else "lock-step",
         segments=p,
-        until=step_edges(execution, message=RATIO, alpha=1, bandwidth=1)[-1],
+        until=step_edges(execution, **IN_ALPHAS)[-1],
         time_format=number,
         x_label=f"time in units of α, where M/BW = {RATIO} α",
+        **IN_ALPHAS,
     )
 
 

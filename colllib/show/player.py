@@ -234,8 +234,8 @@ class Player(Explorer):
 def player(
     title: str,
     offered: Mapping[str, Entry],
-    places: Mapping[Any, Topology],
     place: Control,
+    build: Callable[[Any], Topology],
     few: Sequence[str],
     start: tuple[str, Hashable] | None = None,
     proved: bool = True,
@@ -244,18 +244,17 @@ def player(
 
     Args:
         offered: what can be played, by name; `few` of it at first.
-        places: the topologies, by the values of the control.
-        place: the control that chooses one of them, without its values.
+        place: the control that chooses a topology.
+        build: the topology from the control's value.
         start: name and place that are shown first (default: the first of each).
         proved: whether every end state must be right.
 
     Raises:
         ValueError: for a name or a place that is not on offer.
     """
-    fit: dict[str, list[Any]] = {}
-    for name, entry in offered.items():
-        if keys := [key for key, topology in places.items() if entry.fits(topology)]:
-            fit[name] = keys
+    texts = place.choices({})
+    places = {key: build(key) for key in texts}
+    fit = {name: [key for key, topology in places.items() if entry.fits(topology)] for name, entry in offered.items()}
     first, first_place = start or (None, None)
 
     @cache
@@ -266,8 +265,7 @@ def player(
     def shown(**state: Any) -> Show:
         return show(state["algorithm"], state[place.name])
 
-    texts = place.values if isinstance(place.values, Mapping) else {key: str(key) for key in places}
-    named = {name: entry.text for name, entry in offered.items() if name in fit}
+    named = {name: entry.text for name, entry in offered.items() if fit[name]}
     scene, each_step = ("algorithm", place.name), ("algorithm", place.name, "step")
     controls = [
         *_algorithms(named, few, first),

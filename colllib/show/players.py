@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from colllib import ladder
@@ -106,7 +106,7 @@ def trace_player(
             start = name, min(fit, key=lambda n: (abs(n - 4), n))
             break
     title = f"{primitive.capitalize()}, step by step"
-    return player(title, offered, places, Control("n", "Ranks N", ranks), few, start, proved)
+    return player(title, offered, Control("n", "Ranks N", ranks), topology, few, start, proved)
 
 
 def _scheduled(text: str, build: Callable[[int], Schedule]) -> Entry:
@@ -145,9 +145,8 @@ def torus_player() -> Player:
     Explorer: On a torus, step by step (Algorithms, Algorithm, Torus, Steps done)
     """
     texts = {dims: " × ".join(map(str, dims)) if len(dims) > 1 else f"a ring of {dims[0]}" for dims in TORI}
-    places = {dims: torus(dims) for dims in TORI}
     control = Control("dims", "Torus", texts, kind="select")
-    return player("On a torus, step by step", _several(ON_TORI), places, control, ON_TORI[:2])
+    return player("On a torus, step by step", _several(ON_TORI), control, torus, ON_TORI[:2])
 
 
 IN_BOXES = ("hierarchical", "ring", "recursive-doubling", "rabenseifner", "binomial-tree", "pairwise")
@@ -167,7 +166,7 @@ def boxes_player(
     """
     title = f"{primitive.capitalize()} over boxes, step by step"
     few = [name for name in IN_BOXES if name in variants(primitive)][:2]
-    return player(title, variants(primitive), {size: boxes(size) for size in sizes}, _boxes(sizes), few)
+    return player(title, variants(primitive), _boxes(sizes), boxes, few)
 
 
 def _boxes(sizes: Iterable[tuple[int, ...]]) -> Control:
@@ -184,9 +183,9 @@ def boxes_switch_player() -> Player:
     >>> boxes_switch_player()
     Explorer: Switches on two tiers, step by step (Algorithm, Boxes, Steps done)
     """
-    places = {size: boxes(size, inc="both") for size in ((2, 2), (2, 4), (3, 2))}
+    control, adding = _boxes(((2, 2), (2, 4), (3, 2))), partial(boxes, inc="both")
     offered = {name: variants("all-reduce")[name] for name in ADDING_IN_BOXES}
-    return player("Switches on two tiers, step by step", offered, places, _boxes(places), ADDING_IN_BOXES)
+    return player("Switches on two tiers, step by step", offered, control, adding, ADDING_IN_BOXES)
 
 
 THROUGH_SWITCHES = (
@@ -210,6 +209,5 @@ def switch_player() -> Player:
     """
     texts = {f"inc-star:{n}": f"one switch, {n} ranks" for n in (4, 2, 3, 6, 8)}
     texts |= {f"inc-switch-tree:{n}x{radix}": f"two levels, {n} ranks" for n, radix in ((4, 3), (6, 3), (8, 4))}
-    places = {name: find(name) for name in texts}
     network = Control("network", "Network", texts, kind="select")
-    return player("Through the switch, step by step", _several(THROUGH_SWITCHES), places, network, THROUGH_SWITCHES[:2])
+    return player("Through the switch, step by step", _several(THROUGH_SWITCHES), network, find, THROUGH_SWITCHES[:2])

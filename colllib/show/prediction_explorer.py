@@ -1,28 +1,18 @@
 """The prediction explorer: the reader's machine and message, what NCCL would pick, how long it takes, who measured."""
 
-from functools import cache
-
-from colllib.measured.predict import Prediction, predict
+from colllib.measured.predict import predict
 from colllib.measured.sweeps import PUBLISHED, of_others
 from colllib.measured.tuning import VERSION
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import lines
-from colllib.show.log_reader import MACHINES, boxes_of
+from colllib.show.log_reader import MACHINES, SIZES, boxes_of, predicted
 from colllib.show.table import Table
 from colllib.units import binary_size, percent, rate, seconds, several
 
 COLLECTIVES = ("all-reduce", "all-gather", "all-to-all")
-BOXES = (1, 2, 4, 8, 16, 32, 64)
 PREDICTED, OTHERS = "predicted", "measured by others, largest message"
-SIZES = [2**k for k in range(10, 35, 2)]
-
-
-@cache
-def predicted(collective: str, machine: str, boxes: int) -> list[Prediction]:
-    """Of every size."""
-    return [predict(boxes_of(machine, boxes), collective, size) for size in SIZES]
 
 
 def prediction_explorer() -> Explorer:
@@ -36,7 +26,7 @@ def prediction_explorer() -> Explorer:
         [
             Control("collective", "Collective", COLLECTIVES, kind="select"),
             Control("machine", "Machine", MACHINES, "dgx-h100", "select"),
-            Control("boxes", "Boxes", BOXES, 2),
+            Control("boxes", "Boxes", (1, 2, 4, 8, 16, 32, 64), 2),
             Control("size", "Message", SIZES, 2**24, format=binary_size),
         ],
         [

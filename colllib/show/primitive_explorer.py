@@ -10,7 +10,6 @@ from colllib.show.explorer import Explorer
 from colllib.show.pen import Drawing
 from colllib.show.table import Table
 
-RANKS = (2, 3, 4, 5, 6)
 MESSAGE = {
     **dict.fromkeys(("broadcast", "reduce", "all-reduce", "point-to-point"), "the vector"),
     "reduce-scatter": "each rank's input",
@@ -29,7 +28,7 @@ def primitive_explorer() -> Explorer:
         "What a primitive makes true",
         [
             Control("primitive", "Primitive", list(PRIMITIVES), "reduce-scatter", "select"),
-            Control("n", "Ranks N", RANKS, 4),
+            Control("n", "Ranks N", range(2, 7), 4),
             Control("root", "Root", _roots),
         ],
         [

@@ -32,16 +32,12 @@ class Form:
 
     First it is given point by point, then it is (a0 + a1 P) alpha + (b0 + b1/P) M/BW.
 
-    Args:
-        few: the costs in 1, 2, ... segments.
-        slope: a0, a1, b0 and b1, for more of them; None for what takes no segments.
-
     >>> Form((Cost(1022, Fraction(511, 256)),)).price(16e6, [0.5e-6], [900e9])
     (0.0005464861111111111, 1)
     """
 
-    few: tuple[Cost, ...]
-    slope: tuple[Fraction, Fraction, Fraction, Fraction] | None = None
+    few: tuple[Cost, ...]  # in 1, 2, ... segments
+    slope: tuple[Fraction, Fraction, Fraction, Fraction] | None = None  # a0, a1, b0 and b1; None for no segments
 
     @classmethod
     def fitted(cls, cost: Callable[[int], Cost]) -> Form:
@@ -174,32 +170,21 @@ def _kinds(cost: TieredCost) -> list[Any]:
 class Row:
     """One competitor: what it is called, and its variants, of which the fastest counts.
 
-    Args:
-        name: in tables and at its curve.
-        variants: a label for each, "" where there is only one; and its form.
-        floor: the two lower bounds that its time is compared with.
-        message: M in bytes, where it is not the reader's.
-        times: how often it runs.
-        factor: of nccl-tests, by which M over the time is multiplied.
-        group: what bars add it to (default: itself).
-        alpha, bandwidth: the quantities, if not the race's; see `Race`.
-        bound: whether it is a bound, drawn and not ranked.
-        more: what a table says of it besides, by column.
-        takes: the variant below so many bytes, where somebody chose and not the fastest counts; one that is not among
-            `variants` has no price.
+    Where somebody chose and not the fastest counts, `takes` has the variant below so many bytes; one that is not among
+    `variants` has no price.
     """
 
-    name: str
-    variants: Mapping[str, Form]
-    floor: Form | None = None
-    message: float | None = None
-    times: int = 1
-    factor: Fraction | int = 1
-    group: str = ""
-    alpha: tuple[str, ...] = ()
+    name: str  # in tables and at its curve
+    variants: Mapping[str, Form]  # by their labels, "" where there is only one
+    floor: Form | None = None  # the two lower bounds that its time is compared with
+    message: float | None = None  # M in bytes, where it is not the reader's
+    times: int = 1  # how often it runs
+    factor: Fraction | int = 1  # of nccl-tests, by which M over the time is multiplied
+    group: str = ""  # what bars add it to (default: itself)
+    alpha: tuple[str, ...] = ()  # the quantities, if not the race's
     bandwidth: tuple[str, ...] = ()
-    bound: bool = False
-    more: Mapping[str, str] = field(default_factory=dict)
+    bound: bool = False  # whether it is a bound, drawn and not ranked
+    more: Mapping[str, str] = field(default_factory=dict)  # what a table says of it besides, by column
     takes: tuple[tuple[float, str], ...] = ()
 
     def packed(self) -> dict[str, Any]:
@@ -256,19 +241,15 @@ class Priced:
 class Race:
     """Rows for every state of some controls, and the quantities that price them.
 
-    Args:
-        rows: the rows; its parameters are controls.
-        message: the quantity (or the control of numbers) that is M.
-        alpha, bandwidth: for every level, innermost first, the quantities whose product is its alpha and its BW,
-            such as "alpha*delay", or "bw/over" for a quotient.
-        levels: what the links of each level are called, where a view tells them apart.
+    For every level, innermost first, `alpha` and `bandwidth` name the quantities whose product is its alpha and its BW,
+    such as "alpha*delay", or "bw/over" for a quotient.
     """
 
-    rows: Callable[..., Sequence[Row]]
-    message: str = "m"
+    rows: Callable[..., Sequence[Row]]  # its parameters are controls
+    message: str = "m"  # the quantity (or the control of numbers) that is M
     alpha: tuple[str, ...] = ("alpha",)
     bandwidth: tuple[str, ...] = ("bw",)
-    levels: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()  # what the links of each level are called, where a view tells them apart
 
     @cached_property
     def depends_on(self) -> tuple[str, ...]:

@@ -1,14 +1,14 @@
 """Timelines, with time to the right: what streams do in a step, and what the ports of a star send when."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
 from colllib import units
+from colllib.cost import Terms
 from colllib.events import event_clock
 from colllib.execution import Execution, execute
 from colllib.metrics import busy_ports
@@ -186,18 +186,13 @@ LEFT, TOP, PITCH, THICK = 30.0, 18.0, 17.0, 12.0
 MOST_RANKS = 16
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One message on its sender's port, with its blocks and three times in seconds.
-
-    They are when it starts to leave, when its last byte has left, and when the receiver has it in full: on the
-    lock-step clock at the end of the step.
-    """
+class Bar(NamedTuple):
+    """One message on its sender's port, with three times in seconds, and its blocks."""
 
     row: int
-    start: float
-    left: float
-    arrival: float
+    start: float  # when it starts to leave
+    left: float  # when its last byte has left
+    arrival: float  # when the receiver has it in full: on the lock-step clock at the end of the step
     blocks: tuple[int, ...]
 
 
@@ -251,15 +246,13 @@ def _bundles(step: Step) -> list[tuple[int, tuple[int, ...]]]:
 def space_time(
     schedule: Schedule,
     *,
-    message: float,
-    alpha: float,
-    bandwidth: float,
     clock: Clock = "event",
     segments: int = 1,
     until: float | None = None,
     time_format: Callable[[float], str] = units.seconds,
     x_label: str = "time",
     title: str = "",
+    **price: Unpack[Terms],
 ) -> Chart:
     """Draw when each rank of a star sends which segment: a bar while its port is busy, a line until it has arrived.
 
@@ -267,11 +260,11 @@ def space_time(
 
     Args:
         schedule: what to run, on at most 16 ranks.
-        message, alpha, bandwidth: M in bytes, alpha in seconds, BW in bytes per second.
         clock: "event" or "lock-step".
         segments: segments P per original block: labels count from 0 in each, and the segments of
             the second block (a second tree's half) are drawn hollow.
         until: end of the time axis (default: the last arrival), to compare two clocks.
+        price: the message in bytes, alpha in seconds, and the bandwidth in bytes per second.
 
     Raises:
         ValueError: for more than 16 ranks, an unknown clock, or blocks that are not cut into so many segments.
@@ -288,7 +281,6 @@ Ranks that send, step by step: 1, 2, 3, 2, 1.
         raise ValueError(f"{schedule.ranks} ranks: a space-time diagram shows at most {MOST_RANKS}")
     if len(schedule.blocks) % segments:
         raise ValueError(f"segments = {segments}: does not divide the schedule's {len(schedule.blocks)} blocks")
-    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     bars = sorted(bars_of(schedule, clock=clock, **price), key=lambda bar: (bar.row, bar.start))
     end = max((bar.arrival for bar in bars), default=0.0)
     alt = f"Space-time diagram, {clock} clock: {units.several(len(bars), 'message')} from "

@@ -147,7 +147,7 @@ def test_what_is_not_on_offer_is_refused_in_one_line():
     with pytest.raises(ValueError, match="'n' starts at 3, which is not among its values: 4"):
         trace_player("all-gather", ranks=[3, 4], start=("recursive-doubling", 3))
     with pytest.raises(ValueError, match="'algorithm' has no values"):
-        play("T", variants("all-gather"), {3: star(3)}, Control("n", "N", [3]), ["recursive-doubling"])
+        play("T", variants("all-gather"), Control("n", "N", [3]), star, ["recursive-doubling"])
 
 
 @pytest.mark.parametrize(

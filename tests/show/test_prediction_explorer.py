@@ -8,8 +8,7 @@ from show_browser import opened, write_page
 from colllib.measured.predict import predict
 from colllib.measured.sweeps import of_others
 from colllib.show import prediction_explorer
-from colllib.show.log_reader import MACHINES
-from colllib.show.prediction_explorer import SIZES
+from colllib.show.log_reader import MACHINES, SIZES
 from colllib.topology.machines import find
 from colllib.units import rate, seconds
 
