@@ -135,14 +135,12 @@ def step_command(
         if batch is None:
             raise ValueError("plan 'all': plans are compared with one --batch in tokens, such as --batch 1048576")
         yield from _compared(sizes, on, batch, others)
-        if assumed:
-            yield assumed
-        return
-    chosen = read_plan(plan)
-    if microbatches is None:
-        microbatches = 16 if batch is None else _microbatches(batch, chosen, tokens)
-    training = Training(sizes, chosen, on, microbatches=microbatches, **others)
-    yield from _timeline(training, simulate(training))
+    else:
+        chosen = read_plan(plan)
+        if microbatches is None:
+            microbatches = 16 if batch is None else _microbatches(batch, chosen, tokens)
+        training = Training(sizes, chosen, on, microbatches=microbatches, **others)
+        yield from _timeline(training, simulate(training))
     if assumed:
         yield assumed
 
@@ -292,7 +290,7 @@ def _timeline(training: Training, step: Step) -> Answer:
     parts_exposed = "collectives in layers (TP, CP, EP), gathers of parameters, sums of gradients, and the bubble"
     yield f"\nAll but computing is exposed: {parts_exposed}, a wait for other stages or their messages."
     if result["mfu"] is not None:
-        active = f"{_active(training) / 1e9:,.1f} billion parameters that a token meets in the layers"
+        active = f"{(model.active - model.ends(1)[0]) / 1e9:,.1f} billion parameters that a token meets in the layers"
         formula = f"6 x {active} x {rate:,.0f} tokens/s / {_gpu(on, 'teraflops')} TFLOP/s"
         yield f"MFU: {100 * result['mfu']:.1f}% = {formula}."
     if result["buckets"] is not None:
@@ -316,6 +314,7 @@ def _described(training: Training, step: Step) -> dict[str, Any]:
     batch = training.tokens * training.microbatches * plan.dp
     rate, peak, memory = batch / step.seconds / plan.gpus, _gpu(on, "teraflops"), _gpu(on, "memory")
     intact, failed = before_failures(on)
+    met = training.model.active - training.model.ends(1)[0]  # parameters, by a token in the layers
     sums = Counter(step.ops[i].kind for i in step.on("network 0"))
     in_buckets = plan.zero < 2 and plan.replicas > 1
     return {
@@ -338,7 +337,7 @@ def _described(training: Training, step: Step) -> dict[str, Any]:
         "time_s": step.seconds,
         "whole_machine_s": simulate(replace(training, machine=intact)).seconds if failed else None,
         "tokens_per_s_per_gpu": rate,
-        "mfu": 6 * _active(training) * rate / (1e12 * peak) if peak else None,
+        "mfu": 6 * met * rate / (1e12 * peak) if peak else None,
         "state_bytes": training.state,
         "gathered_bytes": training.gathered,
         "activations_bytes": training.activations(sequence_parallel=plan.sequence_parallel),
@@ -349,11 +348,6 @@ def _described(training: Training, step: Step) -> dict[str, Any]:
             for stage in range(plan.pp)
         ],
     }
-
-
-def _active(training: Training) -> int:
-    """Parameters that a token meets in all layers."""
-    return sum(map(training.active, range(training.model.layers)))
 
 
 def _of_memory(training: Training, memory: float | None) -> str:

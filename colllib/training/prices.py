@@ -16,8 +16,6 @@ from colllib.primitives import check_counts
 from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
 from colllib.topology.cluster import machine_on
 
-COUNTED = "counted"  # the bytes that a schedule puts on each link in each step, without a proof
-
 
 class Choice(NamedTuple):
     """An algorithm on a topology, in so many segments, and its seconds on the lock-step clock."""
@@ -25,7 +23,7 @@ class Choice(NamedTuple):
     entry: Entry
     segments: int
     seconds: float
-    how: str  # it is known: executed, by a closed form, or counted
+    how: str  # "executed", "closed form", or "counted": the bytes on each link in each step, without a proof
 
 
 @cache
@@ -74,18 +72,34 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     check_counts(ranks=ranks, apart=apart)
     if (ranks - 1) * apart >= fabric.ranks:
         raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {fabric.ranks}")
-    boxes, inside = group(ranks, apart, tiers(machine).in_box)
+    return in_boxes(primitive, machine, *group(ranks, apart, tiers(machine).in_box), message)
+
+
+@cache
+def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float) -> Choice:
+    """What `price` gives for so many ranks in each of some boxes.
+
+    >>> [round(in_boxes("point-to-point", "dgx-h100:2", *pair, 45e6).seconds * 1e6) for pair in ((1, 2), (2, 1))]
+    [101, 903]
+    """
     if boxes == 1 or inside == 1:
-        return on_tier(primitive, machine, boxes > 1, ranks, message)
+        _, alpha, bandwidth, joined = tiers(machine)
+        outside = boxes > 1
+        network: Terms = {"message": message, "alpha": alpha[outside], "bandwidth": bandwidth[outside]}
+        if joined == "switch" or outside or inside < 3:  # two ranks have one link
+            rung = min(on_stars(primitive, boxes * inside, **network), key=attrgetter("seconds"))
+        else:
+            rung = fastest(primitive, f"full-mesh:{inside}", **network)
+        return Choice(rung.entry, rung.segments, rung.seconds, rung.how)
     choices: list[Choice] = []
     fewest = inf
     for entry, of_a_byte in _over_tiers(primitive, machine, boxes, inside):
         traffic = replace(of_a_byte, lasting=message * of_a_byte.lasting)
         most = MOST_SEGMENTS if entry.algorithm.segmented else 1
         seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=fewest)
-        choices.append(Choice(entry, segments, seconds, COUNTED))
+        choices.append(Choice(entry, segments, seconds, "counted"))
         fewest = min(fewest, seconds)
-    return min(choices, key=lambda choice: choice.seconds)
+    return min(choices, key=attrgetter("seconds"))
 
 
 @cache
@@ -101,22 +115,6 @@ def _over_tiers(primitive: str, machine: str, boxes: int, inside: int) -> list[t
         traffic = Pricing(fabric, **unit).traffic(whole_steps(flat.build(fabric.ranks), fabric))
         candidates.append((flat, traffic))
     return [(Entry(algorithm, fabric), traffic) for algorithm, traffic in candidates]
-
-
-@cache
-def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: float) -> Choice:
-    """The fastest algorithm for ranks of one box, or of which each has its own way out of its box.
-
-    >>> [round(on_tier("point-to-point", "dgx-h100:2", outside, 2, 45e6).seconds * 1e6) for outside in (False, True)]
-    [101, 903]
-    """
-    _, alpha, bandwidth, joined = tiers(machine)
-    network: Terms = {"message": message, "alpha": alpha[outside], "bandwidth": bandwidth[outside]}
-    if joined == "switch" or outside or ranks < 3:  # two ranks have one link
-        rung = min(on_stars(primitive, ranks, **network), key=attrgetter("seconds"))
-    else:
-        rung = fastest(primitive, f"full-mesh:{ranks}", **network)
-    return Choice(rung.entry, rung.segments, rung.seconds, rung.how)
 
 
 @cache
