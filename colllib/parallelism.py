@@ -96,10 +96,6 @@ class Model:
         """Whether a layer, from 0, has experts: those at the bottom may be dense."""
         return bool(self.experts) and layer >= self.dense_layers
 
-    def routed(self, layers: range) -> int:
-        """How many of some layers, from 0, have experts."""
-        return len(range(max(layers.start, self.dense_layers), layers.stop)) if self.experts else 0
-
     @property
     def projections(self) -> tuple[int, ...]:
         """Parameters of each weight of one layer's attention, in the order of use."""
@@ -150,10 +146,12 @@ class Model:
         return self._count(self.top_k)
 
     def _count(self, experts: int) -> int:
-        routed = self.routed(range(self.layers))
-        layers = (self.layers - routed) * self.beside_experts(False)
-        layers += routed * (self.beside_experts(True) + experts * self.expert)
-        return layers + self.ends(1)[0]
+        return sum(self.of_layer(layer, experts) for layer in range(self.layers)) + self.ends(1)[0]
+
+    def of_layer(self, layer: int, experts: int) -> int:
+        """Parameters of a layer, from 0, with so many routed experts if it has any."""
+        routed = self.has_experts(layer)
+        return self.beside_experts(routed) + routed * experts * self.expert
 
     def ends(self, stages: int) -> list[int]:
         """Parameters of the first and the last of so many stages beside their layers: the vocabulary's and the norm's.
@@ -395,7 +393,7 @@ def _held_last(model: Model, plan: Plan) -> list[Group]:
 
 def _gradients(model: Model, plan: Plan, width: int, microbatches: int) -> list[Call]:
     calls, stage = list[Call](), model.part(plan.pp - 1, plan.pp)
-    both = ("", len(stage)), (" of the experts", model.routed(stage))
+    both = ("", len(stage)), (" of the experts", sum(map(model.has_experts, stage)))
     for (whose, layers), (parameters, ranks, _) in zip(both, _held_last(model, plan), strict=False):
         gradient, parameter = parameters * width, parameters * BF16
         if plan.zero == 0:
@@ -454,7 +452,7 @@ def of_experts(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list
 def _passes(model: Model, plan: Plan, tokens: int, count: int, layers: range, ways: tuple[bool, ...]) -> list[Call]:
     """What so many passes through some layers issue, equal calls as one; `ways` says of each whether it is backward."""
     calls = []
-    for of_pass, times in ((in_layer, len(layers)), (of_experts, model.routed(layers))):
+    for of_pass, times in ((in_layer, len(layers)), (of_experts, sum(map(model.has_experts, layers)))):
         issued = chain(*(of_pass(model, plan, tokens, backward=backward) for backward in ways))
         calls += [replace(call, count=alike * times * count) for call, alike in Counter(issued).items()]
     return calls

@@ -323,18 +323,16 @@ def dispatch(topology: Topology, target_ranks: IntArray, copies: str = "per rank
     if not -1 <= least <= most < ranks:
         raise ValueError(f"a token goes to rank {most}, or {least}: ranks are 0 to {ranks - 1}, -1 is none")
     sent: Counter[tuple[int, tuple[int, ...]]] = Counter()  # from a rank to some ranks of one box
-    sharing = target_ranks.reshape(ranks, -1, 1) if copies == "per expert" else target_ranks  # a copy
-    if in_box == 1:  # each receiver of a token alone, in the order in which the rows below name them
-        rows = np.sort(sharing, axis=-1)
+    if copies == "per box":
+        for rank, row in enumerate(target_ranks.tolist()):
+            for chosen in row:
+                for _, receivers in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
+                    sent[rank, tuple(receivers)] += 1
+    else:  # to each receiver alone
+        rows = np.sort(target_ranks.reshape(ranks, -1, 1) if copies == "per expert" else target_ranks, axis=-1)
         pairs = (np.arange(ranks)[:, None, None] * ranks + rows)[np.diff(rows, axis=-1, prepend=DROPPED) != 0]
-        keys, begins, counts = np.unique(pairs, return_index=True, return_counts=True)
-        for k in np.argsort(begins).tolist():
-            sent[int(keys[k]) // ranks, (int(keys[k]) % ranks,)] = int(counts[k])
-        sharing = sharing[:0]
-    for rank, row in enumerate(sharing.tolist()):
-        for chosen in row:
-            for _, receivers in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
-                sent[rank, tuple(receivers)] += 1
+        for pair, count in zip(*np.unique(pairs, return_counts=True), strict=True):
+            sent[int(pair) // ranks, (int(pair) % ranks,)] = int(count)
     source = np.array([rank for rank, _ in sent], dtype=np.intp)
     groups = [np.array(receivers) for _, receivers in sent]
     first = np.array([group[0] for group in groups], dtype=np.intp)

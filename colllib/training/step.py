@@ -136,14 +136,10 @@ class Training:
         layers = (held_alike(self.model, self.plan, [layer]) for layer in range(self.model.layers))
         return BF16 * sum(sorted(sum(parameters for parameters, *_ in groups) for groups in layers)[-2:])
 
-    def active(self, layer: int) -> int:
-        """Parameters of a layer that one token meets."""
-        model, experts = self.model, self.model.has_experts(layer)
-        return model.beside_experts(experts) + experts * model.top_k * model.expert
-
     def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
-        return 2 * self.active(layer) * self.tokens / self.plan.cp / self.plan.tp / self.rate
+        met = self.model.of_layer(layer, self.model.top_k)  # parameters, by a token
+        return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
     def weights(self, layer: int) -> list[tuple[float, Group]]:
         """Weights of a layer that a rank has, the last one first, and how much of a pass is done after each.
