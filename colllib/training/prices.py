@@ -48,8 +48,8 @@ def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
 
 
 @cache
-def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Choice:
-    """The fastest algorithm for a group of ranks on its machine, all groups of its kind at a time, lock-step clock.
+def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float) -> Choice:
+    """The fastest algorithm for so many ranks in each of some boxes, lock-step clock.
 
     In one box, or with one rank in each: the fastest on a star of ports or of cards, by closed forms that tests
     hold to executions, or on direct links. With several in each of several boxes: what heads a ladder there, recursive
@@ -58,29 +58,11 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
 
     Args:
         machine: of boxes with speeds, such as "dgx-h100:16"; each rank has what `tiers` says.
-        apart: from one rank of the group to the next.
         message: M in bytes.
 
-    Raises:
-        ValueError: for a machine without boxes or speeds, or too small.
-
-    >>> fastest = price("all-reduce", "dgx-h100:16", 16, 8, 1e9)  # one rank in each box
+    >>> fastest = in_boxes("all-reduce", "dgx-h100:16", 16, 1, 1e9)
     >>> fastest.entry.algorithm.label, round(fastest.seconds * 1e3, 1)
     ('Rabenseifner', 37.5)
-    """
-    fabric = topology(machine)
-    check_counts(ranks=ranks, apart=apart)
-    if (ranks - 1) * apart >= fabric.ranks:
-        raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {fabric.ranks}")
-    return in_boxes(primitive, machine, *group(ranks, apart, tiers(machine).in_box), message)
-
-
-@cache
-def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float) -> Choice:
-    """What `price` gives for so many ranks in each of some boxes.
-
-    >>> [round(in_boxes("point-to-point", "dgx-h100:2", *pair, 45e6).seconds * 1e6) for pair in ((1, 2), (2, 1))]
-    [101, 903]
     """
     if boxes == 1 or inside == 1:
         _, alpha, bandwidth, joined = tiers(machine)
@@ -135,14 +117,36 @@ def by_nccl(primitive: str, machine: str, boxes: int, inside: int, message: floa
     return predict(alone, "sendrecv" if primitive == "point-to-point" else primitive, message).seconds
 
 
+def standing(machine: str, ranks: int, apart: int) -> tuple[int, int]:
+    """Boxes of a machine that a `group` reaches, and its ranks in each.
+
+    Raises:
+        ValueError: for a machine without boxes or speeds, or too small, or where groups stand unevenly.
+    """
+    fabric = topology(machine)
+    check_counts(ranks=ranks, apart=apart)
+    if (ranks - 1) * apart >= fabric.ranks:
+        raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {fabric.ranks}")
+    return group(ranks, apart, tiers(machine).in_box)
+
+
+def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Choice:
+    """The fastest algorithm for a group of ranks on its machine, all groups of its kind at a time: `in_boxes`.
+
+    >>> price("all-gather", "dgx-h100:16", 16, 8, 1e9).entry.topology.name  # one rank in each box
+    'star:16'
+    """
+    return in_boxes(primitive, machine, *standing(machine, ranks, apart), message)
+
+
 def takes(primitive: str, machine: str, ranks: int, apart: int, message: float, *, nccl: bool) -> float:
-    """Seconds of a collective, as NCCL is predicted to run it (`by_nccl`) or by the fastest schedule known (`price`).
+    """Seconds of a group's collective, as NCCL is predicted to run it (`by_nccl`) or by the fastest known (`price`).
 
     >>> [round(takes("all-reduce", "dgx-h100:16", 128, 1, 25e6, nccl=nccl) * 1e6) for nccl in (True, False)]
     [391, 194]
     """
     if nccl:
-        return by_nccl(primitive, machine, *group(ranks, apart, tiers(machine).in_box), message)
+        return by_nccl(primitive, machine, *standing(machine, ranks, apart), message)
     return price(primitive, machine, ranks, apart, message).seconds
 
 

@@ -35,7 +35,7 @@ from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import Gathers, buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, held, order, send_on
-from colllib.training.prices import by_nccl, group, in_boxes, tiers
+from colllib.training.prices import by_nccl, in_boxes, standing, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
@@ -157,9 +157,10 @@ class Training:
 
     def collective(self, stage: int, stream: str, primitive: str, groups: Sequence[Group], name: str = "") -> Op:
         """A collective of each of some groups of a stage's ranks."""
-        box = tiers(self.machine).in_box
-        seconds = sum(self._takes(primitive, message, *group(ranks, apart, box)) for message, ranks, apart in groups)
-        leaves = any(ranks * apart > box for _, ranks, apart in groups)
+        seconds = sum(
+            self._takes(primitive, message, *standing(self.machine, ranks, apart)) for message, ranks, apart in groups
+        )
+        leaves = any(ranks * apart > tiers(self.machine).in_box for _, ranks, apart in groups)
         return Op(name or primitive, f"{stream} {stage}", seconds, (), _wires(leaves, stage, stage), primitive)
 
     def _takes(self, primitive: str, message: float, boxes: int, inside: int) -> float:
@@ -180,7 +181,7 @@ class Training:
         activations = self.tokens // plan.cp * self.model.hidden * BF16
         seconds = self._takes("point-to-point", activations / plan.tp, *((2, 1) if leaves else (1, 2)))
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
-            seconds += self._takes("all-gather", activations, *group(plan.tp, 1, box))
+            seconds += self._takes("all-gather", activations, *standing(self.machine, plan.tp, 1))
         return seconds, _wires(leaves, src, dst)
 
 

@@ -380,10 +380,11 @@ def test_a_group_is_priced_that_has_more_messages_than_can_be_executed():
     assert fewest < price("all-gather", "dgx-h100:2048", 8 * 2048, 1, 1e9).seconds < 1.2 * fewest
 
 
-def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further():
-    assert price("all-reduce", "dgx-h100:2", 2, 15, 1e6).seconds > 0
+@pytest.mark.parametrize("nccl", [False, True])
+def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further(nccl):
+    assert takes("all-reduce", "dgx-h100:2", 2, 15, 1e6, nccl=nccl) > 0
     with pytest.raises(ValueError, match="2 ranks, 16 apart, on dgx-h100:2: it has 16"):
-        price("all-reduce", "dgx-h100:2", 2, 16, 1e6)
+        takes("all-reduce", "dgx-h100:2", 2, 16, 1e6, nccl=nccl)
 
 
 @given(workers=st.integers(1, 12), servers=st.integers(1, 12))
