@@ -266,11 +266,11 @@ def _per_rank(experts: int, ranks: int) -> int:
     check_size("a placement", experts, MOST_SCORES, "experts")
     if experts % ranks:
         most = next(fewer for fewer in range(ranks, 0, -1) if experts % fewer == 0)
-        more = (
-            f"each must hold equally many, so take {ranks} or a multiple, as with {-experts % ranks} redundant ones, "
+        raise ValueError(
+            f"{experts} experts on {ranks} ranks: each must hold equally many, so take {ranks} or a multiple, as with "
+            f"{-experts % ranks} redundant ones, or as many ranks as divide {experts}, as {most} do (gpus={most} keeps "
+            "so many of a single box)"
         )
-        more += f"or as many ranks as divide {experts}, as {most} do (gpus={most} keeps so many of a single box)"
-        raise ValueError(f"{experts} experts on {ranks} ranks: {more}")
     return experts // ranks
 
 
