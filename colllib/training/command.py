@@ -275,9 +275,10 @@ def _named(plan: Plan) -> str:
 
 def _timeline(training: Training, step: Step) -> Answer:
     """One plan: what each stage does."""
-    result, model, on = _described(training, step), training.model, training.machine
+    stages = [spent(step, stage) for stage in range(training.plan.pp)]
+    result, model, on = _described(training, step, stages), training.model, training.machine
     yield result
-    stages, rate = [spent(step, stage) for stage in range(training.plan.pp)], result["tokens_per_s_per_gpu"]
+    rate = result["tokens_per_s_per_gpu"]
     speed = f"{result['batch']:,} tokens in {units.seconds(step.seconds, 4)}, {rate:,.0f} tokens/s a GPU"
     yield f"{model.name}, {model.layers} layers, on {on} at {training.rate / 1e12:g} TFLOP/s: a step of {speed}"
     yield _of_memory(training, result["memory_bytes"])
@@ -308,7 +309,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         yield f"With the same collectives the whole machine takes {units.seconds(whole, 4)}."
 
 
-def _described(training: Training, step: Step) -> dict[str, Any]:
+def _described(training: Training, step: Step, stages: list[dict[str, float]]) -> dict[str, Any]:
     """One plan as JSON: what was asked, and what comes out."""
     plan, on = training.plan, training.machine
     batch = training.tokens * training.microbatches * plan.dp
@@ -344,8 +345,7 @@ def _described(training: Training, step: Step) -> dict[str, Any]:
         "memory_bytes": memory,
         "fits": None if memory is None else training.state + training.gathered <= memory,
         "stages": [
-            {f"{name.lower().replace('-', '_')}_s": seconds for name, seconds in spent(step, stage).items()}
-            for stage in range(plan.pp)
+            {f"{name.lower().replace('-', '_')}_s": seconds for name, seconds in took.items()} for took in stages
         ],
     }
 
