@@ -47,25 +47,6 @@ class Latent:
 class Model:
     """A decoder-only transformer with SwiGLU and RMSNorm, by its published configuration.
 
-    Args:
-        name: as published.
-        reference: a key of the bibliography.
-        layers: how many.
-        hidden: width of the residual stream.
-        heads: query heads.
-        kv_heads: key and value heads.
-        head_width: width of a head.
-        ffn: inner width of a dense layer's MLP; 0 where every layer has experts.
-        vocabulary: tokens.
-        experts: routed experts of a layer, 0 for a dense model.
-        top_k: routed experts that a token visits.
-        expert_ffn: inner width of an expert.
-        shared_experts: experts that every token visits.
-        dense_layers: layers without experts at the bottom of a model with experts.
-        router_bias: whether the router has one number per expert beside its matrix.
-        latent: the sizes of latent attention, None for grouped-query attention.
-        tied: whether one matrix of the vocabulary is input and output.
-
     Raises:
         ValueError: for layers, widths or heads below 1, more dense layers than layers, or a top_k that is
             not between 1 and the number of experts.
@@ -75,22 +56,22 @@ class Model:
     """
 
     name: str
-    reference: str
+    reference: str  # a key of the bibliography
     layers: int
-    hidden: int
-    heads: int
-    kv_heads: int
+    hidden: int  # width of the residual stream
+    heads: int  # of queries
+    kv_heads: int  # of keys and values
     head_width: int
-    ffn: int
-    vocabulary: int
-    experts: int = 0
-    top_k: int = 0
-    expert_ffn: int = 0
-    shared_experts: int = 0
-    dense_layers: int = 0
-    router_bias: bool = False
-    latent: Latent | None = None
-    tied: bool = False
+    ffn: int  # inner width of a dense layer's MLP; 0 where every layer has experts
+    vocabulary: int  # tokens
+    experts: int = 0  # routed ones of a layer, 0 for a dense model
+    top_k: int = 0  # routed experts that a token visits
+    expert_ffn: int = 0  # inner width of an expert
+    shared_experts: int = 0  # that every token visits
+    dense_layers: int = 0  # without experts, at the bottom of a model with experts
+    router_bias: bool = False  # whether the router has one number per expert beside its matrix
+    latent: Latent | None = None  # the sizes of latent attention, None for grouped-query attention
+    tied: bool = False  # whether one matrix of the vocabulary is input and output
 
     def __post_init__(self) -> None:
         sizes = ("layers", "hidden", "heads", "kv_heads", "head_width", "vocabulary")
@@ -114,10 +95,6 @@ class Model:
     def has_experts(self, layer: int) -> bool:
         """Whether a layer, from 0, has experts: those at the bottom may be dense."""
         return bool(self.experts) and layer >= self.dense_layers
-
-    def routed(self, layers: range) -> int:
-        """How many of some layers, from 0, have experts."""
-        return len(range(max(layers.start, self.dense_layers), layers.stop)) if self.experts else 0
 
     @property
     def projections(self) -> tuple[int, ...]:
@@ -169,10 +146,12 @@ class Model:
         return self._count(self.top_k)
 
     def _count(self, experts: int) -> int:
-        routed = self.routed(range(self.layers))
-        layers = (self.layers - routed) * self.beside_experts(False)
-        layers += routed * (self.beside_experts(True) + experts * self.expert)
-        return layers + self.ends(1)[0]
+        return sum(self.of_layer(layer, experts) for layer in range(self.layers)) + self.ends(1)[0]
+
+    def of_layer(self, layer: int, experts: int) -> int:
+        """Parameters of a layer, from 0, with so many routed experts if it has any."""
+        routed = self.has_experts(layer)
+        return self.beside_experts(routed) + routed * experts * self.expert
 
     def ends(self, stages: int) -> list[int]:
         """Parameters of the first and the last of so many stages beside their layers: the vocabulary's and the norm's.
@@ -196,19 +175,6 @@ Group = tuple[float, int, int]  # M in bytes or parameters, ranks, and how far a
 class Plan:
     """How many ways each axis cuts the work. GPUs = DP x TP x PP x CP; EP's ranks are among DP's and CP's.
 
-    Args:
-        dp: data parallel: replicas, each with its part of the batch.
-        tp: tensor parallel: ranks that share each matrix.
-        pp: pipeline parallel: stages of consecutive layers.
-        cp: context parallel: ranks that share each sequence.
-        ep: expert parallel: ranks that share each layer's experts.
-        zero: what data parallelism shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and
-            parameters (FSDP).
-        replicate: copies of what ZeRO shards, above 1 in hybrid sharding (HSDP, MiCS): ranks next to each other
-            share one, and the copies' gradients are summed in the end.
-        sequence_parallel: whether TP keeps the activations between its matrices cut along the
-            sequence: reduce-scatter and all-gather instead of all-reduce.
-
     Raises:
         ValueError: for a number below 1, a ZeRO stage that does not exist, an EP or copies that do not
             divide DP x CP, or copies of nothing that is sharded.
@@ -217,13 +183,17 @@ class Plan:
     16384
     """
 
-    dp: int = 1
-    tp: int = 1
-    pp: int = 1
-    cp: int = 1
-    ep: int = 1
-    zero: int = 1
+    dp: int = 1  # data parallel: replicas, each with its part of the batch
+    tp: int = 1  # tensor parallel: ranks that share each matrix
+    pp: int = 1  # pipeline parallel: stages of consecutive layers
+    cp: int = 1  # context parallel: ranks that share each sequence
+    ep: int = 1  # expert parallel: ranks that share each layer's experts
+    zero: int = 1  # what DP shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and parameters (FSDP)
+    #: copies of what ZeRO shards, above 1 in hybrid sharding (HSDP, MiCS): ranks next to each other share one, and
+    #: the copies' gradients are summed in the end
     replicate: int = 1
+    #: whether TP keeps the activations between its matrices cut along the sequence: reduce-scatter and all-gather
+    #: instead of all-reduce
     sequence_parallel: bool = False
 
     def __post_init__(self) -> None:
@@ -423,7 +393,7 @@ def _held_last(model: Model, plan: Plan) -> list[Group]:
 
 def _gradients(model: Model, plan: Plan, width: int, microbatches: int) -> list[Call]:
     calls, stage = list[Call](), model.part(plan.pp - 1, plan.pp)
-    both = ("", len(stage)), (" of the experts", model.routed(stage))
+    both = ("", len(stage)), (" of the experts", sum(map(model.has_experts, stage)))
     for (whose, layers), (parameters, ranks, _) in zip(both, _held_last(model, plan), strict=False):
         gradient, parameter = parameters * width, parameters * BF16
         if plan.zero == 0:
@@ -482,7 +452,7 @@ def of_experts(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list
 def _passes(model: Model, plan: Plan, tokens: int, count: int, layers: range, ways: tuple[bool, ...]) -> list[Call]:
     """What so many passes through some layers issue, equal calls as one; `ways` says of each whether it is backward."""
     calls = []
-    for of_pass, times in ((in_layer, len(layers)), (of_experts, model.routed(layers))):
+    for of_pass, times in ((in_layer, len(layers)), (of_experts, sum(map(model.has_experts, layers)))):
         issued = chain(*(of_pass(model, plan, tokens, backward=backward) for backward in ways))
         calls += [replace(call, count=alike * times * count) for call, alike in Counter(issued).items()]
     return calls

@@ -135,14 +135,12 @@ def step_command(
         if batch is None:
             raise ValueError("plan 'all': plans are compared with one --batch in tokens, such as --batch 1048576")
         yield from _compared(sizes, on, batch, others)
-        if assumed:
-            yield assumed
-        return
-    chosen = read_plan(plan)
-    if microbatches is None:
-        microbatches = 16 if batch is None else _microbatches(batch, chosen, tokens)
-    training = Training(sizes, chosen, on, microbatches=microbatches, **others)
-    yield from _timeline(training, simulate(training))
+    else:
+        chosen = read_plan(plan)
+        if microbatches is None:
+            microbatches = 16 if batch is None else _microbatches(batch, chosen, tokens)
+        training = Training(sizes, chosen, on, microbatches=microbatches, **others)
+        yield from _timeline(training, simulate(training))
     if assumed:
         yield assumed
 
@@ -277,9 +275,10 @@ def _named(plan: Plan) -> str:
 
 def _timeline(training: Training, step: Step) -> Answer:
     """One plan: what each stage does."""
-    result, model, on = _described(training, step), training.model, training.machine
+    stages = [spent(step, stage) for stage in range(training.plan.pp)]
+    result, model, on = _described(training, step, stages), training.model, training.machine
     yield result
-    stages, rate = [spent(step, stage) for stage in range(training.plan.pp)], result["tokens_per_s_per_gpu"]
+    rate = result["tokens_per_s_per_gpu"]
     speed = f"{result['batch']:,} tokens in {units.seconds(step.seconds, 4)}, {rate:,.0f} tokens/s a GPU"
     yield f"{model.name}, {model.layers} layers, on {on} at {training.rate / 1e12:g} TFLOP/s: a step of {speed}"
     yield _of_memory(training, result["memory_bytes"])
@@ -292,7 +291,7 @@ def _timeline(training: Training, step: Step) -> Answer:
     parts_exposed = "collectives in layers (TP, CP, EP), gathers of parameters, sums of gradients, and the bubble"
     yield f"\nAll but computing is exposed: {parts_exposed}, a wait for other stages or their messages."
     if result["mfu"] is not None:
-        active = f"{_active(training) / 1e9:,.1f} billion parameters that a token meets in the layers"
+        active = f"{(model.active - model.ends(1)[0]) / 1e9:,.1f} billion parameters that a token meets in the layers"
         formula = f"6 x {active} x {rate:,.0f} tokens/s / {_gpu(on, 'teraflops')} TFLOP/s"
         yield f"MFU: {100 * result['mfu']:.1f}% = {formula}."
     if result["buckets"] is not None:
@@ -310,12 +309,13 @@ def _timeline(training: Training, step: Step) -> Answer:
         yield f"With the same collectives the whole machine takes {units.seconds(whole, 4)}."
 
 
-def _described(training: Training, step: Step) -> dict[str, Any]:
+def _described(training: Training, step: Step, stages: list[dict[str, float]]) -> dict[str, Any]:
     """One plan as JSON: what was asked, and what comes out."""
     plan, on = training.plan, training.machine
     batch = training.tokens * training.microbatches * plan.dp
     rate, peak, memory = batch / step.seconds / plan.gpus, _gpu(on, "teraflops"), _gpu(on, "memory")
     intact, failed = before_failures(on)
+    met = training.model.active - training.model.ends(1)[0]  # parameters, by a token in the layers
     sums = Counter(step.ops[i].kind for i in step.on("network 0"))
     in_buckets = plan.zero < 2 and plan.replicas > 1
     return {
@@ -338,22 +338,16 @@ def _described(training: Training, step: Step) -> dict[str, Any]:
         "time_s": step.seconds,
         "whole_machine_s": simulate(replace(training, machine=intact)).seconds if failed else None,
         "tokens_per_s_per_gpu": rate,
-        "mfu": 6 * _active(training) * rate / (1e12 * peak) if peak else None,
+        "mfu": 6 * met * rate / (1e12 * peak) if peak else None,
         "state_bytes": training.state,
         "gathered_bytes": training.gathered,
         "activations_bytes": training.activations(sequence_parallel=plan.sequence_parallel),
         "memory_bytes": memory,
         "fits": None if memory is None else training.state + training.gathered <= memory,
         "stages": [
-            {f"{name.lower().replace('-', '_')}_s": seconds for name, seconds in spent(step, stage).items()}
-            for stage in range(plan.pp)
+            {f"{name.lower().replace('-', '_')}_s": seconds for name, seconds in took.items()} for took in stages
         ],
     }
-
-
-def _active(training: Training) -> int:
-    """Parameters that a token meets in all layers."""
-    return sum(map(training.active, range(training.model.layers)))
 
 
 def _of_memory(training: Training, memory: float | None) -> str:

@@ -283,9 +283,6 @@ class LowRank:
 class Adam:
     """The direction of Adam; after a warm-up the variance is frozen, and the momentum travels as signs with feedback.
 
-    Args:
-        warm_up: steps in full precision, after which it is 1-bit Adam (default: all there can be, plain Adam).
-
     Source: Kingma & Ba (2015); Tang et al. (2021).
 
     Raises:
@@ -293,7 +290,7 @@ class Adam:
     """
 
     workers: int
-    warm_up: int = sys.maxsize
+    warm_up: int = sys.maxsize  # steps in full precision, after which it is 1-bit Adam (default: all, plain Adam)
 
     def __post_init__(self) -> None:
         check_counts(warm_up=self.warm_up)

@@ -266,11 +266,11 @@ def _per_rank(experts: int, ranks: int) -> int:
     check_size("a placement", experts, MOST_SCORES, "experts")
     if experts % ranks:
         most = next(fewer for fewer in range(ranks, 0, -1) if experts % fewer == 0)
-        more = (
-            f"each must hold equally many, so take {ranks} or a multiple, as with {-experts % ranks} redundant ones, "
+        raise ValueError(
+            f"{experts} experts on {ranks} ranks: each must hold equally many, so take {ranks} or a multiple, as with "
+            f"{-experts % ranks} redundant ones, or as many ranks as divide {experts}, as {most} do (gpus={most} keeps "
+            "so many of a single box)"
         )
-        more += f"or as many ranks as divide {experts}, as {most} do (gpus={most} keeps so many of a single box)"
-        raise ValueError(f"{experts} experts on {ranks} ranks: {more}")
     return experts // ranks
 
 
@@ -323,18 +323,16 @@ def dispatch(topology: Topology, target_ranks: IntArray, copies: str = "per rank
     if not -1 <= least <= most < ranks:
         raise ValueError(f"a token goes to rank {most}, or {least}: ranks are 0 to {ranks - 1}, -1 is none")
     sent: Counter[tuple[int, tuple[int, ...]]] = Counter()  # from a rank to some ranks of one box
-    sharing = target_ranks.reshape(ranks, -1, 1) if copies == "per expert" else target_ranks  # a copy
-    if in_box == 1:  # each receiver of a token alone, in the order in which the rows below name them
-        rows = np.sort(sharing, axis=-1)
+    if copies == "per box":
+        for rank, row in enumerate(target_ranks.tolist()):
+            for chosen in row:
+                for _, receivers in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
+                    sent[rank, tuple(receivers)] += 1
+    else:  # to each receiver alone
+        rows = np.sort(target_ranks.reshape(ranks, -1, 1) if copies == "per expert" else target_ranks, axis=-1)
         pairs = (np.arange(ranks)[:, None, None] * ranks + rows)[np.diff(rows, axis=-1, prepend=DROPPED) != 0]
-        keys, begins, counts = np.unique(pairs, return_index=True, return_counts=True)
-        for k in np.argsort(begins).tolist():
-            sent[int(keys[k]) // ranks, (int(keys[k]) % ranks,)] = int(counts[k])
-        sharing = sharing[:0]
-    for rank, row in enumerate(sharing.tolist()):
-        for chosen in row:
-            for _, receivers in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
-                sent[rank, tuple(receivers)] += 1
+        for pair, count in zip(*np.unique(pairs, return_counts=True), strict=True):
+            sent[int(pair) // ranks, (int(pair) % ranks,)] = int(count)
     source = np.array([rank for rank, _ in sent], dtype=np.intp)
     groups = [np.array(receivers) for _, receivers in sent]
     first = np.array([group[0] for group in groups], dtype=np.intp)

@@ -16,8 +16,6 @@ from colllib.primitives import check_counts
 from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
 from colllib.topology.cluster import machine_on
 
-COUNTED = "counted"  # the bytes that a schedule puts on each link in each step, without a proof
-
 
 class Choice(NamedTuple):
     """An algorithm on a topology, in so many segments, and its seconds on the lock-step clock."""
@@ -25,7 +23,7 @@ class Choice(NamedTuple):
     entry: Entry
     segments: int
     seconds: float
-    how: str  # it is known: executed, by a closed form, or counted
+    how: str  # "executed", "closed form", or "counted": the bytes on each link in each step, without a proof
 
 
 @cache
@@ -50,8 +48,8 @@ def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
 
 
 @cache
-def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Choice:
-    """The fastest algorithm for a group of ranks on its machine, all groups of its kind at a time, lock-step clock.
+def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float) -> Choice:
+    """The fastest algorithm for so many ranks in each of some boxes, lock-step clock.
 
     In one box, or with one rank in each: the fastest on a star of ports or of cards, by closed forms that tests
     hold to executions, or on direct links. With several in each of several boxes: what heads a ladder there, recursive
@@ -60,32 +58,30 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
 
     Args:
         machine: of boxes with speeds, such as "dgx-h100:16"; each rank has what `tiers` says.
-        apart: from one rank of the group to the next.
         message: M in bytes.
 
-    Raises:
-        ValueError: for a machine without boxes or speeds, or too small.
-
-    >>> fastest = price("all-reduce", "dgx-h100:16", 16, 8, 1e9)  # one rank in each box
+    >>> fastest = in_boxes("all-reduce", "dgx-h100:16", 16, 1, 1e9)
     >>> fastest.entry.algorithm.label, round(fastest.seconds * 1e3, 1)
     ('Rabenseifner', 37.5)
     """
-    fabric = topology(machine)
-    check_counts(ranks=ranks, apart=apart)
-    if (ranks - 1) * apart >= fabric.ranks:
-        raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {fabric.ranks}")
-    boxes, inside = group(ranks, apart, tiers(machine).in_box)
     if boxes == 1 or inside == 1:
-        return on_tier(primitive, machine, boxes > 1, ranks, message)
+        _, alpha, bandwidth, joined = tiers(machine)
+        outside = boxes > 1
+        network: Terms = {"message": message, "alpha": alpha[outside], "bandwidth": bandwidth[outside]}
+        if joined == "switch" or outside or inside < 3:  # two ranks have one link
+            rung = min(on_stars(primitive, boxes * inside, **network), key=attrgetter("seconds"))
+        else:
+            rung = fastest(primitive, f"full-mesh:{inside}", **network)
+        return Choice(rung.entry, rung.segments, rung.seconds, rung.how)
     choices: list[Choice] = []
     fewest = inf
     for entry, of_a_byte in _over_tiers(primitive, machine, boxes, inside):
         traffic = replace(of_a_byte, lasting=message * of_a_byte.lasting)
         most = MOST_SEGMENTS if entry.algorithm.segmented else 1
         seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=fewest)
-        choices.append(Choice(entry, segments, seconds, COUNTED))
+        choices.append(Choice(entry, segments, seconds, "counted"))
         fewest = min(fewest, seconds)
-    return min(choices, key=lambda choice: choice.seconds)
+    return min(choices, key=attrgetter("seconds"))
 
 
 @cache
@@ -101,22 +97,6 @@ def _over_tiers(primitive: str, machine: str, boxes: int, inside: int) -> list[t
         traffic = Pricing(fabric, **unit).traffic(whole_steps(flat.build(fabric.ranks), fabric))
         candidates.append((flat, traffic))
     return [(Entry(algorithm, fabric), traffic) for algorithm, traffic in candidates]
-
-
-@cache
-def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: float) -> Choice:
-    """The fastest algorithm for ranks of one box, or of which each has its own way out of its box.
-
-    >>> [round(on_tier("point-to-point", "dgx-h100:2", outside, 2, 45e6).seconds * 1e6) for outside in (False, True)]
-    [101, 903]
-    """
-    _, alpha, bandwidth, joined = tiers(machine)
-    network: Terms = {"message": message, "alpha": alpha[outside], "bandwidth": bandwidth[outside]}
-    if joined == "switch" or outside or ranks < 3:  # two ranks have one link
-        rung = min(on_stars(primitive, ranks, **network), key=attrgetter("seconds"))
-    else:
-        rung = fastest(primitive, f"full-mesh:{ranks}", **network)
-    return Choice(rung.entry, rung.segments, rung.seconds, rung.how)
 
 
 @cache
@@ -137,14 +117,36 @@ def by_nccl(primitive: str, machine: str, boxes: int, inside: int, message: floa
     return predict(alone, "sendrecv" if primitive == "point-to-point" else primitive, message).seconds
 
 
+def standing(machine: str, ranks: int, apart: int) -> tuple[int, int]:
+    """Boxes of a machine that a `group` reaches, and its ranks in each.
+
+    Raises:
+        ValueError: for a machine without boxes or speeds, or too small, or where groups stand unevenly.
+    """
+    fabric = topology(machine)
+    check_counts(ranks=ranks, apart=apart)
+    if (ranks - 1) * apart >= fabric.ranks:
+        raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {fabric.ranks}")
+    return group(ranks, apart, tiers(machine).in_box)
+
+
+def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Choice:
+    """The fastest algorithm for a group of ranks on its machine, all groups of its kind at a time: `in_boxes`.
+
+    >>> price("all-gather", "dgx-h100:16", 16, 8, 1e9).entry.topology.name  # one rank in each box
+    'star:16'
+    """
+    return in_boxes(primitive, machine, *standing(machine, ranks, apart), message)
+
+
 def takes(primitive: str, machine: str, ranks: int, apart: int, message: float, *, nccl: bool) -> float:
-    """Seconds of a collective, as NCCL is predicted to run it (`by_nccl`) or by the fastest schedule known (`price`).
+    """Seconds of a group's collective, as NCCL is predicted to run it (`by_nccl`) or by the fastest known (`price`).
 
     >>> [round(takes("all-reduce", "dgx-h100:16", 128, 1, 25e6, nccl=nccl) * 1e6) for nccl in (True, False)]
     [391, 194]
     """
     if nccl:
-        return by_nccl(primitive, machine, *group(ranks, apart, tiers(machine).in_box), message)
+        return by_nccl(primitive, machine, *standing(machine, ranks, apart), message)
     return price(primitive, machine, ranks, apart, message).seconds
 
 

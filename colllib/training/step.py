@@ -35,7 +35,7 @@ from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import Gathers, buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, held, order, send_on
-from colllib.training.prices import by_nccl, on_tier, price, takes, tiers
+from colllib.training.prices import by_nccl, in_boxes, standing, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
@@ -47,33 +47,23 @@ Closing = Mapping[int, Mapping[float, list[Op]]]  # by the place of a pass, and 
 class Training:
     """What a step does.
 
-    Args:
-        model: its layers are cut into stages.
-        plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
-        machine: of boxes with speeds, such as "dgx-h100:16".
-        tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
-        rate: operations per second that a rank reaches in matrix products, waits aside.
-        schedule, chunks: as for `colllib.training.pipelines.order`.
-        bucket: bytes of gradients, of whole weights, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
-            ZeRO each layer's leave alone.
-        nccl: whether the collectives are those of NCCL, as it is predicted (`colllib.measured.predict`), instead of the
-            fastest schedules known.
-        hows: how the times that were asked for are known: predicted, by a closed form, executed, or counted.
-
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
     """
 
-    model: Model
-    plan: Plan
-    machine: str
-    tokens: int = 8192
-    microbatches: int = 1
-    rate: float = 400e12
-    schedule: str = "1f1b"
-    chunks: int = 1
+    model: Model  # whose layers are cut into stages
+    plan: Plan  # dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead
+    machine: str  # of boxes with speeds, such as "dgx-h100:16"
+    tokens: int = 8192  # of a microbatch
+    microbatches: int = 1  # of a replica's step
+    rate: float = 400e12  # operations per second that a rank reaches in matrix products, waits aside
+    schedule: str = "1f1b"  # as for `colllib.training.pipelines.order`
+    chunks: int = 1  # likewise
+    #: bytes of gradients, of whole weights, that leave together up to ZeRO-1 (default: `BUCKET`); with more of ZeRO
+    #: each layer's leave alone
     bucket: float | None = None
-    nccl: bool = False
+    nccl: bool = False  # whether collectives are those of NCCL, as `predict` has it, not the fastest schedules known
+    #: how the times that were asked for are known: predicted, by a closed form, executed, or counted
     hows: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -122,10 +112,6 @@ class Training:
         held = (held_alike(model, self.plan, chain(*layers), ends[stage]) for stage, layers in enumerate(parts))
         return max(state(self.plan, groups) for groups in held)
 
-    def whole(self, layer: int) -> float:
-        """Parameters of a layer that a rank has before they are sharded, if at all."""
-        return sum(parameters for parameters, *_ in held_alike(self.model, self.plan, [layer]))
-
     def activations(self, *, sequence_parallel: bool) -> float | None:
         """Bytes that the first stage keeps for its backward, with nothing computed again; unknown of experts.
 
@@ -145,17 +131,15 @@ class Training:
     @property
     def gathered(self) -> float:
         """Bytes of parameters that a rank has beside its shards, of the layer at work and of the one asked for."""
-        layers = map(self.whole, range(self.model.layers)) if self.plan.zero == 3 and self.plan.shards > 1 else ()
-        return BF16 * sum(sorted(layers)[-2:])
-
-    def active(self, layer: int) -> int:
-        """Parameters of a layer that one token meets."""
-        model, experts = self.model, self.model.has_experts(layer)
-        return model.beside_experts(experts) + experts * model.top_k * model.expert
+        if self.plan.zero < 3 or self.plan.shards == 1:
+            return 0
+        layers = (held_alike(self.model, self.plan, [layer]) for layer in range(self.model.layers))
+        return BF16 * sum(sorted(sum(parameters for parameters, *_ in groups) for groups in layers)[-2:])
 
     def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
-        return 2 * self.active(layer) * self.tokens / self.plan.cp / self.plan.tp / self.rate
+        met = self.model.of_layer(layer, self.model.top_k)  # parameters, by a token
+        return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
     def weights(self, layer: int) -> list[tuple[float, Group]]:
         """Weights of a layer that a rank has, the last one first, and how much of a pass is done after each.
@@ -173,14 +157,20 @@ class Training:
 
     def collective(self, stage: int, stream: str, primitive: str, groups: Sequence[Group], name: str = "") -> Op:
         """A collective of each of some groups of a stage's ranks."""
-        seconds = sum(self._takes(primitive, message, ranks, apart) for message, ranks, apart in groups)
+        seconds = sum(
+            self._takes(primitive, message, *standing(self.machine, ranks, apart)) for message, ranks, apart in groups
+        )
         leaves = any(ranks * apart > tiers(self.machine).in_box for _, ranks, apart in groups)
         return Op(name or primitive, f"{stream} {stage}", seconds, (), _wires(leaves, stage, stage), primitive)
 
-    def _takes(self, primitive: str, message: float, ranks: int, apart: int) -> float:
-        """Seconds of a collective of one group."""
-        self.hows.add("predicted" if self.nccl else price(primitive, self.machine, ranks, apart, message).how)
-        return takes(primitive, self.machine, ranks, apart, message, nccl=self.nccl)
+    def _takes(self, primitive: str, message: float, boxes: int, inside: int) -> float:
+        """Seconds of a collective of so many ranks in each of some boxes."""
+        if self.nccl:
+            self.hows.add("predicted")
+            return by_nccl(primitive, self.machine, boxes, inside, message)
+        choice = in_boxes(primitive, self.machine, boxes, inside, message)
+        self.hows.add(choice.how)
+        return choice.seconds
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
@@ -189,15 +179,9 @@ class Training:
         first, last = min(src, dst) * ranks, (max(src, dst) + 1) * ranks - 1
         leaves = first // box != last // box  # those that do not leave the box wait
         activations = self.tokens // plan.cp * self.model.hidden * BF16
-        if self.nccl:
-            seconds = by_nccl("point-to-point", self.machine, *((2, 1) if leaves else (1, 2)), activations / plan.tp)
-            self.hows.add("predicted")
-        else:
-            choice = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp)
-            seconds = choice.seconds
-            self.hows.add(choice.how)
+        seconds = self._takes("point-to-point", activations / plan.tp, *((2, 1) if leaves else (1, 2)))
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
-            seconds += self._takes("all-gather", activations, plan.tp, 1)
+            seconds += self._takes("all-gather", activations, *standing(self.machine, plan.tp, 1))
         return seconds, _wires(leaves, src, dst)
 
 

@@ -380,10 +380,11 @@ def test_a_group_is_priced_that_has_more_messages_than_can_be_executed():
     assert fewest < price("all-gather", "dgx-h100:2048", 8 * 2048, 1, 1e9).seconds < 1.2 * fewest
 
 
-def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further():
-    assert price("all-reduce", "dgx-h100:2", 2, 15, 1e6).seconds > 0
+@pytest.mark.parametrize("nccl", [False, True])
+def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further(nccl):
+    assert takes("all-reduce", "dgx-h100:2", 2, 15, 1e6, nccl=nccl) > 0
     with pytest.raises(ValueError, match="2 ranks, 16 apart, on dgx-h100:2: it has 16"):
-        price("all-reduce", "dgx-h100:2", 2, 16, 1e6)
+        takes("all-reduce", "dgx-h100:2", 2, 16, 1e6, nccl=nccl)
 
 
 @given(workers=st.integers(1, 12), servers=st.integers(1, 12))
@@ -906,6 +907,6 @@ def test_what_a_stage_does_fills_the_step_also_where_collectives_in_its_layers_s
 
 def test_what_small_models_reached_is_told_by_the_formula_that_is_printed():
     """Table 3 of torchtitan's benchmarks on H100s of December 2024: FSDP without and with torch.compile."""
-    active = sum(map(Training(MODELS["Llama 3.1 8B"], Plan(dp=128, zero=3), "dgx-h100:16").active, range(32)))
+    active = sum(MODELS["Llama 3.1 8B"].of_layer(layer, 0) for layer in range(32))
     low, high = (f"{6 * active * tokens / 989e12:.0%}" for tokens in (5605, 6514))
     assert f"reached {low} to {high} on 128 H100s" in NOT_COUNTED
