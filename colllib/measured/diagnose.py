@@ -132,7 +132,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         assumed.append("assumed: an all-reduce")
     if ranks is None and not any(row.busbw for row in run.rows):
         return _undecided("neither the log nor the options say how many ranks ran", "tell --boxes and --gpus-per-box")
-    if hints.collective and ranks and (factors := run.factors):
+    if hints.collective and ranks and ranks > 1 and (factors := run.factors):
         printed, should = median(factors), factor(collective, ranks)
         if abs(printed / should - 1) > 0.05:
             assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
