@@ -24,8 +24,7 @@ from colllib.measured.infer import LARGEST_HOST, Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, compared, each_algorithm, measured_over, predict
 from colllib.measured.read import read_file
-from colllib.measured.segments import Segment
-from colllib.measured.shape import LARGE
+from colllib.measured.segments import LARGE, Segment
 from colllib.measured.sweeps import most_ranks, nearest, of_others
 from colllib.measured.tuning import model_of
 from colllib.measured.write import write
@@ -134,10 +133,14 @@ def _beside_others(judged: Sequence[_Judged]) -> Diagnosis:
 
 
 def _hints(on: str | None, printed: str, options: dict[str, Any]) -> Hints:
-    """What the options say of a run whose log prints a GPU, or of one beside it."""
-    gpu = _more_exact(options["gpu"], printed)
-    known, kind = gpu if machines.by_gpu(gpu) else "", machines.by_gpu(options["gpu"])
-    machine = None if on is None else machine_on(on, known)
+    """What the options say of a run whose log prints a GPU, or of one beside it.
+
+    The GPU is by the log where that says more of the same one, as V100-PCIE of V100.
+    """
+    kind, exact = machines.by_gpu(options["gpu"]), machines.by_gpu(printed)
+    more_exact = not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name))
+    gpu = printed if more_exact else options["gpu"]
+    machine = None if on is None else machine_on(on, gpu if machines.by_gpu(gpu) else "")
     if machine and kind and machine.name.split()[0] not in (kind.name.split()[0], machines.UNKNOWN.name):
         raise ValueError(f"--gpu {options['gpu']}: --on {on} has {machine.name}")
     if machine:
@@ -158,12 +161,6 @@ def _of_those_boxes(run: Run, hints: Hints) -> bool:
 def _named(run: Run, collective: str | None) -> str:
     ranks = f" of {run.ranks} ranks" if run.ranks else ""
     return f"{collective or run.collective or 'all-reduce'}{ranks}"
-
-
-def _more_exact(hint: str, printed: str) -> str:
-    """The GPU by the options, or by the log where that says more of the same one, as V100-PCIE of V100."""
-    kind, exact = machines.by_gpu(hint), machines.by_gpu(printed)
-    return printed if not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name)) else hint
 
 
 def _urgency(judged: _Judged) -> tuple[bool, int, int, float]:

@@ -12,8 +12,7 @@ from colllib.measured.expected import CARD_TOTALS, FEWEST, PAIRS, UNSURE, Expect
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, late, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
-from colllib.measured.segments import Segment
-from colllib.measured.shape import LARGE, Shape, shape
+from colllib.measured.segments import LARGE, Segment, Shape, shape
 from colllib.measured.sweeps import PUBLISHED
 from colllib.measured.tuning import GENERATIONS, SINCE, VERSION
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu

@@ -17,7 +17,7 @@ from colllib.measured.expected import (
 )
 from colllib.measured.log import Run, factor
 from colllib.measured.predict import SMALL
-from colllib.measured.shape import LARGE, Shape
+from colllib.measured.segments import LARGE, Shape
 from colllib.primitives import is_whole
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
 from colllib.units import binary_size, several, shortened
