@@ -66,7 +66,7 @@ def _above_nothing(_: str, text: str) -> float:
     return size
 
 
-Shown = tuple[dict[str, Any], str]  # beside a prediction, in JSON and in words
+_Shown = tuple[dict[str, Any], str]  # beside a prediction, in JSON and in words
 _COLLECTIVE, _GPU = Read("collective", _known_collective), Read("GPU", _known_gpu)
 _SENT = Read("message size", _above_nothing)
 _NUMBER = Read("number", lambda name, text: machines.positive(name.replace("_", "-"), text))
@@ -255,7 +255,7 @@ def predict_command(
     yield from notes
 
 
-def _choices(machine: Machine, primitive: str, sizes: Sequence[float]) -> Shown:
+def _choices(machine: Machine, primitive: str, sizes: Sequence[float]) -> _Shown:
     """Every algorithm and protocol at one size, the fastest first; or the sweep of each of them."""
     choices = [p for size in sizes for p in each_algorithm(machine, primitive, size)]
     if sizes[1:]:
@@ -263,7 +263,7 @@ def _choices(machine: Machine, primitive: str, sizes: Sequence[float]) -> Shown:
     return {"algorithms": [_row(p, "algorithm") for p in choices]}, "\n" + _sweep_table("algorithm", choices)
 
 
-def _changes(key: str, title: str, changes: Sequence[whatif.Change]) -> Shown:
+def _changes(key: str, title: str, changes: Sequence[whatif.Change]) -> _Shown:
     values = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in changes]
     cells = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in changes]
     text = "\n" + table((title, "change", "time", "algbw", "busbw", "picked", "binding"), cells)
@@ -272,7 +272,7 @@ def _changes(key: str, title: str, changes: Sequence[whatif.Change]) -> Shown:
     return {key: values}, text
 
 
-def _of_the_ladder(rung: Rung) -> Shown:
+def _of_the_ladder(rung: Rung) -> _Shown:
     chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
     chosen |= {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
     speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
