@@ -12,7 +12,7 @@ from typing import Any
 from colllib.measured.expected import PAIRS, UNSURE, expected, filled, totals_of
 from colllib.measured.log import Run
 from colllib.measured.predict import Prediction, predict
-from colllib.measured.shape import LARGE, Shape
+from colllib.measured.segments import LARGE, Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP, SINCE
 from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import binary_size, percent, several

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, log2
 from statistics import median
 from typing import Any, NamedTuple
@@ -22,11 +22,10 @@ from colllib.measured.diagnose import AS_IT_SHOULD, Diagnosis, diagnose
 from colllib.measured.expected import PAIRS
 from colllib.measured.infer import LARGEST_HOST, Hints
 from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
-from colllib.measured.predict import Prediction, Published, compared, each_algorithm, predict
+from colllib.measured.predict import Prediction, compared, each_algorithm, measured_over, predict
 from colllib.measured.read import read_file
-from colllib.measured.segments import Segment
-from colllib.measured.shape import LARGE
-from colllib.measured.sweeps import most_ranks
+from colllib.measured.segments import LARGE, Segment
+from colllib.measured.sweeps import most_ranks, nearest, of_others
 from colllib.measured.tuning import model_of
 from colllib.measured.write import write
 from colllib.topology import machines
@@ -67,6 +66,7 @@ def _above_nothing(_: str, text: str) -> float:
     return size
 
 
+_Shown = tuple[dict[str, Any], str]  # beside a prediction, in JSON and in words
 _COLLECTIVE, _GPU = Read("collective", _known_collective), Read("GPU", _known_gpu)
 _SENT = Read("message size", _above_nothing)
 _NUMBER = Read("number", lambda name, text: machines.positive(name.replace("_", "-"), text))
@@ -133,10 +133,14 @@ def _beside_others(judged: Sequence[_Judged]) -> Diagnosis:
 
 
 def _hints(on: str | None, printed: str, options: dict[str, Any]) -> Hints:
-    """What the options say of a run whose log prints a GPU, or of one beside it."""
-    gpu = _more_exact(options["gpu"], printed)
-    known, kind = gpu if machines.by_gpu(gpu) else "", machines.by_gpu(options["gpu"])
-    machine = None if on is None else machine_on(on, known)
+    """What the options say of a run whose log prints a GPU, or of one beside it.
+
+    The GPU is by the log where that says more of the same one, as V100-PCIE of V100.
+    """
+    kind, exact = machines.by_gpu(options["gpu"]), machines.by_gpu(printed)
+    more_exact = not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name))
+    gpu = printed if more_exact else options["gpu"]
+    machine = None if on is None else machine_on(on, gpu if machines.by_gpu(gpu) else "")
     if machine and kind and machine.name.split()[0] not in (kind.name.split()[0], machines.UNKNOWN.name):
         raise ValueError(f"--gpu {options['gpu']}: --on {on} has {machine.name}")
     if machine:
@@ -157,12 +161,6 @@ def _of_those_boxes(run: Run, hints: Hints) -> bool:
 def _named(run: Run, collective: str | None) -> str:
     ranks = f" of {run.ranks} ranks" if run.ranks else ""
     return f"{collective or run.collective or 'all-reduce'}{ranks}"
-
-
-def _more_exact(hint: str, printed: str) -> str:
-    """The GPU by the options, or by the log where that says more of the same one, as V100-PCIE of V100."""
-    kind, exact = machines.by_gpu(hint), machines.by_gpu(printed)
-    return printed if not kind or (exact and re.match(rf"{re.escape(kind.name)}[ -]", exact.name)) else hint
 
 
 def _urgency(judged: _Judged) -> tuple[bool, int, int, float]:
@@ -222,13 +220,16 @@ def predict_command(
         raise ValueError(f"--what-if, --sensitivity and --best {why}: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [message]
     predictions = [predict(machine, primitive, size) for size in sizes]
-    compared = _Compared(
-        choices=_choices(machine, primitive, sizes) if each else [],
-        what_if=whatif.what_if(machine, primitive, sizes[0], what_if),
-        sensitivity=whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else [],
-        best=_best(machine, primitive, sizes[0]) if best else None,
-    )
-    published, model = Published.of(machine, primitive, sizes[-1]), model_of(machine)
+    rung = _best(machine, primitive, sizes[0]) if best else None
+    shown = [_choices(machine, primitive, sizes)] if each else []
+    if what_if:
+        shown.append(_changes("what_if", "with", whatif.what_if(machine, primitive, sizes[0], what_if)))
+    if sensitivity:
+        helps = whatif.sensitivity(machine, primitive, sizes[0])
+        shown.append(_changes("sensitivity", "with, what helps most first", helps))
+    if rung:
+        shown.append(_of_the_ladder(rung))
+    (published, others), model = _published(machine, primitive, predictions[-1]), model_of(machine)
     without_pat = each and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1
     notes = [
         *_of_the_network(machine, primitive, what_if),
@@ -236,99 +237,88 @@ def predict_command(
         *_of_lost_cards(primitive, on, message, what_if),
         *_of_the_model(machine, primitive, predictions[0]),
     ]
-    yield (
-        {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model, "source": machine.source}
-        | {"rows": [_row(p) for p in predictions]}
-        | _published_json(published)
-        | compared.as_json()
-        | {"notes": notes}
-    )
+    answer = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model, "source": machine.source}
+    answer |= {"rows": [_row(p) for p in predictions]} | published
+    for values, _ in shown:
+        answer |= values
+    yield answer | {"notes": notes}
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, model scaled to published runs: {model}\n"
     yield _sweep_table("picked", predictions)
     share = "what algorithm, protocol and practice (by published runs) leave of what the wires allow; without latency"
     yield f"\nshare: {share}"
-    yield from compared.paragraphs()
+    yield from (text for _, text in shown)
     adding = ", and what switches that add have given at most," if machine.nvls and primitive == "all-reduce" else ""
-    bound, rung = predictions[0].bound, compared.best
+    bound = predictions[0].bound
     lossless = ", and the best schedule is of switches that lose nothing" if rung and rung.busbw > bound else ""
     yield f"\nThe wires{adding} allow a busbw of {units.rate(bound)}{lossless}. Source of the machine: {machine.source}"
-    yield from _published_text(published, machine, predictions[-1])
+    yield from others
     yield from notes
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """What is shown beside a prediction."""
-
-    choices: list[Prediction]  # every algorithm and protocol, of a sweep at each size
-    what_if: list[whatif.Change]
-    sensitivity: list[whatif.Change]
-    best: Rung | None  # of the ladder
-
-    def as_json(self) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        if self.choices:
-            result["algorithms"] = [_row(p, "algorithm") for p in self.choices]
-        for key, group in (("what_if", self.what_if), ("sensitivity", self.sensitivity)):
-            if group:
-                changed = ({"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group)
-                result[key] = list(changed)
-        if rung := self.best:
-            chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
-            result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
-        return result
-
-    def paragraphs(self) -> Iterator[str]:
-        if self.choices:
-            yield "\n" + _sweep_table("algorithm", self.choices)
-        for title, group in (("with", self.what_if), ("with, what helps most first", self.sensitivity)):
-            if group:
-                changed = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in group]
-                yield "\n" + table((title, "change", "time", "algbw", "busbw", "picked", "binding"), changed)
-        if any(change.saved == 0 for change in self.sensitivity):
-            yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model: tree, NVLS, or a protocol"
-        if rung := self.best:
-            speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
-            yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {speed}."
+def _choices(machine: Machine, primitive: str, sizes: Sequence[float]) -> _Shown:
+    """Every algorithm and protocol at one size, the fastest first; or the sweep of each of them."""
+    choices = [p for size in sizes for p in each_algorithm(machine, primitive, size)]
+    if sizes[1:]:
+        choices.sort(key=lambda p: p.picked)
+    return {"algorithms": [_row(p, "algorithm") for p in choices]}, "\n" + _sweep_table("algorithm", choices)
 
 
-def _published_json(published: Published) -> dict[str, Any]:
-    return {
-        "others": [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in published.alike],
-        "measured_over_predicted": {"of": published.ratios_of, "runs": published.ratios},
-        "nearest": [
-            {"gpu": one.machine.name, "boxes": one.machine.boxes, "busbw_GBps": one.busbw / 1e9, "state": one.state}
-            | {"source": one.source}
-            for one in published.beside
-        ],
-    }
+def _changes(key: str, title: str, changes: Sequence[whatif.Change]) -> _Shown:
+    values = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in changes]
+    cells = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in changes]
+    text = "\n" + table((title, "change", "time", "algbw", "busbw", "picked", "binding"), cells)
+    if key == "sensitivity" and any(change.saved == 0 for change in changes):
+        text += "\n\n+0.0%: something else binds, which may be a ceiling of NCCL's model: tree, NVLS, or a protocol"
+    return {key: values}, text
 
 
-def _published_text(published: Published, machine: Machine, largest: Prediction) -> Iterator[str]:
-    """What others measured, and how far predictions were off; `largest` is that of the largest message."""
-    if published.alike:
-        rates = [rate for rate, _ in published.alike]
+def _of_the_ladder(rung: Rung) -> _Shown:
+    chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
+    chosen |= {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
+    speed = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
+    text = f"The best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {speed}."
+    return {"best": chosen}, f"\n{text}"
+
+
+def _published(machine: Machine, primitive: str, largest: Prediction) -> tuple[dict[str, Any], list[str]]:
+    """What others measured and how far predictions were off, in JSON and in words, for the largest message."""
+    healthy, points, texts = of_others(machine, primitive), nearest(machine, primitive), []
+    alike = healthy or of_others(machine, primitive, "undecided")
+    beside = [one for one in points if one.machine.boxes != machine.boxes]
+    which, ratios = measured_over(machine, primitive, largest.message)
+    if alike:
+        rates = [rate for rate, _ in alike]
         low, high, middle = map(units.rate, (rates[0], rates[-1], median(rates)))
         such = "machines with as much network" if machine.oversubscription > 1 else "such machines"
         span = f"{low} to {high} on {such}, half of {len(rates)} at least {middle}" if rates[1:] else low
-        unsure = "" if published.healthy else " Nobody says whether that is healthy."
-        yield f"Others measured {span}, at their largest message; --json says where.{unsure}"
-    if machine.boxes > 1 and machine.gpus > 8 and not published.called_healthy:
-        yield f"A guess: no published run of several boxes of {machine.gpus} GPUs is called healthy."
-    if published.beside:
+        unsure = "" if healthy else " Nobody says whether that is healthy."
+        texts.append(f"Others measured {span}, at their largest message; --json says where.{unsure}")
+    if machine.boxes > 1 and machine.gpus > 8 and not any(one.state == "healthy" for one in points):
+        texts.append(f"A guess: no published run of several boxes of {machine.gpus} GPUs is called healthy.")
+    if beside:
         places: dict[str, list[str]] = {}
-        for one in published.beside:
+        for one in beside:
             places.setdefault(f"{one.machine.boxes} x {one.machine.name}", []).append(units.rate(one.busbw))
-        listed = (f"{place} {', '.join(rates)}" for place, rates in list(places.items())[:3])
-        yield f"Nearest published, in boxes, at their largest message: {'; '.join(listed)}. --json says where."
-    if ratios := published.ratios:
+        listed = "; ".join(f"{place} {', '.join(speeds)}" for place, speeds in list(places.items())[:3])
+        texts.append(f"Nearest published, in boxes, at their largest message: {listed}. --json says where.")
+    if ratios:
         least, most = (units.rate(min(ratio * largest.busbw, largest.bound)) for ratio in (ratios[0], ratios[-1]))
         capped = ", all that the wires allow" if ratios[-1] * largest.busbw > largest.bound else ""
-        yield (
-            f"Published runs of {published.ratios_of} reached {ratios[0]:.2f} to {ratios[-1]:.2f} times what is "
+        texts.append(
+            f"Published runs of {which} reached {ratios[0]:.2f} to {ratios[-1]:.2f} times what is "
             f"predicted without them, half of {len(ratios)} at least {median(ratios):.2f}; of "
             f"{units.rate(largest.busbw)} that is {least} to {most}{capped}."
         )
+    answer = {
+        "others": [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in alike],
+        "measured_over_predicted": {"of": which, "runs": ratios},
+        "nearest": [
+            {"gpu": one.machine.name, "boxes": one.machine.boxes, "busbw_GBps": one.busbw / 1e9, "state": one.state}
+            | {"source": one.source}
+            for one in beside
+        ],
+    }
+    return answer, texts
 
 
 def _of_the_network(machine: Machine, primitive: str, what_if: Sequence[str]) -> Iterator[str]:
@@ -401,12 +391,6 @@ def _row(p: Prediction, title: str = "picked") -> dict[str, Any]:
 
 def _cells(p: Prediction) -> tuple[str, ...]:
     return units.seconds(p.seconds), units.rate(p.message / p.seconds), units.rate(p.busbw), p.picked, p.binding
-
-
-def _choices(machine: Machine, collective: str, sizes: Sequence[float]) -> list[Prediction]:
-    """Every algorithm and protocol at one size, the fastest first; or the sweep of each of them."""
-    choices = [p for size in sizes for p in each_algorithm(machine, collective, size)]
-    return sorted(choices, key=lambda p: p.picked) if sizes[1:] else choices
 
 
 def _best(machine: Machine, collective: str, message: float) -> Rung:

@@ -12,8 +12,7 @@ from colllib.measured.expected import CARD_TOTALS, FEWEST, PAIRS, UNSURE, Expect
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, late, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
-from colllib.measured.segments import Segment
-from colllib.measured.shape import LARGE, Shape, shape
+from colllib.measured.segments import LARGE, Segment, Shape, shape
 from colllib.measured.sweeps import PUBLISHED
 from colllib.measured.tuning import GENERATIONS, SINCE, VERSION
 from colllib.topology.machines import UNKNOWN, Machine, by_gpu
@@ -132,7 +131,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         assumed.append("assumed: an all-reduce")
     if ranks is None and not any(row.busbw for row in run.rows):
         return _undecided("neither the log nor the options say how many ranks ran", "tell --boxes and --gpus-per-box")
-    if hints.collective and ranks and (factors := run.factors):
+    if hints.collective and ranks and ranks > 1 and (factors := run.factors):
         printed, should = median(factors), factor(collective, ranks)
         if abs(printed / should - 1) > 0.05:
             assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
@@ -307,25 +306,41 @@ class _Case:
         return bool(self.certain or self.condition or (self.slower and self.machine.boxes > 1) or self.late)
 
     def state(self) -> tuple[str, float]:
-        """State, and how far from its border, as a logarithm to the base 2."""
+        """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
         scatters = self.form.erratic and self.machine.boxes > 1
-        state, distance = _state(self.form, self.bound, self.machine, scatters or self.certain)
+        state, distance = self._by_speed(scatters or self.certain)
         if self.poorer and not self.certain:
             return "undecided", 0.0
-        if late(self.run):
-            return "below-expectation", 0.0
-        if state == "healthy" and (scatters or (self.slower and self.certain)):
+        if late(self.run) or (state == "healthy" and (scatters or (self.slower and self.certain))):
             return "below-expectation", 0.0  # no healthy fabric scatters so, or the log says why
         return state, distance
 
+    def _by_speed(self, certain: bool) -> tuple[str, float]:
+        form, bound, machine = self.form, self.bound, self.machine
+        speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
+        # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
+        half_a_slot = machine.pcie >= UNKNOWN.pcie or machine.name in TWO_A_SLOT
+        halved = machine.boxes == 1 and (machine.bridge if machine.linked else half_a_slot)
+        # and of several racks nobody published a run that is known to be healthy
+        racks = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
+        share = UNSURE / 2 if halved or racks else UNSURE
+        border = bound.low if certain else share * bound.least
+        too_fast, between = speed > FASTER_THAN_THE_WIRE * bound.high, bound.gap[0] < speed < bound.gap[1]
+        if too_fast or between or (guessed and form.largest < LARGE):
+            return "undecided", 0.0
+        if speed >= bound.low:
+            return "healthy", log(speed / bound.low, 2)
+        waiting = causes.waits(machine, form)
+        if form.largest < LARGE or speed >= border * (1 - waiting):  # with larger messages it may be fast enough
+            return "undecided", 0.0
+        return "below-expectation", log(border / speed, 2)
+
     def marks(self, healthy: bool) -> tuple[list[Evidence], list[Evidence]]:
         """What speaks for a cause, and what makes a healthy run as fast as it is."""
-        marks = [mark for mark in self.log_says if not healthy or mark.weight >= CERTAIN] + list(
-            causes.noted(self.form)
-        )
+        marks = [mark for mark in self.log_says if not healthy or mark.weight >= CERTAIN]
+        marks += causes.noted(self.form)
         if healthy:
-            normal = _normal(self.form, self.machine, self.model, self.bound)
-            return marks, [*normal, *(replace(mark, weight=0.9) for mark in self.unadded)]
+            return marks, [*_normal(self), *(replace(mark, weight=0.9) for mark in self.unadded)]
         if self.form.measured <= FASTER_THAN_THE_WIRE * self.bound.high:
             marks += causes.of_the_numbers(self.machine, self.form, self.run.facts)
         return marks, []
@@ -342,10 +357,8 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     if healthy:
         cause = next((mark.cause for mark in normal if mark.weight >= 1), None)
     rest = tuple(name for name, _ in ranked if name != cause)[:2]
-    of_cause = [mark for mark in marks if mark.cause == cause]
-    sure = _confidence(state, distance, ranked, run, assumed, _certain(of_cause))
-    if healthy and case.doubtful:
-        sure = min(sure, 0.5)
+    certain = _certain([mark for mark in marks if mark.cause == cause])
+    sure = _confidence(case, state, distance, ranked, certain)
     faster = healthy and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
     binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
     evidence = tuple(_evidence(case, dict.fromkeys(mark.text for mark in marks + normal if mark.text)))
@@ -355,11 +368,14 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
 
 def _evidence(case: _Case, shown_by: Iterable[str]) -> Iterator[str]:
     """What the verdict rests on: what is expected, what shows a cause, and what was assumed."""
-    run, form = case.run, case.form
+    run, form, runs = case.run, case.form, case.bound.runs
+    rates = [f"{rate / 1e9:.3g}" for rate in runs] or ["none"]
+    spread = f"{rates[0]} to {rates[-1]} GB/s, half of them at least {median(runs) / 1e9:.3g}" if runs[1:] else rates[0]
+    published = f"{several(len(runs), 'healthy run')} of such machines published: {spread}"
     against = [text for text in case.assumed if text.startswith(AGAINST)]
     yield from against
     yield f"expected: {case.bound.why}"
-    yield _published(case.bound, case.model)
+    yield f"predicted: {case.model.busbw / 1e9:.3g} GB/s by {case.model.picked}; {published}"
     yield from shown_by
     yield from case.assumed[len(against) :]
     if run.unread:
@@ -375,9 +391,7 @@ def _evidence(case: _Case, shown_by: Iterable[str]) -> Iterator[str]:
 def _verdict(case: _Case, state: str, cause: str | None) -> str:
     """The verdict in a sentence or a few."""
     form, machine, model = case.form, case.machine, case.model
-    boxes = "many" if case.run.ranks == ANY_RANKS and not case.run.boxes else str(machine.boxes)
-    condition = (case.condition if state == "healthy" else "") or case.poorer
-    verdict = _sentence(state, cause, form, machine, case.bound, boxes, condition)
+    verdict = _sentence(case, state, cause)
     for mark in case.log_says:
         if mark.cause == cause and mark.test:
             counts = (machine.cards - 1, machine.cards) if cause == "misconfiguration" else ()
@@ -410,16 +424,6 @@ def _next_test(case: _Case, state: str, cause: str | None) -> str:
         if mark.cause == cause and mark.test:
             test = f"{mark.test}, then {test}"
     return test
-
-
-def _published(bound: Expected, model: Prediction) -> str:
-    """The prediction beside what healthy runs of such machines gave."""
-    runs = [f"{rate / 1e9:.3g}" for rate in bound.runs] or ["none"]
-    spread = (
-        f"{runs[0]} to {runs[-1]} GB/s, half of them at least {median(bound.runs) / 1e9:.3g}" if runs[1:] else runs[0]
-    )
-    published = f"{several(len(bound.runs), 'healthy run')} of such machines published"
-    return f"predicted: {model.busbw / 1e9:.3g} GB/s by {model.picked}; {published}: {spread}"
 
 
 def _other_release(ran: str, machine: Machine, model: Prediction) -> list[str]:
@@ -482,29 +486,9 @@ def _filled_cards(machine: Machine, form: Shape) -> str:
     return f"{lower} ({percent(form.measured / machine.network)} of {usual})"
 
 
-def _state(form: Shape, bound: Expected, machine: Machine, certain: bool) -> tuple[str, float]:
-    """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
-    speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
-    # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
-    half_a_slot = machine.pcie >= UNKNOWN.pcie or machine.name in TWO_A_SLOT
-    halved = machine.boxes == 1 and (machine.bridge if machine.linked else half_a_slot)
-    # and of several racks nobody published a run that is known to be healthy
-    racks = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
-    share = UNSURE / 2 if halved or racks else UNSURE
-    border = bound.low if certain else share * bound.least
-    too_fast, between = speed > FASTER_THAN_THE_WIRE * bound.high, bound.gap[0] < speed < bound.gap[1]
-    if too_fast or between or (guessed and form.largest < LARGE):
-        return "undecided", 0.0
-    if speed >= bound.low:
-        return "healthy", log(speed / bound.low, 2)
-    waiting = causes.waits(machine, form)
-    if form.largest < LARGE or speed >= border * (1 - waiting):  # with larger messages it may be fast enough
-        return "undecided", 0.0
-    return "below-expectation", log(border / speed, 2)
-
-
-def _normal(form: Shape, machine: Machine, model: Prediction, bound: Expected) -> Iterator[Evidence]:
+def _normal(case: _Case) -> Iterator[Evidence]:
     """What makes a healthy run as fast as it is, and over several boxes what a faster one would have."""
+    form, machine, model = case.form, case.machine, case.model
     adds = machine.nvls and machine.gpus > 1 and form.collective == "all-reduce"
     if machine.boxes == 1:
         if adds and form.measured > NVLS_LEAST * machine.link:
@@ -513,7 +497,7 @@ def _normal(form: Shape, machine: Machine, model: Prediction, bound: Expected) -
             yield Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe")
         return
     by_wires = form.measured <= machine.network or model.binding in AS_IT_SHOULD
-    text = AS_IT_SHOULD.get(bound.binding, "") if by_wires else ""
+    text = AS_IT_SHOULD.get(case.bound.binding, "") if by_wires else ""
     yield Evidence("single-nic" if machine.cards == 1 < machine.gpus else "nic-limited", 0.8, text)
     fewer = max(1, machine.cards - 1)
     rate = modeled(machine, form, cards=fewer).busbw
@@ -522,31 +506,29 @@ def _normal(form: Shape, machine: Machine, model: Prediction, bound: Expected) -
         yield Evidence("misconfiguration", 0.85, text)
     if adds and form.measured > machine.network:
         yield Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree")
-    if form.measured < SLOWER * model.busbw:
+    if case.slower:
         yield Evidence("misconfiguration", 0.95, f"{model.picked} over part of the cards would give as much")
 
 
-def _confidence(
-    state: str, distance: float, ranked: list[tuple[str, float]], run: Run, assumed: list[str], certain: bool
-) -> float:
+def _confidence(case: _Case, state: str, distance: float, ranked: list[tuple[str, float]], certain: bool) -> float:
     if state == "undecided":
         return 0.3
     sure, most = 0.55 + 0.25 * min(1.0, distance), MOST_SURE
     if state == "below-expectation":
         sure = min(sure, 0.35 + 0.5 * ranked[0][1] / sum(weight for _, weight in ranked) if ranked else 0.3)
         if certain:
-            sure, most = sure if assumed else 0.85, 0.85
-    sure -= 0.05 * len(assumed) + (0.2 if len(run.unread) > len(run.rows) / 10 else 0.0)
-    return max(0.2, min(most, sure))
+            sure, most = sure if case.assumed else 0.85, 0.85
+    sure -= 0.05 * len(case.assumed) + (0.2 if len(case.run.unread) > len(case.run.rows) / 10 else 0.0)
+    return max(0.2, min(most, sure, 0.5 if state == "healthy" and case.doubtful else 1.0))
 
 
 def _likely(cause: str | None, boxes: int) -> str:
     return "the numbers name no cause" if cause in (None, "other") else f"most likely {advice(cause, boxes)[0]}"
 
 
-def _sentence(
-    state: str, cause: str | None, form: Shape, machine: Machine, bound: Expected, boxes: str, condition: str
-) -> str:
+def _sentence(case: _Case, state: str, cause: str | None) -> str:
+    form, machine, bound = case.form, case.machine, case.bound
+    boxes = "many" if case.run.ranks == ANY_RANKS and not case.run.boxes else machine.boxes
     low, high, reached = (
         f"{rate / 1e9:{'.3g' if rate < 1e12 else ',.0f'}}" for rate in (bound.low, bound.high, form.measured)
     )
@@ -554,14 +536,15 @@ def _sentence(
     speed, span = f"{apart}{machine.gpus} {machine.name} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = {"network card": "the network cards", "spine": "the spine"}.get(bound.binding, bound.binding)
     if state == "healthy":
+        condition = case.condition or case.poorer
         only = f", if {condition}" if condition else ""
         as_fast = "the switch adds (NVLS)" if cause == "nvls" else advice(cause, machine.boxes)[0] if cause else ""
         return f"{speed}: normal for {wires} ({span}){only}{'; ' * bool(as_fast)}{as_fast}."
     if state == "below-expectation":
         how = "is below the" if form.measured < bound.low else "is not as it should be, though within the"
         return f"{speed} {how} {span} of {wires}; {_likely(cause, machine.boxes)}."
-    if condition:
-        why = f"what cards of {condition} a box carry; say --cards"
+    if case.poorer:
+        why = f"what cards of {case.poorer} a box carry; say --cards"
     elif form.measured > FASTER_THAN_THE_WIRE * bound.high:
         why = "faster than its wires, so the machine is another one"
     elif form.largest < LARGE or cause == "latency-bound":

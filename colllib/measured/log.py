@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isfinite
 from statistics import median
 
 import numpy as np
@@ -44,25 +45,15 @@ def factor(collective: str, ranks: int) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """One time of a table.
+    """One time of a table."""
 
-    Args:
-        line: its number in the file, from 1.
-        message: the size in bytes.
-        seconds: the time; null where only bandwidths are printed.
-        algbw: bytes per second as printed, or null.
-        busbw: bytes per second as printed, or null.
-        in_place: which half of the table; null where the table does not say.
-        wrong: the column "#wrong" or "error" as printed, or empty.
-    """
-
-    line: int
-    message: float
-    seconds: float | None
-    algbw: float | None
-    busbw: float | None
-    in_place: bool | None = None
-    wrong: str = ""
+    line: int  # its number in the file, from 1
+    message: float  # the size in bytes
+    seconds: float | None  # the time; null where only bandwidths are printed
+    algbw: float | None  # bytes per second as printed, or null
+    busbw: float | None  # likewise
+    in_place: bool | None = None  # which half of the table; null where the table does not say
+    wrong: str = ""  # the column "#wrong" or "error" as printed, or empty
 
     @property
     def failed(self) -> bool:
@@ -86,31 +77,18 @@ class Unread:
 
 @dataclass(frozen=True)
 class Run:
-    """One table.
+    """One table."""
 
-    Args:
-        dialect: nccl-tests, markdown, columns, nccom-test or osu.
-        rows: as printed, in order; none where nothing was measured, as the facts or streams then say.
-        collective: the book's name, or null where neither the text nor the columns say it.
-        ranks: number of ranks, or null.
-        boxes: number of hosts, or null.
-        gpus_per_box: or null.
-        gpu: the device's name as printed, or empty.
-        streams: how many processes printed rows, or are rank 0.
-        facts: what the text around the table says, such as network -> Socket and NCCL_ALGO -> Ring.
-        unread: lines that could not be read.
-    """
-
-    dialect: str
-    rows: tuple[Row, ...]
-    collective: str | None = None
-    ranks: int | None = None
-    boxes: int | None = None
-    gpus_per_box: int | None = None
-    gpu: str = ""
-    streams: int = 1
-    facts: Mapping[str, str] = field(default_factory=dict)
-    unread: tuple[Unread, ...] = ()
+    dialect: str  # nccl-tests, markdown, columns, nccom-test or osu
+    rows: tuple[Row, ...]  # as printed, in order; none where nothing was measured, as the facts or streams then say
+    collective: str | None = None  # the book's name, or null where neither the text nor the columns say it
+    ranks: int | None = None  # or null
+    boxes: int | None = None  # hosts, or null
+    gpus_per_box: int | None = None  # or null
+    gpu: str = ""  # the device's name as printed, or empty
+    streams: int = 1  # how many processes printed rows, or are rank 0
+    facts: Mapping[str, str] = field(default_factory=dict)  # what the text around says, such as NCCL_ALGO -> Ring
+    unread: tuple[Unread, ...] = ()  # lines that could not be read
 
     @property
     def mixed(self) -> str:
@@ -168,3 +146,73 @@ class Run:
         if row.busbw and row.busbw >= LEAST_RATE and self.collective and self.ranks and self.ranks > 1:
             return row.message / row.busbw * factor(self.collective, self.ranks)
         return None
+
+
+@dataclass
+class Table:
+    """A run while its lines come in."""
+
+    number: int = 0  # of the line that is read
+    stream: str = ""  # the process that printed it
+    facts: dict[str, str] = field(default_factory=dict)
+    dialect: str = "nccl-tests"
+    columns: tuple[str, ...] = ()
+    commas: bool = False  # between them
+    rows: list[Row] = field(default_factory=list)
+    marks: list[tuple[str, str]] = field(default_factory=list)  # of each row who printed it, and its type or column
+    devices: list[tuple[int, str, int, str]] = field(default_factory=list)  # rank, host, its number there, its name
+    unread: list[Unread] = field(default_factory=list)
+    collective: str | None = None
+    other: bool = False  # a program whose rates mean something else
+    labeled: dict[tuple[str, ...], "Table"] = field(default_factory=dict, repr=False)  # in Markdown, by other cells
+    named: str = ""  # the program of a command behind the rows: of the next table, if one follows
+    command: str = ""  # the last line that is no row, with those that it continues
+    ended: bool = False  # by its line of averages: what follows is said of the next
+    after: dict[str, str] = field(default_factory=dict)
+    reduces: bool | None = None
+    root: str = ""
+    directions: int = 1  # that a rate counts together
+    per_rank: list[float] = field(default_factory=list)  # size over count and type: the ranks, where it counts by rank
+    ranks: int | None = None
+    hosts: int | None = None
+
+    def refuse(self, why: str) -> None:
+        """Name the line that is read as one that could not be."""
+        self.unread.append(Unread(self.number, why))
+
+    def name(self, program: str) -> None:
+        """Take the collective that a program runs; of others no row is read."""
+        self.collective = COLLECTIVES.get(program, self.collective)
+        if program in COLLECTIVES:
+            self.other = False
+        elif program in ("gather", "scatter", "hypercube", "permute") or program.startswith("osu"):  # the same columns
+            self.other = True
+            self.refuse(f"{program}: known are {', '.join(PROGRAMS)}")
+
+    def take(self, other: "Table") -> bool:
+        """Take the one next size of the same job on the same GPUs: some start the program once for each size."""
+        same = ("dialect", "columns", "devices", "facts", "collective", "reduces", "root")
+        before, sizes = ([row.message for row in table.rows] for table in (self, other))
+        ascending = sorted(before + sizes)
+        new = len(set(sizes)) == 1 and sizes[0] not in before and before + sizes in (ascending, ascending[::-1])
+        if not (new and self.devices and all(getattr(self, name) == getattr(other, name) for name in same)):
+            return False
+        for name in ("rows", "marks", "unread", "per_rank"):
+            getattr(self, name).extend(getattr(other, name))
+        return True
+
+    def add(self, row: Row, kind: str = "") -> None:
+        """One time, and its type, as a program may run one after the other, or in Markdown its column."""
+        self.rows.append(row)
+        self.marks.append((self.stream, kind))
+
+
+def finite(text: str) -> float | None:
+    """A finite number, perhaps with commas between thousands; None for any other text."""
+    if "," in text and not re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", text):
+        return None  # a decimal comma is not guessed at
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return value if isfinite(value) else None

@@ -3,8 +3,7 @@
 import re
 from dataclasses import replace
 
-from colllib.measured.log import COLLECTIVES, Row
-from colllib.measured.table import Table, finite
+from colllib.measured.log import COLLECTIVES, Row, Table, finite
 
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?(?:\s+\D.*)?", re.IGNORECASE)
 _SIZED = re.compile(

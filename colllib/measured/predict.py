@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from colllib.measured.expected import by_wires
 from colllib.measured.log import factor
-from colllib.measured.sweeps import PUBLISHED, Point, Sweep, nearest, of_others, sweeps
+from colllib.measured.sweeps import PUBLISHED, Sweep, nearest, sweeps
 from colllib.measured.tuning import Estimate, estimates, pick
 from colllib.topology.machines import Machine
 
@@ -166,42 +166,17 @@ def compared() -> list[Compared]:
     ]
 
 
-@dataclass(frozen=True)
-class Published:
-    """What others measured on machines like one, and how far predictions were off there."""
+def measured_over(machine: Machine, collective: str, message: float) -> tuple[str, list[float]]:
+    """Which published runs are nearest, and what they reached over what is predicted without them, ascending.
 
-    alike: list[tuple[float, str]]  # busbw of the largest message on such machines, in bytes per second, and its source
-    healthy: bool  # whether these runs are called so; else nobody says what they are
-    beside: list[Point]  # on other numbers of such boxes, the nearest first
-    called_healthy: bool  # whether any run is, on such boxes of any number
-    ratios: list[float]  # times the predicted busbw that runs reached, each predicted without its group, ascending
-    ratios_of: str  # which runs these are
+    Of large messages the runs on one, two, or three and more such boxes, or on several; else of all sweeps at about
+    that size. Arguments as of `predict`.
 
-    @classmethod
-    def of(cls, machine: Machine, collective: str, message: float) -> "Published":
-        """What is published for a prediction; arguments as of `predict`.
-
-        >>> from colllib.topology.machines import find
-        >>> published = Published.of(find("dgx-h100:64"), "all-reduce", 2**30)
-        >>> published.alike, published.beside[0].machine.boxes, published.ratios_of
-        ([], 32, '3 or more such boxes')
-        """
-        healthy = of_others(machine, collective)
-        points = nearest(machine, collective)
-        ratios_of, ratios = _measured_over(machine, collective, message, points)
-        return cls(
-            alike=healthy or of_others(machine, collective, "undecided"),
-            healthy=bool(healthy),
-            beside=[one for one in points if one.machine.boxes != machine.boxes],
-            called_healthy=any(one.state == "healthy" for one in points),
-            ratios=ratios,
-            ratios_of=ratios_of,
-        )
-
-
-def _measured_over(machine: Machine, collective: str, message: float, alike: list[Point]) -> tuple[str, list[float]]:
-    """Of large messages the runs on one, two, or three and more such boxes, or on several; else of all sweeps at about
-    that size."""
+    >>> from colllib.topology.machines import find
+    >>> measured_over(find("dgx-h100:64"), "all-reduce", 2**30)[0]
+    '3 or more such boxes'
+    """
+    alike = nearest(machine, collective)
     such = "boxes with as much network, none oversubscribed," if machine.oversubscription > 1 else "such boxes"
     what = {1: "one such box", 2: f"two {such}"}.get(machine.boxes, f"3 or more {such}")
     as_many = [one for one in alike if min(one.machine.boxes, 3) == min(machine.boxes, 3)]

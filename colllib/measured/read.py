@@ -10,8 +10,7 @@ from pathlib import Path
 from statistics import median, median_high
 
 from colllib.measured import markdown
-from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, factor
-from colllib.measured.table import Table, finite
+from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, Table, factor, finite
 from colllib.topology.machines import by_gpu
 from colllib.units import shortened
 
@@ -94,7 +93,6 @@ _FACTS = {
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
     "mpi": re.compile(r"^# colllib (mpi)-bench\b"),
     "library": re.compile(r"# ?OSU ([NR]CCL)-"),  # not MPI
-    "device memory": re.compile(r"(?i)# ?OSU \w+-(CUDA|ROCM)\b"),
     "host memory": re.compile(r"# ?(OSU MPI) |(Send Buffer on HOST .*Receive Buffer on HOST)"),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }

@@ -1256,8 +1256,9 @@ def test_where_a_box_has_one_gpu_a_run_of_unknown_ranks_is_one_of_two_boxes():
     machine, assumed = machine_of(run, Hints())
     assert (machine.boxes, machine.gpus, assumed[0]) == (2, 1, "assumed: two boxes of 1 GPU")
     assert diagnose(run).state == "below-expectation"
-    with pytest.raises(ValueError, match="1 rank sends nothing"):
-        diagnose(run, Hints(boxes=1))
+    for collective in (None, "reduce-scatter"):
+        with pytest.raises(ValueError, match="1 rank sends nothing"):
+            diagnose(run, Hints(boxes=1, collective=collective))
 
 
 def test_a_gb10_at_the_rate_of_four_lanes_uses_one_of_two_devices():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from colllib.measured.log import Row, Run
-from colllib.measured.shape import shape
+from colllib.measured.segments import shape
 
 SIZES = [2.0**k for k in range(24, 34)]
 
