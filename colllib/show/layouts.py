@@ -92,7 +92,7 @@ def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float =
     [(0, 0), (30, 0), (0, -30), (30, -30)]
     """
     if is_cube(axes, size, width):
-        right = min(size[0] + 46, (width - size[0]) / (2 * axes.dims[0] - 1))
+        right = min(size[0] + 46, (width - size[0]) / 3)
         up = size[1] / 2 + 30
         at = [axes.coordinates(rank) for rank in range(axes.ranks)]
         return [((2 * x + z) * right, -(2 * y + z) * up) for x, y, z in at]
@@ -116,12 +116,12 @@ def is_cube(axes: Lattice, size: Size, width: float) -> bool:
     >>> is_cube(Lattice((2, 2, 2)), (60, 20), 360), is_cube(Lattice((2, 2, 3)), (60, 20), 360)
     (True, False)
     """
-    return axes.dims == (2, 2, 2) and size[0] <= widest_of_cube(axes, width)
+    return axes.dims == (2, 2, 2) and size[0] <= widest_of_cube(width)
 
 
-def widest_of_cube(axes: Lattice, width: float) -> float:
-    """The widest card of which there is room for two slices one behind the other."""
-    return (width - CLEAR * (2 * axes.dims[0] - 1)) / (2 * axes.dims[0])
+def widest_of_cube(width: float) -> float:
+    """The widest card of which there is room for two slices one behind the other, four columns in all."""
+    return (width - 3 * CLEAR) / 4
 
 
 #: Where the axes of a cube lead: three of them as on paper, four like the sides of an octagon.
