@@ -40,7 +40,7 @@ class Stage:
 
     Attributes:
         cards: of all nodes; those of a second tree follow those of the first.
-        columns: how many of cells each card has.
+        columns: in how many columns cells stand on a card.
         side: whether names are at the side of cards and not on top.
         frames: boxes with their tiers.
         tracks: the lines that messages take, by source, destination and tree.
