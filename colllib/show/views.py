@@ -336,15 +336,11 @@ def _codes(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float) -
 
 def _regrets(pairs: Sequence[tuple[Priced, Priced]]) -> str:
     """What the colors and the letters stand for where somebody chose."""
-    spans = [
-        f'<span><i class="cl-swatch" style="background:color-mix(in srgb,{hue} {share}%,transparent)"></i>'
-        f"{words}</span>"
-        for words, hue, share in (SHADES[shade] for shade in sorted({_shade(one, best) for one, best in pairs}))
-        if words
-    ]
+    swatch = '<i class="cl-swatch" style="background:color-mix(in srgb,{} {}%,transparent)"></i>'
+    shades = (SHADES[shade] for shade in sorted({_shade(one, best) for one, best in pairs}))
+    colors = [(swatch.format(hue, share), words) for words, hue, share in shades if words]
     taken = {_code(one, best): one.variant if known(one.variant) else "not priced" for one, best in pairs}
-    spans += [f"<span><b>{code}</b> {escape(label)}</span>" for code, label in taken.items()]
-    return f'<div class="cl-legend">{"".join(spans)}</div>'
+    return legend_row([*colors, *((f"<b>{code}</b> ", label) for code, label in taken.items())])
 
 
 MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))  # in the middle of the columns of a map

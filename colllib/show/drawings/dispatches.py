@@ -64,11 +64,11 @@ boxes.
                     rank, y, side = box * in_box + place, dy + PITCH * place, 2 * box - 1
                     disks.append(Box(middle - side * (wide / 2 - 16), y, 22, 22, round=True))
                     for n, expert in enumerate(lives[rank]):
-                        x, top = middle - wide / 2 + 31 + n * (CHIP.width + 2) - (1 - box) * 27, y - CHIP.height / 2
+                        x = middle - wide / 2 + 31 + n * (CHIP.width + 2) - (1 - box) * 27
                         if expert in picked:
-                            pen.stripes(x, top, CHIP, expert, [CHOSEN], FINAL)
+                            pen.stripes(x, y - CHIP.height / 2, CHIP, expert, [CHOSEN], FINAL)
                         else:
-                            pen.cell(x, top, CHIP, expert, 0)
+                            pen.cell(x, y - CHIP.height / 2, CHIP, expert, 0)
             for a, b, times in way:
                 for n in range(times):
                     pen.arrow(between(disks[a], disks[b], APART * (n - (times - 1) / 2)), "add")
