@@ -61,14 +61,14 @@ def ends(boxes: Sequence[Box]) -> tuple[float, float, float, float]:
     return min(xs), max(xs), min(ys), max(ys)
 
 
-def on_circle(count: int, radius: float, middle: Point = (0.0, 0.0)) -> list[Point]:
-    """Points round a circle, clockwise, the first on top.
+def on_circle(count: int, radius: float) -> list[Point]:
+    """Points round the origin, clockwise, the first on top.
 
     >>> [(round(x), round(y)) for x, y in on_circle(4, 60.0)]
     [(0, -60), (60, 0), (0, 60), (-60, 0)]
     """
     turns = [2 * pi * k / count for k in range(count)]
-    return [(middle[0] + radius * sin(turn), middle[1] - radius * cos(turn)) for turn in turns]
+    return [(radius * sin(turn), -radius * cos(turn)) for turn in turns]
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,6 @@ class Track:
                 left -= length
         return self.runs[-1][-1]
 
-    @property
-    def head(self) -> str:
-        """The triangle at its end."""
-        return self.pointed(7.5)
-
     def pointed(self, long: float) -> str:
         """The triangle at its end, so many pixels long."""
         *_, x0, y0, x, y = map(float, re.findall(r"-?[\d.]+", self.d))
@@ -121,16 +116,21 @@ class Track:
 
 def bow(start: Point, end: Point, bend: float = 0.0) -> Track:
     """A straight line, or one that is bent to its left by so many pixels, as a quadratic Bézier curve."""
-    (x, y), (u, v) = start, end
     if not bend:
         return Track(f"M{_place(start)}L{_place(end)}", ((start, end),))
-    length = hypot(u - x, v - y) or 1.0
-    cx, cy = (x + u) / 2 + 2 * bend * (v - y) / length, (y + v) / 2 - 2 * bend * (u - x) / length
+    (x, y), (u, v), (cx, cy) = start, end, _aim(start, end, bend)
     points = tuple(
         ((1 - s) ** 2 * x + 2 * s * (1 - s) * cx + s * s * u, (1 - s) ** 2 * y + 2 * s * (1 - s) * cy + s * s * v)
         for s in (k / 16 for k in range(17))
     )
     return Track(f"M{_place(start)}Q{_place((cx, cy))} {_place(end)}", (points,))
+
+
+def _aim(start: Point, end: Point, bend: float) -> Point:
+    """Where a bent line between two points heads for at both of its ends."""
+    (x, y), (u, v) = start, end
+    length = hypot(u - x, v - y) or 1.0
+    return (x + u) / 2 + 2 * bend * (v - y) / length, (y + v) / 2 - 2 * bend * (u - x) / length
 
 
 def _place(point: Point) -> str:
@@ -139,8 +139,7 @@ def _place(point: Point) -> str:
 
 def between(a: Box, b: Box, bend: float = 0.0) -> Track:
     """An arrow from one node to another, bent to its left, so that the two between a pair stay apart."""
-    length = hypot(b.x - a.x, b.y - a.y) or 1.0
-    aim = (a.x + b.x) / 2 + 2 * bend * (b.y - a.y) / length, (a.y + b.y) / 2 - 2 * bend * (b.x - a.x) / length
+    aim = _aim((a.x, a.y), (b.x, b.y), bend)
     return bow(a.edge(aim), b.edge(aim), bend)
 
 

@@ -17,24 +17,27 @@ Size = tuple[float, float]
 def circle(count: int, size: Size, width: float) -> list[Point]:
     """Boxes round an ellipse, the first on top, the farther apart the fewer they are.
 
+    Raises:
+        ValueError: for an odd number of boxes of which the two lowest do not stand beside one another in the width.
+
     >>> [(round(x), round(y)) for x, y in circle(4, (20, 20), 320)]
     [(0, -60), (60, 0), (0, 60), (-60, 0)]
     """
     gap = max(40.0, min(76.0, width / 5) - 6 * count)
     if count == 1:
         return [(0.0, 0.0)]
-    across, up = 0.0, 0.0
+    across, up, most = 0.0, 0.0, (width - size[0]) / 2
     while True:
         places = [(across * x, up * y) for x, y in on_circle(count, 1.0)]
         gaps = [
             max(abs(a[0] - b[0]) - size[0], abs(a[1] - b[1]) - size[1])
             for a, b in zip(places, places[1:] + places[:1], strict=True)
         ]
-        if min(gaps) >= gap or across > 4 * width:
+        if min(gaps) >= gap:
             return places
-        across, up = across + 4, up + 4
-        if 2 * across + size[0] > width:  # as wide as may be: grow in height alone
-            across = (width - size[0]) / 2
+        if count % 2 and across == most and gaps[count // 2] < gap:  # of the two lowest, which height does not help
+            raise ValueError(f"{count} ranks do not fit round a circle {width:.0f} px wide: draw fewer ranks")
+        across, up = min(across + 4, most), up + 4
 
 
 def snake(order: Sequence[int], size: Size, width: float, gap: float = 44.0) -> list[Point]:
@@ -92,7 +95,7 @@ def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float =
     [(0, 0), (30, 0), (0, -30), (30, -30)]
     """
     if is_cube(axes, size, width):
-        right = min(size[0] + 46, (width - size[0]) / (2 * axes.dims[0] - 1))
+        right = min(size[0] + 46, (width - size[0]) / 3)
         up = size[1] / 2 + 30
         at = [axes.coordinates(rank) for rank in range(axes.ranks)]
         return [((2 * x + z) * right, -(2 * y + z) * up) for x, y, z in at]
@@ -116,12 +119,12 @@ def is_cube(axes: Lattice, size: Size, width: float) -> bool:
     >>> is_cube(Lattice((2, 2, 2)), (60, 20), 360), is_cube(Lattice((2, 2, 3)), (60, 20), 360)
     (True, False)
     """
-    return axes.dims == (2, 2, 2) and size[0] <= widest_of_cube(axes, width)
+    return axes.dims == (2, 2, 2) and size[0] <= widest_of_cube(width)
 
 
-def widest_of_cube(axes: Lattice, width: float) -> float:
-    """The widest card of which there is room for two slices one behind the other."""
-    return (width - CLEAR * (2 * axes.dims[0] - 1)) / (2 * axes.dims[0])
+def widest_of_cube(width: float) -> float:
+    """The widest card of which there is room for two slices one behind the other, four columns in all."""
+    return (width - 3 * CLEAR) / 4
 
 
 #: Where the axes of a cube lead: three of them as on paper, four like the sides of an octagon.

@@ -5,8 +5,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import floor
 
@@ -145,11 +144,6 @@ class Axis:
         values = (m * 10.0**k for k in powers for m in range(2, 10))
         return [self(value) for value in values if self.low <= value <= self.high]
 
-    @property
-    def scale(self) -> str:
-        """What the axis says of itself after its name."""
-        return ", log scale" if self.base else ""
-
 
 def linear_ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
     """Round values between two, at most about `most` of them."""
@@ -201,39 +195,32 @@ def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, f
 FEW = 4  # curves whose values the alt text names one by one
 
 
-def describe(
-    series: Mapping[str, Points],
-    x_label: str,
-    y_label: str,
-    x_format: Format,
-    y_format: Format,
-    kind: str = "Line chart",
-) -> str:
-    """The alt text: the values at both ends, where a curve turns round, and from where on which is lowest."""
+def _described(series: Mapping[str, Points], frame: Frame, kind: str) -> str:
+    """The values at both ends, where a curve turns round, and from where on which is lowest."""
 
-    def short(value: float) -> float:
-        return value if value == round(value) else float(f"{value:.4g}")
+    def at(value: float, axis_format: Format) -> str:
+        return axis_format(value if value == round(value) else float(f"{value:.4g}"))
 
     def joined(items: Iterable[str]) -> str:
         return ("; " if any("," in label for label in series) else ", ").join(items)
 
-    described = [f"{kind} of {y_label} against {x_label} for {joined(series)}."]
+    described = [f"{kind} of {frame.y_label} against {frame.x_label} for {joined(series)}."]
     ends = (max(min(xs) for xs, _ in series.values()), min(max(xs) for xs, _ in series.values()))
     for x in ends:
         ranked = sorted((float(ys[list(xs).index(x)]), label) for label, (xs, ys) in series.items() if x in xs)
-        values = [f"{label} {y_format(short(y))}" for y, label in ranked]
+        values = [f"{label} {at(y, frame.y_format)}" for y, label in ranked]
         if len(values) > FEW:
             values = [f"{values[0]} (lowest) to {values[-1]} (highest)"]
         if values:
-            described.append(f"At {x_format(short(x))}: {joined(values)}.")
+            described.append(f"At {at(x, frame.x_format)}: {joined(values)}.")
     for label, (xs, ys) in series.items():
         for word, y, beyond in (("lowest", min(ys), min(ys[0], ys[-1])), ("highest", max(ys), max(ys[0], ys[-1]))):
             if abs(y - beyond) > 0.02 * abs(beyond):
                 x = xs[list(ys).index(y)]
-                described.append(f"{label} is {word} at {x_format(short(x))}: {y_format(short(float(y)))}.")
+                described.append(f"{label} is {word} at {at(x, frame.x_format)}: {at(float(y), frame.y_format)}.")
     leads = _leads(series)
     if 1 < len(leads) <= FEW:
-        described.append(f"Lowest: {joined(f'from {x_format(short(x))} {label}' for x, label in leads)}.")
+        described.append(f"Lowest: {joined(f'from {at(x, frame.x_format)} {label}' for x, label in leads)}.")
     return " ".join(described)
 
 
@@ -281,8 +268,9 @@ def _grid(x: Axis, y: Axis, frame: Frame, strip: float) -> str:
     cut = "" if y.base or y.low <= 0 else f", axis from {frame.y_format(y.low)}"
     if cut:
         out.append(f'<path d="M{px(x.start - 4)} {px(y.start - 3)}l8 -4m-8 8l8 -4" stroke="currentColor"/>')
-    out.append(text(2, 13, "start", frame.y_label + y.scale + cut))
-    out.append(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.x_label + x.scale))
+    x_scale, y_scale = (", log scale" if axis.base else "" for axis in (x, y))
+    out.append(text(2, 13, "start", frame.y_label + y_scale + cut))
+    out.append(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.x_label + x_scale))
     return "".join(out)
 
 
@@ -452,12 +440,6 @@ def plot(
     )
 
 
-def _end_together(series: Mapping[str, Points], base: int) -> bool:
-    """Whether every curve ends so near to the right edge that its label can stand there."""
-    across = Axis(*_span([v for xs, _ in series.values() for v in xs], base, False), base, 0.0, 1.0)
-    return min(across(xs[-1]) for xs, _ in series.values()) > 0.75
-
-
 def lines(
     series: Mapping[str, Points],
     *,
@@ -469,11 +451,11 @@ def lines(
     y_format: Format = number,
     y_from_zero: bool = True,
     marks: Sequence[Mark] = (),
-    bands: Mapping[str, Points] | None = None,
+    bands: Mapping[str, Points] = {},
     dots: bool = False,
     scattered: Collection[str] = (),
     palette: Sequence[str] = (),
-    paired: Mapping[str, str] | None = None,
+    paired: Mapping[str, str] = {},
     title: str = "",
 ) -> Chart:
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
@@ -491,9 +473,7 @@ def lines(
 N = 8 is marked at 8.
     """
     base_x, base_y = (10 if log is True else int(log) for log in (log_x, log_y))
-    bands = bands or {}
     _check(series, bands, marks, (base_x, base_y))
-    paired = paired or {}
     names = list(palette or dict.fromkeys(paired.get(name, name) for name in series))
     look_of = dict(zip(names, looks(names), strict=True))
     look_of |= {name: look_of[other]._replace(dash=1) for name, other in paired.items()}
@@ -503,19 +483,21 @@ N = 8 is marked at 8.
         for name, points in series.items()
     ]
     keys = [(key(curve), curve.name) for curve in curves]
-    together = len(series) > 1 and not scattered and _end_together(series, base_x)
+    across = Axis(*_span([v for xs, _ in series.values() for v in xs], base_x, False), base_x, 0.0, 1.0)
+    end = min(across(xs[-1]) for xs, _ in series.values())  # as a share of the width, of the curve that ends first
+    together = len(series) > 1 and not scattered and end > 0.75
+    slim = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero)
 
-    def draw(width: float) -> str:
-        frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero, width)
-        at_ends = together and frame.letter * max(map(len, series)) <= AT_ENDS * width
+    def draw(frame: Frame) -> str:
+        at_ends = together and frame.letter * max(map(len, series)) <= AT_ENDS * frame.width
         legend = "" if at_ends or list(series) == [y_label] else legend_row(keys)
         return legend + plot(curves, frame, ends=at_ends, marks=marks)
 
-    alt = describe(series, x_label, y_label, x_format, y_format, "Chart" if scattered else "Line chart")
+    alt = _described(series, slim, "Chart" if scattered else "Line chart")
     alt += "".join(
         f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
         for name, (low, high) in bands.items()
     )
     places = [(mark.label, x_format(mark.x)) for mark in marks]
     alt += "".join(f" {label} is marked at {x}." if label != x else f" Marked: {x}." for label, x in places)
-    return Chart(draw(SLIM), alt, title, partial(draw, BROAD))
+    return Chart(draw(slim), alt, title, lambda: draw(replace(slim, width=BROAD)))

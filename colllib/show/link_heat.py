@@ -161,9 +161,9 @@ def carried(links: Heat, link: int) -> str:
 
 _LEVELS = 5
 
-#: Line colors as CSS variables, from the book's blue to its orange; color-mix serves both themes.
 FEW = 2  # loads that the legend tells, so that no link has a number
 
+#: Line colors as CSS variables, from the book's blue to its orange; color-mix serves both themes.
 _COLORS = "--h0:var(--cl-line,#c3c9d0);" + ";".join(
     f"--h{k}:color-mix(in oklab,var(--cl-s2,#a83f08) {100 * (k - 1) // (_LEVELS - 1)}%,var(--cl-s1,#0b5cad))"
     for k in range(1, _LEVELS + 1)

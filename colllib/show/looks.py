@@ -79,8 +79,7 @@ LOOKS = {
 
 @cache
 def _labels() -> dict[str, Look]:
-    drawn = [a for a in CATALOGUE if a.name in LOOKS]
-    return {name: LOOKS[a.name] for a in drawn for name in (a.name, a.label)}
+    return {name: LOOKS[a.name] for a in CATALOGUE for name in (a.name, a.label)}
 
 
 def known(label: str) -> Look | None:

@@ -234,9 +234,9 @@ class Pen:
         box = Box(x, y, width or extent(str(name)) + 12, 24)
         self.put(f'<g class="s">{_frame(box, 4)}<text x="{num(x)}" y="{num(y + 4)}">{escape(name)}</text></g>', box)
 
-    def group(self, around: Box, name: str = "", kind: str = "") -> None:
+    def group(self, around: Box, name: str = "") -> None:
         """A box around other things, with a name in its upper left corner; draw it before them."""
-        self.put(f'<g class="r {kind}">{_frame(around, 8)}</g>', around)
+        self.put(f'<g class="r ">{_frame(around, 8)}</g>', around)
         if name:
             self.text(around.x - around.width / 2 + 8, around.y - around.height / 2 + 11, name, "q", "start")
 

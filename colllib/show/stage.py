@@ -27,17 +27,12 @@ Pair = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Card:
-    """A node with its cells: which, where, in how many columns, with its name on top or at its side.
-
-    In the second of two trees it is part 1.
-    """
+    """A node with its cells, and where it is; in the second of two trees it is part 1."""
 
     node: int
     part: int
     cells: tuple[int, ...]
     box: Box
-    columns: int
-    side: bool = False
 
 
 class Stage:
@@ -45,6 +40,8 @@ class Stage:
 
     Attributes:
         cards: of all nodes; those of a second tree follow those of the first.
+        columns: in how many columns cells stand on a card.
+        side: whether names are at the side of cards and not on top.
         frames: boxes with their tiers.
         tracks: the lines that messages take, by source, destination and tree.
         tints: the class of a track: its axis or its tier.
@@ -63,6 +60,7 @@ class Stage:
         self._parts = max(film.part) + 1
         self.look = self._look()
         self.cards: list[Card] = []
+        self.columns, self.side = self._most_columns, False
         self.frames: list[tuple[Box, int]] = []
         self.tracks: dict[Pair, Track] = {}
         self.tints: dict[Pair, str] = {}
@@ -80,7 +78,7 @@ class Stage:
             if axes is not None and not axes.wraps:
                 self._in_a_row(range(axes.ranks))
             elif width == WIDE or film.schedule.ranks < 4:
-                self._put(layouts.circle(film.schedule.ranks, self._size(self._columns), self.room), self._columns)
+                self._put(layouts.circle(film.schedule.ranks, self._size(self.columns), self.room))
             else:
                 self._in_a_column()
         self.tracks |= {pair: self._clear(pair) for pair in self._pairs if pair not in self.tracks}
@@ -104,7 +102,7 @@ class Stage:
         return 2 if self.look.labeled else 1
 
     @property
-    def _columns(self) -> int:
+    def _most_columns(self) -> int:
         """In how many columns cells stand where there is room."""
         count = len(self.film.cells)
         if not self.look.labeled:
@@ -113,17 +111,18 @@ class Stage:
             return count
         return 2 if count == 4 and self.look.slots > 1 else 4
 
-    def _size(self, columns: int, *, side: bool = False) -> tuple[float, float]:
+    def _size(self, columns: int) -> tuple[float, float]:
+        """Of a card with so many columns."""
         cells = max(self.film.part.count(part) for part in (0, 1)) if self._parts == 2 else len(self.film.cells)
         wide = columns * (self.look.width + self._gap) - self._gap
         high = ceil(cells / columns) * (self.look.height + self._gap) - self._gap
-        return (wide + 32, high + 10) if side else (max(wide, 22.0) + 12, high + NAME + 7)
+        return (wide + 32, high + 10) if self.side else (max(wide, 22.0) + 12, high + NAME + 7)
 
-    def _put(self, places: Sequence[Point], columns: int, *, side: bool = False, part: int = 0) -> None:
+    def _put(self, places: Sequence[Point], part: int = 0) -> None:
         """Cards for all nodes, in order."""
-        film, size = self.film, self._size(columns, side=side)
+        film, size = self.film, self._size(self.columns)
         cells = tuple(k for k, cell in enumerate(film.cells) if film.part[cell.blocks[0]] == part)
-        self.cards += [Card(node, part, cells, Box(x, y, *size), columns, side) for node, (x, y) in enumerate(places)]
+        self.cards += [Card(node, part, cells, Box(x, y, *size)) for node, (x, y) in enumerate(places)]
 
     @cached_property
     def _boxes(self) -> dict[tuple[int, int], Box]:
@@ -135,9 +134,9 @@ class Stage:
         """Cards below one another, arrows round their right."""
         cells = len(self.film.cells)
         columns = min(cells, int((self.width - 120) // (self.look.width + 2)))
-        columns = ceil(cells / ceil(cells / columns))
-        wide, high = self._size(columns, side=True)
-        self._put([(0.0, k * (high + 9)) for k in range(self.film.schedule.ranks)], columns, side=True)
+        self.columns, self.side = ceil(cells / ceil(cells / columns)), True
+        wide, high = self._size(self.columns)
+        self._put([(0.0, k * (high + 9)) for k in range(self.film.schedule.ranks)])
         farthest = min(self.width - wide - 12, 96.0)
         for a, b, part in self._pairs:
             out = 16 + (farthest - 16) * abs(a - b) / max(2, len(self.cards) - 1)
@@ -145,7 +144,7 @@ class Stage:
 
     def _in_a_row(self, order: Sequence[int]) -> None:
         """Cards in rows, each beside the one before; below it where two have no room."""
-        self._put(layouts.snake(order, self._size(self._columns), self.room), self._columns)
+        self._put(layouts.snake(order, self._size(self.columns), self.room))
         both = any((b, a, part) in self._pairs for a, b, part in self._pairs)
         self.tracks = {
             (a, b, part): lane(self._boxes[a, part], self._boxes[b, part], 9.0 * both) for a, b, part in self._pairs
@@ -172,40 +171,39 @@ class Stage:
                     f"two trees of {len(trees[0][0])} ranks do not fit into {self.width} px: draw fewer ranks"
                 )
             return False
+        self.columns = columns
         down = max(y for _, y in shapes[0]) + size[1] + 40
         for part, places in enumerate(shapes):
             dx, dy = (part * (wide[0] + 40), 0.0) if beside else (0.0, part * down)
-            self._put([(x + dx, y + dy) for x, y in places], columns, part=part)
+            self._put([(x + dx, y + dy) for x, y in places], part)
         self.tracks = {(a, b, part): between(self._boxes[a, part], self._boxes[b, part]) for a, b, part in self._pairs}
         self.shows_idle = True
         return True
 
     def _on_switches(self, topology: Topology) -> None:
         """Ranks in a row below their switches."""
-        columns = self._narrow(self.room / topology.ranks - 4)
-        self._put(layouts.switches(topology, self._size(columns), self.room), columns)
+        self._narrow(self.room / topology.ranks - 4)
+        self._put(layouts.switches(topology, self._size(self.columns), self.room))
         ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)
         self.tracks = {(a, b, 0): lane(self._boxes[a, 0], self._boxes[b, 0]) for a, b in ends}
         self.shows_idle = True
 
-    def _narrow(self, most: float) -> int:
-        """How many columns cards have that stand in a row: fewer, or smaller cells, where they must."""
-        columns = self._columns
-        while columns > 2 and self._size(columns)[0] > most:
-            columns -= 1
-        if self._size(columns)[0] > most:
+    def _narrow(self, most: float) -> None:
+        """Give cards that stand in a row fewer columns, or smaller cells, where they must."""
+        while self.columns > 2 and self._size(self.columns)[0] > most:
+            self.columns -= 1
+        if self._size(self.columns)[0] > most:
             self.look = replace(self.look, width=10, height=10, labeled=False)
-        return columns
 
     def _on_switches_of_boxes(self, axes: Lattice, topology: Topology) -> None:
         """Ranks in a row, what moves between the boxes above them, and what moves in a box below."""
         self._tint(topology)
         level = {pair: int(tint[1:]) for pair, tint in self.tints.items()}
         below = {dst: level[src, dst, 0] == 0 for src, dst, _ in self._pairs if dst >= axes.ranks > src}
-        columns = self._narrow((self.room - 16 * (topology.ranks // topology.in_box)) / topology.ranks - 2)
-        size = self._size(columns)
+        self._narrow((self.room - 16 * (topology.ranks // topology.in_box)) / topology.ranks - 2)
+        size = self._size(self.columns)
         places, self.frames = layouts.boxes_in_a_row(axes.dims, size, self.room, any(below.values()))
-        self._put(places, columns)
+        self._put(places)
         for switch in sorted(below):
             on = [places[src][0] for src, dst, _ in self._pairs if dst == switch]
             box = Box((min(on) + max(on)) / 2, (1 if below[switch] else -1) * (size[1] + layouts.APART), *size)
@@ -235,12 +233,12 @@ class Stage:
         def height(columns: int) -> float:
             _, frames = layouts.boxes(axes.dims, self._size(columns), self.room)
             left, right, top, bottom = ends([box for box, _ in frames])
-            return bottom - top if columns == self._columns or right - left <= self.room else inf
+            return bottom - top if columns == self.columns or right - left <= self.room else inf
 
-        most = len(self.film.cells) if self.look.labeled else self._columns
-        columns = min(range(self._columns, most + 1), key=height)
-        places, self.frames = layouts.boxes(axes.dims, self._size(columns), self.room)
-        self._put(places, columns)
+        most = len(self.film.cells) if self.look.labeled else self.columns
+        self.columns = min(range(self.columns, most + 1), key=height)
+        places, self.frames = layouts.boxes(axes.dims, self._size(self.columns), self.room)
+        self._put(places)
         self._tint(topology)
 
     def _tint(self, topology: Topology) -> None:
@@ -251,18 +249,19 @@ class Stage:
 
     def _on_lattice(self, axes: Lattice, topology: Topology) -> None:
         small_map = len(axes.dims) == 2 and len(self.film.cells) == axes.ranks  # each cell where its owner is
-        columns = axes.dims[0] if small_map else self._columns
+        self.columns = axes.dims[0] if small_map else self.columns
         deep = axes.dims == (2, 2, 2)
         out = (max(axes.dims) > 2 and axes.wraps) or (len(axes.dims) > 2 and not deep)
         stub = self.width / 18 if out else 4.0
         if len(axes.dims) > 2 and self.look.labeled:  # as many columns as let the slices be beside one another
             most = (self.width / prod(axes.dims[2:]) - 2 * stub) / axes.dims[0] - 46
             if deep:
-                most = layouts.widest_of_cube(axes, self.room)
-            columns = next((count for count in range(columns, 1, -1) if self._size(count)[0] <= most), columns)
-        size = self._size(columns)
+                most = layouts.widest_of_cube(self.room)
+            several = range(self.columns, 1, -1)
+            self.columns = next((columns for columns in several if self._size(columns)[0] <= most), self.columns)
+        size = self._size(self.columns)
         gap = max(18.0, min(46.0, (self.room - 2 * stub) / axes.dims[0] - size[0]))
-        self._put(layouts.lattice(axes, size, gap, self.room, stub), columns)
+        self._put(layouts.lattice(axes, size, gap, self.room, stub))
         for a, b in sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))):
             axis, sign = layouts.direction(axes, a, b)
             self.tints[a, b, 0] = AXES[axis]
@@ -331,15 +330,14 @@ class Stage:
     def tokens(self) -> list[list[tuple[int, tuple[int, ...] | str]]]:
         """Step by step, where on its track each message stands when nothing moves, in percent, and what it says; of
         many that say the same amount only the first says it."""
-        steps = [self._stops(messages, self.says) for messages in self.film.messages]
-        contents = [[content for _, content, _ in stops] for stops in steps]
-        for says in contents:
-            if len(says) > FEW and len(set(says)) == 1 and isinstance(says[0], str):
-                says[1:] = [""] * (len(says) - 1)
-        return [
-            [(rest, content) for (rest, *_), content in zip(stops, says, strict=True)]
-            for stops, says in zip(steps, contents, strict=True)
-        ]
+        steps = []
+        for messages in self.film.messages:
+            stops = [(rest, content) for rest, content, _ in self._stops(messages, self.says)]
+            says = {content for _, content in stops}
+            if len(stops) > FEW and len(says) == 1 and isinstance(stops[0][1], str):
+                stops[1:] = [(rest, "") for rest, _ in stops[1:]]
+            steps.append(stops)
+        return steps
 
     def _most_that_fits(self) -> str:
         """How much all messages can say without covering cards or one another."""
@@ -410,18 +408,18 @@ class Stage:
     def _card(self, card: Card, t: int) -> str:
         film, box, look, gap = self.film, card.box, self.look, self._gap
         left, top = 26.0, 5.0
-        if not card.side:
-            left, top = (box.width - card.columns * (look.width + gap) + gap) / 2, NAME + 1
+        if not self.side:
+            left, top = (box.width - self.columns * (look.width + gap) + gap) / 2, NAME + 1
         cells = []
         for k, index in enumerate(card.cells):
-            x, y = left + k % card.columns * (look.width + gap), top + k // card.columns * (look.height + gap)
+            x, y = left + k % self.columns * (look.width + gap), top + k // self.columns * (look.height + gap)
             value, marks = film.value(t, card.node, index), film.marks(t, card.node, index)
             its_look = replace(look, slots=film.cells[index].slots)
             cells.append(cell(x, y, its_look, index, value, marks, film.required(card.node, index)))
         switch = card.node >= film.schedule.ranks
         name = node_name(film, card.node)
         label = escape(name if switch else f"rank {name}")
-        x, y = (13.0, box.height / 2 + 4.5) if card.side else (box.width / 2, 13.5)
+        x, y = (13.0, box.height / 2 + 4.5) if self.side else (box.width / 2, 13.5)
         return (
             f'<g class="k{" sw" * switch}" transform="translate({num(box.x - box.width / 2)} '
             f'{num(box.y - box.height / 2)})" role="img" data-name="{label}" '

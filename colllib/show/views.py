@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from itertools import groupby
 from math import ceil, floor, inf, log10
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any
 
 from colllib import units
 from colllib.cost import crossover
@@ -71,7 +71,6 @@ class View:
     race: Race
     label: str = ""
     fold: str = ""
-    kind: ClassVar[str]
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         """The markup in a state, with the text of every control."""
@@ -80,7 +79,7 @@ class View:
     def options(self) -> dict[str, Any]:
         """What the page's script needs to draw the same."""
         options = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("race", "label", "fold")}
-        return {"view": self.kind, **options}
+        return {"view": type(self).__name__.lower(), **options}
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,6 @@ class Curves(View):
     y_label: str = "times as long as the fastest"
     log: bool = True
     strip: bool = True
-    kind = "curves"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or f"{self.what.capitalize()} against message size")
@@ -155,19 +153,17 @@ class Variants(View):
 
     x_label: str = ""
     at: str = ""
-    kind = "variants"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         race = self.race
         one = next(one for one in race.standings(state) if one.variant or one.row.variants[""].slope)
         best = one.variant or f"P = {one.segments}"
+        points: Sequence[tuple[float, float]]
         if one.variant:
-            xs = [_last_number(label) for label in one.row.variants]
-            ys = [time for time, _ in race.prices(one.row, state).values()]
+            points = [(_last_number(label), time) for label, (time, _) in race.prices(one.row, state).items()]
         else:
-            prices = race.over_segments(one, state)
-            xs = [segments for segments, _ in prices]
-            ys = [seconds for _, seconds in prices]
+            points = race.over_segments(one, state)
+        xs, ys = zip(*points, strict=True)
         frame = Frame(self.x_label, "time", 2, 0, number, units.seconds, True, width, 210)
         rule = Rule(state[self.at], texts[self.at]) if self.at else None
         mark = Mark(_last_number(best), f"{best}: {units.seconds(one.seconds)}", one.seconds)
@@ -197,7 +193,6 @@ class Dots(View):
 
     order: str = ""
     ideal: tuple[str, ...] = ()
-    kind = "dots"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         standings = ordered(self.race.standings(state), str(state.get(self.order)))
@@ -241,8 +236,6 @@ class Dots(View):
 class Bars(View):
     """The groups of rows, each as long as its rows take together, one after the other."""
 
-    kind = "bars"
-
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         sums = totals(self.race.standings(state))
         longest = max(sums.values(), default=0)
@@ -274,7 +267,6 @@ class Map(View):
 
     over: tuple[int, ...] = ()
     ranks: str = "n"
-    kind = "map"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         race, sizes = self.race, MESSAGES
@@ -306,10 +298,11 @@ class Map(View):
         described = "; ".join(f"{name} {share}" for name, share in shares.items())
         alt = f"Map of the fastest over N and M; share of the cells: {described}."
         chosen = [(one, best) for one, best in pairs if one]
-        legend = _regrets(chosen) if chosen else keys([look for look, _ in leads], TINTED)
-        verdict = _verdict([one.seconds / best.seconds for one, best in chosen])
-        hint = f'<p class="cl-hint">{verdict}</p>' if verdict else ""
-        return figure(f"{alt} {verdict}".rstrip(), svg + legend + hint)
+        legend = keys([look for look, _ in leads], TINTED)
+        if chosen:
+            verdict = _verdict([one.seconds / best.seconds for one, best in chosen])
+            alt, legend = f"{alt} {verdict}", f'{_regrets(chosen)}<p class="cl-hint">{verdict}</p>'
+        return figure(alt, svg + legend)
 
 
 def _chosen(standings: Sequence[Priced]) -> Priced | None:
@@ -319,16 +312,15 @@ def _chosen(standings: Sequence[Priced]) -> Priced | None:
 
 def _fills(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float) -> str:
     """The cells of one number of ranks: in the color of the fastest, or by how much longer it takes what is taken."""
-    out = []
-    if pairs[0][0]:
-        for column, length, shade in runs([_shade(one, best) for one, best in pairs if one]):
-            look = f'style="fill:{SHADES[shade][1]}" fill-opacity="{SHADES[shade][2] / 100}"'
-            out.append(f'<path d="{_box(LEFT + cell * column, k, cell * length)}" {look}/>')
-        return "".join(out)
-    for column, length, name in runs([best.row.name for _, best in pairs]):
-        look = f'style="fill:{pairs[column][1].look.color}" fill-opacity=".25"'
-        out.append(f'<path d="{_box(LEFT + cell * column, k, cell * length)}" data-row="{escape(name)}" {look}/>')
-    return "".join(out)
+    looks = [
+        f'style="fill:{SHADES[_shade(one, best)][1]}" fill-opacity="{SHADES[_shade(one, best)][2] / 100}"'
+        if one
+        else f'data-row="{escape(best.row.name)}" style="fill:{best.look.color}" fill-opacity=".25"'
+        for one, best in pairs
+    ]
+    return "".join(
+        f'<path d="{_box(LEFT + cell * column, k, cell * length)}" {look}/>' for column, length, look in runs(looks)
+    )
 
 
 def _codes(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float) -> str:
@@ -344,15 +336,11 @@ def _codes(k: int, pairs: Sequence[tuple[Priced | None, Priced]], cell: float) -
 
 def _regrets(pairs: Sequence[tuple[Priced, Priced]]) -> str:
     """What the colors and the letters stand for where somebody chose."""
-    spans = [
-        f'<span><i class="cl-swatch" style="background:color-mix(in srgb,{hue} {share}%,transparent)"></i>'
-        f"{words}</span>"
-        for words, hue, share in (SHADES[shade] for shade in sorted({_shade(one, best) for one, best in pairs}))
-        if words
-    ]
+    swatch = '<i class="cl-swatch" style="background:color-mix(in srgb,{} {}%,transparent)"></i>'
+    shades = (SHADES[shade] for shade in sorted({_shade(one, best) for one, best in pairs}))
+    colors = [(swatch.format(hue, share), words) for words, hue, share in shades if words]
     taken = {_code(one, best): one.variant if known(one.variant) else "not priced" for one, best in pairs}
-    spans += [f"<span><b>{code}</b> {escape(label)}</span>" for code, label in taken.items()]
-    return f'<div class="cl-legend">{"".join(spans)}</div>'
+    return legend_row([*colors, *((f"<b>{code}</b> ", label) for code, label in taken.items())])
 
 
 MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))  # in the middle of the columns of a map
@@ -381,9 +369,7 @@ def _code(one: Priced | None, first: Priced) -> str:
 
 
 def _verdict(choices: Sequence[float]) -> str:
-    """How often what is taken is close to the fastest, or far from it; nothing where nobody chooses."""
-    if not choices:
-        return ""
+    """How often what is taken is close to the fastest, or far from it."""
     priced = [times for times in choices if times < inf]
     close, slow = sum(times <= 1.1 for times in priced), sum(times > 2 for times in priced)
     return f"Within 10% in {close} of the {len(priced)} cells that can be priced, more than twice in {slow}."
@@ -411,7 +397,6 @@ class Rows(View):
 
     columns: str = "name"
     order: str = ""
-    kind = "rows"
 
     @property
     def _pairs(self) -> list[tuple[str, str]]:
@@ -469,8 +454,6 @@ class Heat(View):
     A level over which no row sends has no column.
     """
 
-    kind = "heat"
-
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         standings = self.race.standings(state)
         shares = [self.race.busy(one, state) for one in standings]
@@ -494,8 +477,6 @@ class Heat(View):
 class Turns(View):
     """From which size on which rows are fastest, as text."""
 
-    kind = "turns"
-
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         leads = turns(self.race, state, _sizes())
         described = "; ".join(f"from <b>{units.size(size)}</b> {escape(_names(tied))}" for size, tied in leads)
@@ -516,7 +497,6 @@ class Summary(View):
     """
 
     text: str = ""
-    kind = "summary"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         standings = self.race.standings(state)

@@ -5,7 +5,7 @@ from math import dist
 import pytest
 
 from colllib.show.drawings.graphs import DISK, radius_of
-from colllib.show.layouts import CUBES, graph
+from colllib.show.layouts import CUBES, circle, graph
 from colllib.topology.expression import find
 
 #: Those that do not go round a circle, where a link may touch the disk between its ends.
@@ -30,3 +30,10 @@ def test_no_disk_stands_on_another_or_on_a_link_between_two_others(name, disk):
     for rank, place in enumerate(places):
         assert all(dist(place, other) > disk for other in places[:rank])
         assert all(distance(place, places[a], places[b]) > disk / 2 for a, b in links if rank not in (a, b))
+
+
+@pytest.mark.parametrize("count", [27, 33])
+def test_so_many_ranks_that_the_two_lowest_would_overlap_are_refused(count):
+    with pytest.raises(ValueError, match=f"{count} ranks do not fit round a circle 632 px wide: draw fewer ranks"):
+        circle(count, (34, 40), 632)
+    assert len(circle(count + 1, (34, 40), 632)) == count + 1

@@ -18,16 +18,13 @@ CHOSEN = 4  # the color of the chosen experts
 Hop = tuple[int, int, int]  # from, to, and how often
 
 
-def dispatches(
-    topology: Topology, routing: experts.Routing, hosts: experts.Placement, source: int = 0, *, title: str = ""
-) -> Drawing:
-    """How the token of one rank travels between two boxes, as each of the dispatches is executed.
+def dispatches(topology: Topology, routing: experts.Routing, hosts: experts.Placement, *, title: str = "") -> Drawing:
+    """How the token of rank 0 travels between two boxes, as each of the dispatches is executed.
 
     Args:
         topology: two boxes.
         routing: what one token on each rank chose.
         hosts: on which rank each expert lives; one rank each.
-        source: whose token is drawn.
         title: the conclusion.
 
     Raises:
@@ -44,14 +41,14 @@ boxes.
     if not in_box or ranks != 2 * in_box or routing.chosen.shape[1] != 1:
         raise ValueError(f"{routing.chosen.shape[1]} tokens on each rank of {topology.name}: draws one, on two boxes")
     targets, top_k = experts.destinations(routing, hosts), routing.chosen.shape[2]
-    hops = {once: list(_hops(topology, targets, once, source)) for once in experts.COPIES}
+    hops = {once: list(_hops(topology, targets, once)) for once in experts.COPIES}
     crossing = {
         once: amount(Fraction(sum(times for a, b, times in way if a // in_box != b // in_box), top_k))
         for once, way in hops.items()
     }
     lives = [[expert for expert, (host,) in enumerate(hosts) if host == rank] for rank in range(ranks)]
     wide = 33.0 + (CHIP.width + 2) * max(map(len, lives))  # of a box
-    picked = set(routing.chosen[source].ravel().tolist())
+    picked = set(routing.chosen[0].ravel().tolist())
 
     def draw(pen: Pen) -> None:
         panel = 2 * wide + GAP + 32
@@ -76,13 +73,13 @@ boxes.
                 for n in range(times):
                     pen.arrow(between(disks[a], disks[b], APART * (n - (times - 1) / 2)), "add")
             for rank, disk in enumerate(disks):
-                pen.disk(disk, rank, "i" if rank == source else "")
+                pen.disk(disk, rank, "" if rank else "i")
 
     sentences = " ".join(
         f"Once {once}: {', '.join(map(_told, way))}; {crossing[once]} crosses between the boxes."
         for once, way in hops.items()
     )
-    alt = f"The token of rank {source} chose experts {listed(sorted(picked))}. {sentences}"
+    alt = f"The token of rank 0 chose experts {listed(sorted(picked))}. {sentences}"
     legend = [("disk i", "has the token"), (f"patch h{CHOSEN}", "an expert that it chose")]
     return drawing(draw, title=title, alt=alt, legend=legend)
 
@@ -92,10 +89,10 @@ def _told(hop: Hop) -> str:
     return f"{a} to {b}{('', ' twice')[times - 1] if times < 3 else f' {times} times'}"
 
 
-def _hops(topology: Topology, targets: IntArray, once: str, source: int) -> Iterator[Hop]:
-    """The messages of one rank's token, in order: from, to, and how many times."""
+def _hops(topology: Topology, targets: IntArray, once: str) -> Iterator[Hop]:
+    """The messages of rank 0's token, in order: from, to, and how many times."""
     film = Film("", execute(experts.dispatch(topology, targets, once), topology))
-    own = {block for block, (start, _) in enumerate(film.ends) if start == source}
+    own = {block for block, (start, _) in enumerate(film.ends) if start == 0}
     for messages in film.messages:
         for message in messages:
             if blocks := sorted(own & set(message.blocks)):

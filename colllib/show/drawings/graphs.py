@@ -39,10 +39,9 @@ class Spread:
     @cached_property
     def carried(self) -> tuple[dict[Link, Fraction], ...]:
         """For each step what of the shard each link carries."""
-        blocks = self.schedule.blocks
-        share = list(blocks.share)
-        in_shard = blocks.source == self.owner
-        size = sum((share[block] for block in in_shard.nonzero()[0].tolist()), Fraction(0))
+        share = list(self.schedule.blocks.share)
+        in_shard = self.schedule.blocks.source == self.owner
+        size = self.schedule.blocks.share.taken(in_shard.nonzero()[0]).total()
         steps = []
         for step in map(self.schedule.step, range(self.schedule.num_steps)):
             of_shard = in_shard[step.block]
@@ -95,11 +94,11 @@ def around(
     boxes = [Box(middle[0] + x, middle[1] + y, disk, disk, round=True) for x, y in places]
     links = sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)))
     outside = 1 + (disk / 2 + 4) / radius
-    for rank, (x, y) in enumerate((middle[0] + outside * x, middle[1] + outside * y) for x, y in places):
-        if (rank, rank) in links:
-            pen.put(f'<circle class="l" fill="none" cx="{num(x)}" cy="{num(y)}" r="6"/>', Box(x, y, 14, 14))
-            if (rank, rank) in picks:
-                _target(pen, Box(x, y, 12, 12), picks[rank, rank])
+    for rank in (a for a, b in links if a == b):
+        x, y = (center + outside * place for center, place in zip(middle, places[rank], strict=True))
+        pen.put(f'<circle class="l" fill="none" cx="{num(x)}" cy="{num(y)}" r="6"/>', Box(x, y, 14, 14))
+        if (rank, rank) in picks:
+            _target(pen, Box(x, y, 12, 12), picks[rank, rank])
     links = [(a, b) for a, b in links if a != b]
     both = {(a, b) for a, b in links if (b, a) in links}
     if loads is None:

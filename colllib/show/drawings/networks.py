@@ -118,10 +118,13 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
         raise ValueError(f"{topology.name}: only topologies with switches and up to 16 ranks; others: `wiring`")
     level, below = _switch_levels(topology)
     boxed = [node for node in below if level[node] < 0]
-    names = _switch_names(topology, max(level.values()))
+    levels = max(level.values())
+    names = _switch_names(topology, levels)
+    named = {node: "switch" if node in boxed else names[level[node] - 1] for node in below}
+    places = {width: _network_places(width, topology, level, below) for width in (WIDE, NARROW)}
 
     def draw(pen: Pen) -> None:
-        place = _network_places(pen, topology, level, below)
+        place = places[pen.width]
         for node in boxed:
             ranks = [place[rank] for rank in below[node]]
             pen.group(Box(place[node].x, 23, ranks[-1].x - ranks[0].x + place[0].width + 7, 82))
@@ -129,8 +132,7 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
             card = "card" in topology.tiers[tier].name and max(level[a], level[b]) == 1 and "card" not in names
             _wire(pen, place[a], place[b], tier, card=card)
         for node, box in place.items():
-            if node >= topology.ranks:
-                name = "switch" if level[node] < 0 else names[level[node] - 1]
+            if name := named.get(node):
                 pen.switch(box.x, box.y, name if _fits(name, box) else name[0].upper(), box.width)
             elif box.width < 20:  # too many for disks
                 pen.text(box.x, box.y, node, "b small")
@@ -140,18 +142,14 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
     counts = Counter(tier for _, _, tier in wires_of(topology))
     widths = _widths(topology)
     links = (f"{counts[k]} {tier.name}{widths[k]}".replace(",", ", each") for k, tier in enumerate(topology.tiers))
-    levels = max(level.values())
     alt = (
         f"{in_words(topology)}: {topology.ranks} ranks and {topology.switches} switches in "
         f"{several(levels, 'level')}. Links: {'; '.join(links)}."
     )
-    named = {node: names[level[node] - 1] for node in below if level[node] > 0}
 
-    def abbreviated(width: int) -> set[str]:
-        place = _network_places(Pen(width), topology, level, below)
-        return {name for node, name in named.items() if not _fits(name, place[node])}
-
-    always, on_phone = abbreviated(WIDE), abbreviated(NARROW)
+    always, on_phone = (
+        {name for node, name in named.items() if not _fits(name, place[node])} for place in places.values()
+    )
     legend = [(name[0].upper(), name) for name in names if name in always]
     if boxed and "card" not in names:
         legend.append(("port", "card"))
@@ -204,20 +202,19 @@ def _switch_levels(topology: Topology) -> tuple[dict[int, int], dict[int, list[i
     level = {node: k for k, nodes in enumerate(nx.bfs_layers(graph, ranks)) for node in nodes}
     level |= dict.fromkeys(inside, -1)
     below = {
-        node: sorted(other for other in graph[node] if abs(level[other]) < abs(level[node]) or level[node] < 0)
+        node: sorted(other for other in graph[node] if abs(level[other]) < abs(level[node]))
         for node in range(topology.ranks, topology.nodes)
     }
     return level, below
 
 
 def _network_places(
-    pen: Pen, topology: Topology, level: Mapping[int, int], below: Mapping[int, Sequence[int]]
+    width: int, topology: Topology, level: Mapping[int, int], below: Mapping[int, Sequence[int]]
 ) -> dict[int, Box]:
     n = topology.ranks
-    outer = [sorted(nodes) for node, nodes in below.items() if level[node] in (1, -1)]
-    group = max(map(len, outer)) if outer else n
-    pitch = min(44.0, (pen.width - 26.0 - 8.0 * (n // group)) / n)
-    space = min(26.0, (pen.width - 20 - n * pitch) / max(1, n / group - 1)) if group < n else 0.0
+    group = max(len(nodes) for node, nodes in below.items() if level[node] in (1, -1))
+    pitch = min(44.0, (width - 26.0 - 8.0 * (n // group)) / n)
+    space = min(26.0, (width - 20 - n * pitch) / max(1, n / group - 1)) if group < n else 0.0
     size = min(27.0, pitch - 1)
     place = {rank: Box(rank * pitch + rank // group * space, 0, size, size, round=True) for rank in range(n)}
     for depth in sorted({level[node] for node in below}, key=abs):
@@ -226,7 +223,7 @@ def _network_places(
         row.sort(key=lambda node: (sum(span[node]) / len(span[node]), node))
         apart = all(max(span[one]) < min(span[other]) for one, other in pairwise(row))
         y = 44.0 if depth < 0 else -66.0 * depth
-        across = max(place[rank].x for rank in range(n))
+        across = place[n - 1].x
         for k, node in enumerate(row):
             left, right = min(span[node]), max(span[node])
             if apart:

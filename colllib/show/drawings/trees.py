@@ -28,29 +28,26 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
     film = _film(schedule, 1)
     parent = film.trees[0][0]
     used = _steps_of(film)
-    down = {edge: [t for t, sign in steps if sign > 0] for edge, steps in used.items()}
-    up = {edge: [t for t, sign in steps if sign < 0] for edge, steps in used.items()}
 
     def draw(pen: Pen) -> None:
-        chain = max(map(parent.count, parent)) == 1
-        if chain:
+        if max(map(parent.count, parent)) == 1:  # a chain
             places = layouts.snake(depths(parent).argsort().tolist(), DISK, pen.width - 8, 48)
         else:
             places = layouts.tree(parent, DISK, _gap(pen, parent), 42)
         boxes = [Box(x, y, *DISK, round=True) for x, y in places]
-        for a, b in used:
-            if up[a, b] and down[a, b]:
+        for (a, b), (down, up) in used.items():
+            if up and down:
                 track = between(boxes[a], boxes[b])
                 pen.line(track.points)
                 share = 0.38 if sum(child < b for _, child in used if parent[child] == a) % 2 else 0.62
-                pen.tag(*track.at(share), f"↑{_span(up[a, b])} ↓{_span(down[a, b])}")
+                pen.tag(*track.at(share), f"↑{_span(up)} ↓{_span(down)}")
             else:
-                ends = (boxes[a], boxes[b]) if down[a, b] else (boxes[b], boxes[a])
-                pen.arrow(between(*ends), "add", _span(down[a, b] or up[a, b]), 0.45)
+                ends = (boxes[a], boxes[b]) if down else (boxes[b], boxes[a])
+                pen.arrow(between(*ends), "add", _span(down or up), 0.45)
         for rank, box in enumerate(boxes):
             pen.disk(box, rank, "i" if parent[rank] < 0 else "")
 
-    edges = "; ".join(f"{a}→{b} in {_span([t for t, _ in steps])}" for (a, b), steps in sorted(used.items()))
+    edges = "; ".join(f"{a}→{b} in {_span(sorted(down + up))}" for (a, b), (down, up) in sorted(used.items()))
     size = f"{len(parent)} ranks in {depths(parent).max() + 1} levels"
     alt = f"A tree of {size}, rank {parent.index(-1)} on top. Edges by step: {edges}."
     return drawing(
@@ -74,7 +71,10 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
     parents = [parent for parent, _ in film.trees]
     inner = [sorted({above for above in parent if above >= 0}) for parent in parents]
     used = [_steps_of(film, part) for part in (0, 1)]
-    turns = [{edge: {(t + (way < 0)) % 2 for t, way in steps} for edge, steps in edges.items()} for edges in used]
+    turns = [
+        {edge: {t % 2 for t in down} | {(t + 1) % 2 for t in up} for edge, (down, up) in edges.items()}
+        for edges in used
+    ]
     colored = all(_take_turns(edges) for edges in turns)
 
     def draw(pen: Pen) -> None:
@@ -96,7 +96,7 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
         f"{listed(inner[1])}. " + (f"Of both: {listed(both)}." if both else "No rank is an inner node of both.")
     )
     legend = [("patch h0", "inner in the first"), ("patch h1", "inner in the second"), ("disk", "leaf")]
-    if colored and any(way < 0 for edges in used for steps in edges.values() for _, way in steps):
+    if colored and any(up for edges in used for _, up in edges.values()):
         legend += [("line", "up in even steps, down in odd"), ("line copy", "up in odd steps, down in even")]
     elif colored:
         legend += [("line", "used in odd steps"), ("line copy", "used in even steps")]
@@ -117,18 +117,16 @@ def _take_turns(turns: Mapping[tuple[int, int], set[int]]) -> bool:
     return all(len(turn) == 1 for turn in turns.values()) and max(below.values()) == 1
 
 
-def _steps_of(film: Film, part: int = 0) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """For each edge from parent to child the steps in which it is used, with 1 for down and -1 for up."""
+def _steps_of(film: Film, part: int = 0) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
+    """For each edge from parent to child the steps in which it is used down, and those in which it is used up."""
     parent = film.trees[part][0]
-    used: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    used: dict[tuple[int, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for t, messages in enumerate(film.messages):
         for src, dst, tree, *_ in messages:
-            if tree != part:
-                continue
-            if parent[dst] == src:
-                used[src, dst].append((t, 1))
-            else:
-                used[dst, src].append((t, -1))
+            if tree == part and parent[dst] == src:
+                used[src, dst][0].append(t)
+            elif tree == part:
+                used[dst, src][1].append(t)
     return used
 
 
