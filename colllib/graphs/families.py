@@ -154,9 +154,11 @@ def modified_de_bruijn(degree: int, letters: int) -> Topology:
     name = f"modified-debruijn:{degree}x{letters}"
     _least(name, "the number of letters in a word", letters, 2)
     src, dst = _shifts(name, degree, letters)
-    all_arcs = set(zip(src.tolist(), dst.tolist(), strict=True))
-    arcs = {(a, b) for a, b in all_arcs if (b, a) not in all_arcs}
-    words = sorted({a for a, _ in all_arcs - arcs})
+    ranks = degree**letters
+    stays = (src - dst * degree) % ranks >= degree  # no link leads back
+    words = np.unique(src[~stays]).tolist()
+    among_words = stays & np.isin(src, words) & np.isin(dst, words)
+    arcs = set(zip(src[among_words].tolist(), dst[among_words].tolist(), strict=True))
 
     def cycle(path: list[int]) -> list[int] | None:
         if len(path) == len(words):
@@ -167,9 +169,7 @@ def modified_de_bruijn(degree: int, letters: int) -> Topology:
     path = cycle(words[:1]) if len(words) <= MOST_WORDS else None
     if path is None:
         raise ValueError(f"{name}: no cycle of at most {MOST_WORDS} words without parallel links is found")
-    arcs |= set(zip(path, [*path[1:], path[0]], strict=True))
-    start, end = np.array(sorted(arcs)).T
-    return from_arcs(name, degree**letters, start, end)
+    return from_arcs(name, ranks, np.append(src[stays], path), np.append(dst[stays], [*path[1:], path[0]]))
 
 
 def diamond() -> Topology:
