@@ -16,7 +16,7 @@ from colllib.primitives import is_whole
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network, expression
 from colllib.topology.latency import HALVES
 from colllib.topology.routes import check_seed, flow_hash
-from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_text, uplink
+from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_option, uplink
 from colllib.units import several
 
 INSIDE = ("switch", "full-mesh")
@@ -184,8 +184,7 @@ class _Shape:
         if self.inc in ("none", "both"):
             return None
         in_boxes = self.tree.first - self.ranks
-        in_box = np.arange(in_boxes + self.switches) < in_boxes
-        return in_box if self.inc == "box" else ~in_box
+        return np.repeat([self.inc == "box", self.inc == "network"], [in_boxes, self.switches])
 
     def links_in_boxes(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Source, destination, part of alpha and class of every link within a box."""
@@ -254,7 +253,7 @@ def _cable(tier: Tier) -> Tier:
 def _expression(shape: _Shape, ratios: list[Fraction], seed: int | None, ranks: int | None) -> str:
     options = {
         "cards": shape.cards if shape.cards < shape.inner else None,
-        "oversubscription": ratios_text(ratios) or None,
+        **ratios_option(ratios),
         "seed": seed,
         "rails": shape.rails,
         "apart": "true" if shape.apart else None,
@@ -272,9 +271,8 @@ def _router(shape: _Shape, name: str, links_in_boxes: int, cables: list[int], se
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         src, dst = np.asarray(src), np.asarray(dst)
-        inside, switch = _inside(src, dst, ranks, inner, tree.first)
-        message = np.flatnonzero(inside)
-        leaving = np.flatnonzero(~inside)
+        inside, switch = _inside(src, dst, shape)
+        message, leaving = np.flatnonzero(inside), np.flatnonzero(~inside)
         if shape.meshed:
             away = (dst[message] - src[message]) % inner
             apart = away > 0
@@ -289,13 +287,10 @@ def _router(shape: _Shape, name: str, links_in_boxes: int, cables: list[int], se
                 return which
             if height == len(cables):
                 i = leaving[which[0]]
-                raise NoRouteError(
-                    f"no route from rank {src[i]} to rank {dst[i]}: their cards are on two rails of {name}, which are "
-                    "apart"
-                )
+                which_ranks = f"from rank {src[i]} to rank {dst[i]}"
+                raise NoRouteError(f"no route {which_ranks}: their cards are on two rails of {name}, which are apart")
             cable = edge * cables[height] + flow[which] % cables[height]
-            link: IntArray = first_link[height] + down * links_up + cable
-            return link
+            return np.asarray(first_link[height] + down * links_up + cable)
 
         start, end = (np.where(node < ranks, shape.place[node % ranks], node) for node in (src[leaving], dst[leaving]))
         message, link = tree.route(start, end, numbering)
@@ -304,12 +299,11 @@ def _router(shape: _Shape, name: str, links_in_boxes: int, cables: list[int], se
     return route
 
 
-def _inside(
-    src: IntArray, dst: IntArray, ranks: int, inner: int, first: int
-) -> tuple[NDArray[np.bool_], list[NDArray[np.bool_]]]:
+def _inside(src: IntArray, dst: IntArray, shape: _Shape) -> tuple[NDArray[np.bool_], list[NDArray[np.bool_]]]:
     """Which messages go through a box's switch, and which ends are such a switch."""
-    switch = [(end >= ranks) & (end < first) for end in (src, dst)]
-    box = [np.where(end < ranks, end // inner, end - ranks) for end in (src, dst)]
+    ranks = shape.ranks
+    switch = [(end >= ranks) & (end < shape.tree.first) for end in (src, dst)]
+    box = [np.where(end < ranks, end // shape.inner, end - ranks) for end in (src, dst)]
     ends = switch[0] | switch[1]
     wrong = ends & ((box[0] != box[1]) | (switch[0] & switch[1]))
     if wrong.any():
