@@ -162,9 +162,7 @@ def scattered(ranks: int, size: int, seed: int, groups: int | None = None, order
     """Groups of ranks drawn at random, as a scheduler leaves them that looks at free ranks only.
 
     Args:
-        ranks: number of ranks N.
         size: ranks of a group.
-        seed: of the draw.
         groups: how many (default: as many as there is room for).
         ordered: sort each group, so that its rank order follows the machine's.
 
@@ -182,10 +180,7 @@ def scattered(ranks: int, size: int, seed: int, groups: int | None = None, order
 
 
 def cost_of_copies(schedule: Schedule, places: IntArray, topology: Topology) -> Cost:
-    """What `execute` finds for copies of one schedule at once, from link loads alone.
-
-    It proves nothing and keeps no ledger: steps with the same messages are routed once, and a
-    thousand placements take seconds. Tests hold it against `execute`.
+    """What `execute` finds for copies of one schedule at once, from link loads alone: it proves nothing.
 
     Args:
         schedule: for n ranks; every copy has a message of M.
@@ -260,8 +255,7 @@ def study(
         schedule: what every group runs.
         topology: whose ranks the groups are drawn from.
         draws: how many.
-        groups: how many groups (default: as many as there is room for).
-        ordered: as for `scattered`.
+        groups, ordered: as for `scattered`.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.topology import star

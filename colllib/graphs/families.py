@@ -175,10 +175,9 @@ def modified_de_bruijn(degree: int, letters: int) -> Topology:
 def diamond() -> Topology:
     """The diamond: 8 ranks of degree 2 and diameter 3, whose all-gather can take 3 steps of full links.
 
-    The literature shows it in a picture and says no more than: N = 8, d = 2, not isomorphic to its transpose,
-    Moore optimal and bandwidth optimal, and an all-to-all throughput of the square of 1.87e-2. Of the 256 digraphs with
-    two links in and out of each of 8 ranks, no self-loops or parallel links, and diameter 3, exactly two fit, this one
-    and its transpose: which of the two was drawn cannot be told.
+    The literature shows it in a picture and says: N = 8, d = 2, not isomorphic to its transpose, Moore optimal and
+    bandwidth optimal, and an all-to-all throughput of the square of 1.87e-2. Of the 256 digraphs of this size, degree
+    and diameter without self-loops or parallel links exactly two fit, this one and its transpose.
 
     Source: found by search; named by Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective
     Communications".

@@ -16,9 +16,7 @@ from colllib.topology.base import Topology, check_network, ragged
 
 
 def line_graph(graph: Topology) -> Topology:
-    """Every link becomes a rank, with a link to those links that start where it ends.
-
-    Rank k is link k of `arcs`; parallel links become ranks of their own, a self-loop a rank with a self-loop.
+    """Every link becomes a rank, link k of `arcs` rank k, with a link to those links that start where it ends.
 
     Raises:
         ValueError: for a graph without links.

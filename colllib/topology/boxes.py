@@ -119,17 +119,7 @@ def boxes(
 
 
 class _Shape:
-    """What the sizes, cards and rails of boxes come to, checked.
-
-    Attributes:
-        tree: rank -> (card ->) leaf -> switch of the first tier -> ... -> the last tier's only switch; ranks stand in
-            it rail by rail.
-        lowest: how many heights of it are the cards' own.
-        cards_of_leaf: how many cards there are below a leaf.
-        uplinks: how many heights of it lead to further switches. Where rails are apart nothing leads to its root.
-        switches: how many switches there are between the boxes.
-        rank_at, place: the rank at each place of the tree's lowest height, and the place of each rank, shape (N,).
-    """
+    """What the sizes, cards and rails of boxes come to, checked."""
 
     def __init__(
         self, sizes: tuple[int, ...], cards: int | None, rails: int | None, apart: bool, inside: str, inc: str
@@ -162,13 +152,14 @@ class _Shape:
             children = [self.inner // self.cards, self.cards, *self.outer]
         else:
             children = [self.inner, *self.outer]
+        #: rank -> (card ->) leaf -> switch of the first tier -> ... -> the last tier's only switch, by rails
         self.tree = Tree(self.ranks, tuple(children), first=self.ranks + (0 if self.meshed else self.count))
-        self.lowest = 2 if self.cards < self.inner else 1
+        self.lowest = 2 if self.cards < self.inner else 1  # so many heights of it are the cards' own
         self.cards_of_leaf = self.cards if rails is None else children[0]
-        self.uplinks = len(children) - self.lowest - apart
-        self.switches = self.tree.switches - apart
-        self.rank_at = np.arange(self.ranks).reshape(-1, rails or 1).T.ravel()
-        self.place = np.argsort(self.rank_at)
+        self.uplinks = len(children) - self.lowest - apart  # so many lead to further switches: apart, none to its root
+        self.switches = self.tree.switches - apart  # between the boxes
+        self.rank_at = np.arange(self.ranks).reshape(-1, rails or 1).T.ravel()  # at each place of its lowest height
+        self.place = np.argsort(self.rank_at)  # of each rank
 
     @property
     def port_model(self) -> str:

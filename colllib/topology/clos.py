@@ -119,14 +119,9 @@ def _clos(
 ) -> Topology:
     """Hosts below edge switches, and between two levels of switches a link for every digit of a path.
 
-    Level by level the switches are numbered by group, then by which of the group's equal switches
-    they are: a path is one digit per level, and so is the switch that it passes there. Where traffic
-    spreads evenly, the equal switches of a group stand as one.
-
-    Args:
-        sizes: hosts of an edge switch, edge switches of a group, groups of a group of groups, ...
-        ups: for each level of switches but the last, how many switches above each is joined to.
-        widths: of those links, in units of BW.
+    `sizes` are hosts of an edge switch, edge switches of a group, groups of a group of groups, ...; `ups` says for each
+    level of switches but the last to how many above each is joined, over links `widths` BW wide. Switches of a level
+    are numbered by group, then by which of its equal switches they are. Where traffic is spread these stand as one.
     """
     if routing == "spread":
         widths = [width * prod(ups[: level + 1]) for level, width in enumerate(widths)]

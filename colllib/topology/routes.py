@@ -18,8 +18,7 @@ from colllib.topology.paths import Paths, routed
 def flow_hash(src: IntArray, dst: IntArray, seed: int = 0) -> IntArray:
     """A number below 2^31 for each pair of nodes: what a switch that hashes flows would take modulo its links.
 
-    The two numbers, side by side in 64 bits and offset by the seed, go through the finalizer of
-    splitmix64. The same pair has the same number in every step, as a flow keeps its path.
+    The two, side by side in 64 bits and offset by the seed, go through the finalizer of splitmix64.
 
     Source: Steele, Lea & Flood (2014), "Fast splittable pseudorandom number generators", figure 14.
 

@@ -106,8 +106,7 @@ def switch_tree(
 ) -> Topology:
     """N ranks below a tree of switches with `radix` ports each, of which all but the root use `uplinks` upwards.
 
-    The uplinks of a switch are bonded. The root is the last switch. Leaves are filled one after
-    the other, and so is every level above.
+    The uplinks of a switch are bonded. The root is the last switch. A level is filled switch by switch.
 
     Args:
         radix: ports of a switch, at least three times `uplinks`.
