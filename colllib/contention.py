@@ -17,7 +17,7 @@ from colllib.cost import Cost, Price, Terms
 from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray, counted
 from colllib.execution import Execution, Ledger, execute, kinds_of, priced_by_kind
-from colllib.primitives import check_counts, check_rank, check_ranks
+from colllib.primitives import check_counts, check_ranks
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Topology
 
@@ -269,16 +269,15 @@ def study(
 # -- skew ----------------------------------------------------------------------------------------
 
 
-def hot_destination(ranks: int, factor: int, hot: int = 0) -> list[list[Fraction]]:
-    """The shares of an all-to-all in which one destination gets `factor` times as much as each other.
+def hot_destination(ranks: int, factor: int) -> list[list[Fraction]]:
+    """The shares of an all-to-all in which rank 0 gets `factor` times as much as each other.
 
     >>> [str(share) for share in hot_destination(4, 3)[1]]
     ['1/2', '1/6', '1/6', '1/6']
     """
     check_ranks(ranks)
-    check_rank("hot destination", hot, ranks)
     check_counts(factor=factor)
-    weights = [factor if rank == hot else 1 for rank in range(ranks)]
+    weights = [factor, *[1] * (ranks - 1)]
     return [[Fraction(weight, sum(weights)) for weight in weights]] * ranks
 
 

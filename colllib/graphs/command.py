@@ -14,7 +14,7 @@ from colllib.graphs.describe import promises
 from colllib.graphs.finder import pareto
 from colllib.graphs.links import is_graph
 from colllib.ladder import CLOSED_FORM
-from colllib.topology.describe import drawn, switches, wires
+from colllib.topology.describe import counted, drawn, switches, wires
 from colllib.topology.expression import find as find_topology
 
 
@@ -38,30 +38,22 @@ def describe_command(on: str, radix: int | None) -> Answer:
         "ranks": topology.ranks,
         "boxes": -(-topology.ranks // topology.in_box) if topology.in_box else 0,
         "switches": [alike._asdict() for alike in built],
-        "tiers": [
-            {name: str(value) if isinstance(value, Fraction) else value for name, value in tier._asdict().items()}
-            for tier in wires(topology)
-        ],
+        "tiers": [_as_text(tier._asdict()) for tier in wires(topology)],
     }
     if topology.speeds is not None:
         result |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
     promised = promises(topology) if is_graph(topology) else {}
-    result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
-    yield result
+    yield result | _as_text(promised)
     boxes = f", {result['boxes']} box{'es' if result['boxes'] > 1 else ''}" if result["boxes"] else ""
     yield f"{topology.name} ({topology.port_model}): {units.several(topology.ranks, 'rank')}{boxes}\n"
     yield "\n".join(drawn(topology)) + "\n"
     if promised:
         described = promised | promised.pop("left_out")
         yield tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n"
-    bought = (f"of {radix} ports",) if radix else ()
     if built:
-        rows = [
-            (alike.number, ", ".join(f"{ports} {tier}" for tier, ports in alike.ports.items()))
-            + ((alike.chassis,) if radix else ())
-            for alike in built
-        ]
-        yield tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n"
+        rows = [(alike.number, counted(alike.ports), *((alike.chassis,) if radix else ())) for alike in built]
+        headers = ("switches", "ports of each", *((f"of {radix} ports",) if radix else ()))
+        yield tabulate(rows, headers=headers) + "\n"
     if any(alike.chassis > alike.number for alike in built):
         yield f"One of more than {radix} ports stands for several, and nothing is counted between these.\n"
     columns = {"tier": "tier", "cables": "cables", "BW of one": "bandwidth"}
@@ -69,6 +61,11 @@ def describe_command(on: str, radix: int | None) -> Answer:
     yield table(tuple(columns), [[tier[name] for name in columns.values()] for tier in result["tiers"]])
     if topology.speeds is not None:
         yield f"\n{speeds(*topology.speeds)}"
+
+
+def _as_text(values: dict[str, Any]) -> dict[str, Any]:
+    """Fractions as text, for JSON."""
+    return {name: str(value) if isinstance(value, Fraction) else value for name, value in values.items()}
 
 
 @click.command("find-topology")

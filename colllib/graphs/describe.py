@@ -51,12 +51,11 @@ def promises(graph: Topology) -> dict[str, Any]:
     undirected_links = measures.is_undirected(graph)
     result: dict[str, Any] = {"nodes": graph.ranks, "degree": common_degree, "diameter": hops}
     for name, undirected in (("", False), ("_undirected", True)):
-        degree = common_degree if undirected_links or not undirected else None
-        result[f"moore_bound{name}"] = result[f"moore_diameter{name}"] = None
-        if degree is not None:
-            result[f"moore_diameter{name}"] = measures.moore_diameter(graph.ranks, degree, undirected=undirected)
-        if degree is not None and hops is not None:
-            result[f"moore_bound{name}"] = measures.moore_bound(degree, hops, undirected=undirected)
+        bound = diameter_bound = None
+        if common_degree is not None and (undirected_links or not undirected):
+            diameter_bound = measures.moore_diameter(graph.ranks, common_degree, undirected=undirected)
+            bound = None if hops is None else measures.moore_bound(common_degree, hops, undirected=undirected)
+        result |= {f"moore_bound{name}": bound, f"moore_diameter{name}": diameter_bound}
     result["undirected"] = undirected_links
     result["reverse_symmetric"] = of("reverse_symmetric", lambda graph: reversal(graph) is not None)
     if hops is not None:
