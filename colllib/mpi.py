@@ -317,23 +317,19 @@ def collective(primitive: str, blocks: Blocks, buffer: Array, communicator: Any,
         """How many elements each rank has on one side, among some blocks."""
         return [int(size[some][side[some] == other].sum()) for other in range(blocks.ranks)]
 
-    match mpi_function(primitive, blocks):
+    match function := mpi_function(primitive, blocks):
+        case "MPI_Allreduce" | "MPI_Allgather" | "MPI_Alltoall":
+            getattr(communicator, function.removeprefix("MPI_"))(buffer, output)
         case "MPI_Bcast":
             if rank == source:
                 output[:] = buffer
             communicator.Bcast(output, root=source)
         case "MPI_Reduce":
             communicator.Reduce(buffer, output if rank == target else None, root=target)
-        case "MPI_Allreduce":
-            communicator.Allreduce(buffer, output)
         case "MPI_Reduce_scatter":
             communicator.Reduce_scatter(buffer, output, recvcounts=by_rank(blocks.target, np.arange(len(blocks))))
-        case "MPI_Allgather":
-            communicator.Allgather(buffer, output)
         case "MPI_Allgatherv":
             communicator.Allgatherv(buffer, [output, by_rank(blocks.source, receives)])
-        case "MPI_Alltoall":
-            communicator.Alltoall(buffer, output)
         case "MPI_Alltoallv":
             to, origin = by_rank(blocks.target, inputs(blocks, rank)), by_rank(blocks.source, receives)
             communicator.Alltoallv([buffer, to], [output, origin])
