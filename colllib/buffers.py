@@ -22,14 +22,7 @@ Array = NDArray[Any]
 
 
 def fitting(blocks: Blocks, at_least: int = 1) -> int:
-    """The smallest message that no share cuts through an element.
-
-    Args:
-        blocks: the blocks of a schedule.
-        at_least: the least number of elements wanted.
-
-    Returns:
-        a number of elements for M.
+    """The smallest message, in elements and of as many at least, that no share cuts through an element.
 
     >>> from colllib.primitives import all_gather
     >>> fitting(all_gather(6)), fitting(all_gather(6), at_least=1000)
@@ -82,7 +75,7 @@ def outputs(blocks: Blocks, rank: int) -> IntArray:
 
 
 def _in_order(blocks: Blocks, side: IntArray, rank: int) -> IntArray:
-    with_rank = [group for group in np.unique(side) if rank in blocks.holders(int(group))]
+    with_rank = [who for who in np.unique(side) if rank in blocks.holders(int(who))]
     # groups of ranks count as equal: only single ranks sort
     order = np.lexsort((np.minimum(blocks.target, blocks.ranks), np.minimum(blocks.source, blocks.ranks)))
     return order[np.isin(side[order], with_rank)]

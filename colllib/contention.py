@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from colllib.algorithms import direct
 from colllib.cost import Cost, Price, Terms
 from colllib.events import event_clock
-from colllib.exact import IntArray, counted
+from colllib.exact import Fractions, IntArray, counted
 from colllib.execution import Execution, Ledger, execute, kinds_of, priced_by_kind
-from colllib.primitives import check_counts, check_rank, check_ranks
+from colllib.primitives import check_counts, check_ranks
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Topology
 
@@ -90,12 +90,11 @@ class Together:
             for job, src, dst in zip(jobs, step.src.tolist(), step.dst.tolist(), strict=True):
                 if owner.setdefault((t, src, dst), job) != job:
                     raise ValueError(f"step {t}: two jobs send from {src} to {dst}, so the event clock bundles them")
-        completion = [0.0] * len(self.jobs)
-        columns = (timeline.step, timeline.src, timeline.dst, timeline.arrival)
-        for t, src, dst, arrival in zip(*(column.tolist() for column in columns), strict=True):
-            job = owner[t, src, dst]
-            completion[job] = max(completion[job], arrival)
-        return tuple(completion)
+        completion = np.zeros(len(self.jobs))
+        ends = zip(timeline.step.tolist(), timeline.src.tolist(), timeline.dst.tolist(), strict=True)
+        job_of_message = np.array([owner[message] for message in ends], dtype=np.intp)
+        np.maximum.at(completion, job_of_message, timeline.arrival)
+        return tuple(completion.tolist())
 
     def slowdowns(self, *, clock: str = "lockstep", **price: Unpack[Terms]) -> tuple[float, ...]:
         """Each job's time in company over its time alone, on the same ranks.
@@ -163,9 +162,7 @@ def scattered(ranks: int, size: int, seed: int, groups: int | None = None, order
     """Groups of ranks drawn at random, as a scheduler leaves them that looks at free ranks only.
 
     Args:
-        ranks: number of ranks N.
         size: ranks of a group.
-        seed: of the draw.
         groups: how many (default: as many as there is room for).
         ordered: sort each group, so that its rank order follows the machine's.
 
@@ -183,10 +180,7 @@ def scattered(ranks: int, size: int, seed: int, groups: int | None = None, order
 
 
 def cost_of_copies(schedule: Schedule, places: IntArray, topology: Topology) -> Cost:
-    """What `execute` finds for copies of one schedule at once, from link loads alone.
-
-    It proves nothing and keeps no ledger: steps with the same messages are routed once, and a
-    thousand placements take seconds. Tests hold it against `execute`.
+    """What `execute` finds for copies of one schedule at once, from link loads alone: it proves nothing.
 
     Args:
         schedule: for n ranks; every copy has a message of M.
@@ -201,34 +195,33 @@ def cost_of_copies(schedule: Schedule, places: IntArray, topology: Topology) -> 
     return _cost(rounds(schedule), places, topology)
 
 
-Pattern = tuple[IntArray, IntArray, IntArray, int]
+Pattern = tuple[IntArray, IntArray, Fractions]
 
 
 def rounds(schedule: Schedule) -> list[tuple[Pattern, int]]:
     """A schedule's steps as who sends how much to whom, equal ones once with their number.
 
     Returns:
-        ((src, dst, size numerator, size denominator), how many steps), in order of first appearance.
+        ((src, dst, share of M), how many steps), in order of first appearance.
 
     >>> from colllib.algorithms import allreduce
     >>> [count for _, count in rounds(allreduce.ring(8))]
     [14]
     """
-    patterns: dict[tuple[bytes, bytes, bytes], Pattern] = {}
-    counts = Counter[tuple[bytes, bytes, bytes]]()
+    patterns: dict[bytes, Pattern] = {}
+    counts = Counter[bytes]()
     for src, dst, share in map(schedule.carried, range(schedule.num_steps)):
         if len(src):
-            key = (src.tobytes(), dst.tobytes(), share.numerators.tobytes())
-            patterns.setdefault(key, (src, dst, share.numerators, share.denominator))
+            key = b"".join(column.tobytes() for column in (src, dst, share.numerators))
+            patterns.setdefault(key, (src, dst, share))
             counts[key] += 1
     return [(pattern, counts[key]) for key, pattern in patterns.items()]
 
 
 def _cost(patterns: Sequence[tuple[Pattern, int]], places: IntArray, topology: Topology) -> Cost:
-    denominator = patterns[0][0][3] if patterns else 1
-    ledger = Ledger(topology, len(patterns), denominator)
-    for t, ((src, dst, size, _), _) in enumerate(patterns):
-        ledger.record(t, places[:, src].ravel(), places[:, dst].ravel(), np.tile(size, len(places)))
+    ledger = Ledger(topology, len(patterns), patterns[0][0][2].denominator if patterns else 1)
+    for t, ((src, dst, share), _) in enumerate(patterns):
+        ledger.record(t, places[:, src].ravel(), places[:, dst].ravel(), np.tile(share.numerators, len(places)))
     return ledger.cost(np.array([count for _, count in patterns], dtype=np.intp))
 
 
@@ -262,8 +255,7 @@ def study(
         schedule: what every group runs.
         topology: whose ranks the groups are drawn from.
         draws: how many.
-        groups: how many groups (default: as many as there is room for).
-        ordered: as for `scattered`.
+        groups, ordered: as for `scattered`.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.topology import star
@@ -277,16 +269,15 @@ def study(
 # -- skew ----------------------------------------------------------------------------------------
 
 
-def hot_destination(ranks: int, factor: int, hot: int = 0) -> list[list[Fraction]]:
-    """The shares of an all-to-all in which one destination gets `factor` times as much as each other.
+def hot_destination(ranks: int, factor: int) -> list[list[Fraction]]:
+    """The shares of an all-to-all in which rank 0 gets `factor` times as much as each other.
 
     >>> [str(share) for share in hot_destination(4, 3)[1]]
     ['1/2', '1/6', '1/6', '1/6']
     """
     check_ranks(ranks)
-    check_rank("hot destination", hot, ranks)
     check_counts(factor=factor)
-    weights = [factor if rank == hot else 1 for rank in range(ranks)]
+    weights = [factor, *[1] * (ranks - 1)]
     return [[Fraction(weight, sum(weights)) for weight in weights]] * ranks
 
 

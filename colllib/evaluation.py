@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,8 +43,7 @@ def final_values(
     Args:
         start: start[rank][block], the rank's own value; read only where the rank is a source.
         combine: called as combine(current, arrived) where a message adds.
-        wire: called as wire(sent, message), says what arrives of what was sent (default: the same): what
-            rounds on the way, or is damaged, or only counted.
+        wire: called as wire(sent, message), says what arrives of what was sent (default: the same).
 
     Returns:
         [rank][block], None where nothing ever was. Sending does not clear a cell.
@@ -118,13 +116,13 @@ def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> IntArray:
         raise ValueError(f"{len(arrays)} buffers for {schedule.ranks} ranks: one each is needed")
     share = schedule.blocks.share
     sizes = set()
-    for rank in range(schedule.ranks):
-        if not arrays[rank].ndim:
-            raise ValueError(f"the buffer of rank {rank} is {arrays[rank]}, one value: must be an array of them")
-        part = sum((share[block] for block in inputs(schedule.blocks, rank).tolist()), Fraction(0))
+    for rank, array in enumerate(arrays):
+        if not array.ndim:
+            raise ValueError(f"the buffer of rank {rank} is {array}, one value: must be an array of them")
+        part = share.taken(inputs(schedule.blocks, rank)).total()
         if part:
-            sizes.add(Fraction(len(arrays[rank])) / part)
-        elif len(arrays[rank]):
+            sizes.add(len(array) / part)
+        elif len(array):
             raise ValueError(f"rank {rank} holds no block before the schedule runs: its buffer must be empty")
     if len(sizes) > 1:
         lengths = ", ".join(str(size) for size in sorted(sizes))

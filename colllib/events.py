@@ -151,7 +151,7 @@ def event_clock(
                 raise ValueError(f"{what} {value}: must be finite, and at least {least}")
     flows = _Flows(schedule, topology)
     flows.into_ticks(message, alphas, speeds, processor, late, slow)
-    line = flows.run(processor)
+    line = flows.run()
     finite(line.seconds, message=message, alpha=alpha, bandwidth=bandwidth)
     return line
 
@@ -270,6 +270,7 @@ class _Flows:
         slow: Mapping[tuple[int, int], float],
     ) -> None:
         """What everything takes, in whole ticks; arguments as for `event_clock`, which has checked them."""
+        self.processor = processor
         topology, size = self.topology, _decimal(message)
         alphas = [_decimal(seconds) / topology.alpha.denominator for seconds in alpha]
         speeds = list(map(_decimal, bandwidth))
@@ -301,11 +302,11 @@ class _Flows:
         self.begins = {rank: int(time * second) for rank, time in begins.items()}
         self.ranks = _Ranks(topology.ranks, int(overhead * second), int(gap * second))
 
-    def run(self, processor: Processor | None) -> Timeline:
+    def run(self) -> Timeline:
         """Serve the messages in the order in which they ask, each first come, first served."""
         count, load, per_load, ranks = len(self.step), self.load, self.per_load, self.ranks
         cables = [self.topology.tiers[tier].cables for tier in self.topology.tier.tolist()]
-        first = 0 if processor is None else SEND
+        first = 0 if self.processor is None else SEND
         # lists, because single elements are read and written: there numpy is slower
         ready = [self.begins.get(src, 0) for src in self.src]
         start, arrival, tail = ([0] * count for _ in range(3))
@@ -342,12 +343,12 @@ class _Flows:
                 heapq.heappush(queue, (begin + later, i, hop + 1))
                 continue
             arrival[i] = tail[i] + later
-            if processor is not None:
+            if first == SEND:
                 heapq.heappush(queue, (arrival[i], i, RECEIVE))
                 continue
             for reader in self._released(i, arrival[i], complete, ready):
                 heapq.heappush(queue, (ready[reader], reader, first))
-        return self._timeline(ready, start, arrival, processor)
+        return self._timeline(ready, start, arrival)
 
     def _released(self, i: int, when: int, complete: list[int], ready: list[int]) -> list[int]:
         """The messages that wait for nothing more once message i has arrived, which may complete values."""
@@ -370,15 +371,13 @@ class _Flows:
                 pending.append(larger)
         return released
 
-    def _timeline(
-        self, ready: list[int], start: list[int], arrival: list[int], processor: Processor | None
-    ) -> Timeline:
+    def _timeline(self, ready: list[int], start: list[int], arrival: list[int]) -> Timeline:
         step, src, dst = (np.array(values, dtype=np.intp) for values in (self.step, self.src, self.dst))
         size = np.array([_quotient(value, self.denominator) for value in self.size])
         readied, begun, done = (
             np.array([_quotient(ticks, self.second) for ticks in times]) for times in (ready, start, arrival)
         )
-        return Timeline(step, src, dst, size, readied, begun, done, processor.overhead if processor else 0.0)
+        return Timeline(step, src, dst, size, readied, begun, done, self.processor.overhead if self.processor else 0.0)
 
 
 def _quotient(value: int, unit: int) -> float:

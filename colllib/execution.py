@@ -165,12 +165,9 @@ def _written(table: IntArray, t: int, row: list[int]) -> IntArray:
 def kinds_of(
     topology: Topology, hops: IntArray, loads: IntArray, denominator: int, times: IntArray | None = None
 ) -> list[Kind]:
-    """Steps as kinds, from their rows of hops per level and loads per tier.
+    """Steps as kinds, from their rows of a `Ledger`: hops, shape (T, levels), and loads, shape (T, tiers).
 
     Args:
-        topology: whose tiers the columns are.
-        hops: in units of alpha / `topology.alpha.denominator`, shape (T, levels).
-        loads: in units of M / denominator, shape (T, tiers).
         denominator: of the loads.
         times: how often each step counts (default: once), shape (T,).
     """
@@ -208,11 +205,7 @@ def priced_by_kind(topology: Topology, kinds: Iterable[Kind]) -> Cost:
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """A schedule that was run and whose end state is proved, with its ledger.
-
-    Loads are exact fractions of M. The totals and each step's largest loads are kept; the whole
-    ledger of a step is counted again on demand by `link_load`.
-    """
+    """A schedule that was run and whose end state is proved, with its ledger; loads are exact fractions of M."""
 
     schedule: Schedule  # what was run
     topology: Topology  # whose links were crossed

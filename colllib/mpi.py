@@ -56,10 +56,9 @@ def library() -> str:
 def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) -> Array:
     """Be one rank of a schedule: send and receive what it says, step by step.
 
-    Every process of the communicator calls this with the same schedule. What one rank sends one
-    other in one step is one MPI message. There is no barrier: a rank goes on as soon as its own
-    messages are through. Additions happen at the receiver, in the order in which the schedule
-    lists the messages, however they arrive.
+    Every process of the communicator calls this with the same schedule. What one rank sends one other in one step is
+    one MPI message. There is no barrier. Additions happen at the receiver, in the order in which the schedule lists the
+    messages, however they arrive.
 
     Args:
         schedule: any schedule without switches.
@@ -127,7 +126,7 @@ def _check(schedule: Schedule) -> None:
 def _misfit(blocks: Blocks, rank: int, buffer: Array, elements: int) -> str | None:
     """What is wrong with what one rank gives, if anything."""
     try:
-        length = int(counts(blocks, elements)[inputs(blocks, rank)].sum())
+        length = _input_length(blocks, rank, elements)
     except ValueError as error:
         return str(error)
     if buffer.dtype.hasobject:
@@ -198,15 +197,12 @@ def witness(
     if not PRIMITIVES[primitive].accepts(blocks):
         raise ValueError(f"{schedule!r} moves the blocks of another primitive than {primitive}")
     elements = fitting(blocks, 1000) if elements is None else elements
-    rank = communicator.Get_rank()
-    length = int(counts(blocks, elements)[inputs(blocks, rank)].sum())
-    buffer = numbers(length, rank, blocks.ranks, dtype, seed)
+    buffer = numbers(blocks, communicator.Get_rank(), elements, dtype, seed)
     mine = run(schedule, buffer, communicator, elements=elements)
     theirs = collective(primitive, blocks, buffer, communicator, elements=elements)
     differs = communicator.allgather(mine.tobytes() != theirs.tobytes())
-    function = mpi_function(primitive, blocks)
-    wrong = tuple(int(r) for r in np.flatnonzero(differs))
-    return Witness(primitive, function, blocks.ranks, elements, np.dtype(dtype).name, wrong)
+    wrong = tuple(np.flatnonzero(differs).tolist())
+    return Witness(primitive, mpi_function(primitive, blocks), blocks.ranks, elements, np.dtype(dtype).name, wrong)
 
 
 def launch(ranks: int, *words: str) -> str:
@@ -245,9 +241,7 @@ def bench(
     Raises:
         ValueError: on every process, as for `run`.
     """
-    rank = communicator.Get_rank()
-    length = int(counts(blocks, elements)[inputs(blocks, rank)].sum())
-    buffer = numbers(length, rank, blocks.ranks, "float32")
+    buffer = numbers(blocks, communicator.Get_rank(), elements, "float32")
 
     def once() -> Array:
         if schedule is None:
@@ -263,14 +257,19 @@ def bench(
     return max(communicator.allgather(seconds)), sum(communicator.allgather(differs))
 
 
-def numbers(length: int, rank: int, ranks: int, dtype: str = "float64", seed: int = 0) -> Array:
+def numbers(blocks: Blocks, rank: int, elements: int, dtype: str = "float64", seed: int = 0) -> Array:
     """A rank's random input: whole numbers from 1 up, of which N add up exactly.
 
-    >>> numbers(3, rank=1, ranks=2**24)
+    >>> from colllib.primitives import all_reduce
+    >>> numbers(all_reduce(2**24), rank=1, elements=3)
     array([1., 1., 1.])
     """
-    drawn = np.random.default_rng([seed, rank]).integers(1, max(1, LARGEST_SUM // ranks), length, endpoint=True)
-    return drawn.astype(dtype)
+    length, most = _input_length(blocks, rank, elements), max(1, LARGEST_SUM // blocks.ranks)
+    return np.random.default_rng([seed, rank]).integers(1, most, length, endpoint=True).astype(dtype)
+
+
+def _input_length(blocks: Blocks, rank: int, elements: int) -> int:
+    return int(counts(blocks, elements)[inputs(blocks, rank)].sum())
 
 
 def mpi_function(primitive: str, blocks: Blocks) -> str:
@@ -310,7 +309,7 @@ def collective(primitive: str, blocks: Blocks, buffer: Array, communicator: Any,
     Args as for `run`; no schedule takes part, the blocks only say who has how much of what.
     """
     rank, size = communicator.Get_rank(), counts(blocks, elements)
-    sends, receives = inputs(blocks, rank), outputs(blocks, rank)
+    receives = outputs(blocks, rank)
     output = np.empty(int(size[receives].sum()), buffer.dtype)
     source, target = (int(blocks.holders(int(side[0]))[0]) for side in (blocks.source, blocks.target))
 
@@ -318,25 +317,21 @@ def collective(primitive: str, blocks: Blocks, buffer: Array, communicator: Any,
         """How many elements each rank has on one side, among some blocks."""
         return [int(size[some][side[some] == other].sum()) for other in range(blocks.ranks)]
 
-    match mpi_function(primitive, blocks):
+    match function := mpi_function(primitive, blocks):
+        case "MPI_Allreduce" | "MPI_Allgather" | "MPI_Alltoall":
+            getattr(communicator, function.removeprefix("MPI_"))(buffer, output)
         case "MPI_Bcast":
             if rank == source:
                 output[:] = buffer
             communicator.Bcast(output, root=source)
         case "MPI_Reduce":
             communicator.Reduce(buffer, output if rank == target else None, root=target)
-        case "MPI_Allreduce":
-            communicator.Allreduce(buffer, output)
         case "MPI_Reduce_scatter":
             communicator.Reduce_scatter(buffer, output, recvcounts=by_rank(blocks.target, np.arange(len(blocks))))
-        case "MPI_Allgather":
-            communicator.Allgather(buffer, output)
         case "MPI_Allgatherv":
             communicator.Allgatherv(buffer, [output, by_rank(blocks.source, receives)])
-        case "MPI_Alltoall":
-            communicator.Alltoall(buffer, output)
         case "MPI_Alltoallv":
-            to, origin = by_rank(blocks.target, sends), by_rank(blocks.source, receives)
+            to, origin = by_rank(blocks.target, inputs(blocks, rank)), by_rank(blocks.source, receives)
             communicator.Alltoallv([buffer, to], [output, origin])
         case "MPI_Send and MPI_Recv":
             if source == target == rank:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -41,7 +41,8 @@ Values = NDArray[np.int64]
 @dataclass
 class _Step:
     kind: str
-    first: int  # chunk
+    source: int  # first chunk that it reads
+    target: int  # and that it writes
     count: int
     waits: tuple[int, int] = (-1, -1)  # for a thread block's step
     has_dependents: bool = False
@@ -71,8 +72,8 @@ class _Gpu:
                 latest[other] = max(place, latest.get(other, 0))
         waits = sorted(latest.items())
         for dependency in waits[:-1]:
-            self._append(block, _Step("nop", 0, 0), dependency)
-        self._append(block, _Step(kind, first, count), waits[-1] if waits else None)
+            self._append(block, _Step("nop", 0, 0, 0), dependency)
+        self._append(block, _Step(kind, first, first, count), waits[-1] if waits else None)
         added = (block, len(self.steps[block]) - 1)
         for chunk in chunks:
             if kind == "s":
@@ -174,7 +175,7 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
             yield f'    <tb id="{block}" send="{send}" recv="{receive}" chan="0">'
             for s, step in enumerate(gpu.steps[block]):
                 other, place = step.waits
-                buffers = f'srcbuf="{buffer}" srcoff="{step.first}" dstbuf="{buffer}" dstoff="{step.first}"'
+                buffers = f'srcbuf="{buffer}" srcoff="{step.source}" dstbuf="{buffer}" dstoff="{step.target}"'
                 waits = f'depid="{other}" deps="{place}" hasdep="{int(step.has_dependents)}"'
                 yield f'      <step s="{s}" type="{step.kind}" {buffers} cnt="{step.count}" {waits}/>'
             yield "    </tb>"
@@ -186,7 +187,7 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
 class _Block:
     send: int
     recv: int
-    steps: list[dict[str, Any]]
+    steps: list[_Step]
     steps_done: int = 0
     chunks_done: int = 0  # of the next step
 
@@ -216,17 +217,18 @@ def run(text: str, *, seed: int = 0) -> tuple[str, int]:
         raise ValueError(f"{chunks} chunks on {size} GPUs: too many, or not the same for each")
     gpus = _read(algo, size, chunks)
     inputs = np.random.default_rng(seed).integers(1, 2**40, (size, chunks))
-    buffers = _before(inputs, collective)
+    # for an all-gather each GPU has its own chunks only
+    buffers = np.where(_own(inputs), inputs, 0) if collective == "allgather" else inputs.copy()
     _execute(gpus, buffers)
     _compare(buffers, inputs, collective)
     return collective, size
 
 
-def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
-    gpus: list[list[_Block] | None] = [None] * size
+def _read(algo: Element, size: int, chunks: int) -> list[list[_Block]]:
+    gpus: dict[int, list[_Block]] = {}
     for gpu in algo:
         rank = number(gpu, "id")
-        if gpu.tag != "gpu" or rank >= size or gpus[rank] is not None:
+        if gpu.tag != "gpu" or rank >= size or rank in gpus:
             raise ValueError(f"<{shortened(gpu.tag)}> with id {rank}: each of {size} <gpu> stands once")
         blocks = []
         for k, tb in enumerate(gpu):
@@ -238,47 +240,30 @@ def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
             blocks.append(_Block(send, receive, [_read_step(step, s, rank, chunks) for s, step in enumerate(tb)]))
         for block in blocks:
             for step in block.steps:
-                other, place = step["waits"]
+                other, place = step.waits
                 if other >= len(blocks) or (other >= 0 and place >= len(blocks[other].steps)):
                     raise ValueError(f"GPU {rank}: a step waits for {other}, {place}, which is not there")
         gpus[rank] = blocks
-    if any(gpu is None for gpu in gpus):
+    if len(gpus) < size:
         raise ValueError(f"the file has not all of {size} GPUs")
-    return [gpu for gpu in gpus if gpu is not None]
+    return [gpus[rank] for rank in range(size)]
 
 
-def _read_step(step: Any, s: int, rank: int, chunks: int) -> dict[str, Any]:
-    kind = step.get("type")
+def _read_step(step: Element, s: int, rank: int, chunks: int) -> _Step:
+    kind = step.get("type", "")
     if step.tag != "step" or number(step, "s") != s or kind not in _KINDS:
         raise ValueError(f"GPU {rank}: step {s} is not the next one of type {', '.join(_KINDS)}")
     source, target = number(step, "srcoff"), number(step, "dstoff")
     count = number(step, "cnt", 0 if kind == "nop" else 1)
     if max(source, target) + count > chunks or step.get("srcbuf") != step.get("dstbuf"):
         raise ValueError(f"GPU {rank}, step {s}: beyond {chunks} chunks, or from one buffer to another")
-    return {
-        "kind": kind,
-        "from": source,
-        "to": target,
-        "count": count,
-        "waits": (number(step, "depid", -1), number(step, "deps", -1)),
-    }
+    return _Step(kind, source, target, count, (number(step, "depid", -1), number(step, "deps", -1)))
 
 
-def _before(inputs: Values, collective: str) -> Values:
-    """The buffer that holds all of M: for an all-gather each GPU has its own chunks only."""
-    if collective != "allgather":
-        return inputs.copy()
-    buffers = np.zeros_like(inputs)
-    for rank in range(len(inputs)):
-        shard = _shard(inputs, rank)
-        buffers[rank, shard] = inputs[rank, shard]
-    return buffers
-
-
-def _shard(inputs: Values, rank: int) -> slice:
-    """The chunks of a GPU's own shard."""
-    chunks = inputs.shape[1] // len(inputs)
-    return slice(rank * chunks, (rank + 1) * chunks)
+def _own(inputs: Values) -> NDArray[np.bool_]:
+    """Which chunks are of each GPU's own shard."""
+    gpus, chunks = inputs.shape
+    return np.repeat(np.eye(gpus, dtype=np.bool_), chunks // gpus, axis=1)
 
 
 def _execute(gpus: list[list[_Block]], buffers: Values) -> None:
@@ -308,26 +293,25 @@ def _advance(
 ) -> bool:
     """Move the next chunk of the next step, if it can be moved."""
     step = block.steps[block.steps_done]
-    other, place = step["waits"]
+    other, place = step.waits
     if other >= 0 and blocks[other].steps_done <= place:
         return False
-    kind, count = step["kind"], step["count"]
-    source, target = step["from"] + block.chunks_done, step["to"] + block.chunks_done
-    if kind == "s":
+    source, target = step.source + block.chunks_done, step.target + block.chunks_done
+    if step.kind == "s":
         wire = wires.setdefault((rank, block.send), deque())
         if len(wire) == IN_FLIGHT:
             return False
-        wire.append((int(buffers[rank, source]), count))
-    elif kind != "nop":
+        wire.append((int(buffers[rank, source]), step.count))
+    elif step.kind != "nop":
         arrived = wires.get((block.recv, rank))
         if not arrived:
             return False
         value, sent = arrived.popleft()
-        if sent != count:
-            raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {count}")
-        buffers[rank, target] = value + (buffers[rank, source] if kind == "rrc" else 0)
+        if sent != step.count:
+            raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {step.count}")
+        buffers[rank, target] = value + (buffers[rank, source] if step.kind == "rrc" else 0)
     block.chunks_done += 1
-    if block.chunks_done >= count:
+    if block.chunks_done >= step.count:
         block.steps_done += 1
         block.chunks_done = 0
     return True
@@ -335,13 +319,10 @@ def _advance(
 
 def _compare(buffers: Values, inputs: Values, collective: str) -> None:
     """Refuse what a GPU ends with if a chunk that it must have differs."""
-    size = len(inputs)
-    if collective == "allgather":
-        expected = np.concatenate([inputs[rank, _shard(inputs, rank)] for rank in range(size)])
-    else:
-        expected = inputs.sum(axis=0)
-    for rank in range(size):
-        chunks = _shard(inputs, rank) if collective == "reduce_scatter" else slice(0, len(expected))
-        wrong = np.flatnonzero(buffers[rank, chunks] != expected[chunks])
-        if len(wrong):
-            raise ValueError(f"GPU {rank} ends with a wrong chunk {chunks.start + int(wrong[0])}")
+    expected = inputs[_own(inputs)] if collective == "allgather" else inputs.sum(axis=0)
+    wrong = buffers != expected
+    if collective == "reduce_scatter":
+        wrong &= _own(inputs)
+    if wrong.any():
+        rank, chunk = np.argwhere(wrong)[0].tolist()
+        raise ValueError(f"GPU {rank} ends with a wrong chunk {chunk}")

@@ -100,11 +100,9 @@ def _step(schedule: Schedule, step: Step, message: float) -> Iterator[str]:
 
 
 def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth: Price) -> str:
-    """A topology as a SimGrid platform, with the routes that a schedule takes.
+    """A topology as a SimGrid platform, with the routes that a schedule's messages take, and those back.
 
     Args:
-        schedule: whose messages need routes, and their acknowledgements the routes back.
-        topology: its links become SimGrid's, one for each direction.
         alpha: latency unit in seconds, one for each level of the topology.
         bandwidth: BW in bytes per second, likewise.
 
@@ -123,7 +121,6 @@ def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth:
     level, part = (values.tolist() for values in topology.latencies(route, link, len(src)))
     order = np.argsort(route, kind="stable")
     routes = np.split(link[order], np.cumsum(np.bincount(route, minlength=len(src))))[:-1]
-    unit = topology.alpha.denominator
     lines = [
         '<?xml version="1.0"?>',
         '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
@@ -136,7 +133,8 @@ def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth:
         speed = float(tier.bandwidth) * speeds[tier.level]
         lines.append(f'<link id="{number}" bandwidth="{speed!r}Bps" latency="0s"/>')
     for depth, count in sorted(set(zip(level, part, strict=True))):
-        delay = f'bandwidth="{NEVER_FULL}" latency="{alphas[depth] * count / unit!r}s" sharing_policy="FATPIPE"'
+        seconds = alphas[depth] * count / topology.alpha.denominator
+        delay = f'bandwidth="{NEVER_FULL}" latency="{seconds!r}s" sharing_policy="FATPIPE"'
         lines.append(f'<link id="alpha-{depth}-{count}" {delay}/>')
     for source, target, links, depth, count in zip(src.tolist(), dst.tolist(), routes, level, part, strict=True):
         crossing = "".join(f'<link_ctn id="{name}"/>' for name in (*links.tolist(), f"alpha-{depth}-{count}"))
@@ -154,15 +152,12 @@ def write(
     bandwidth: Price,
     settings: Mapping[str, str] = SETTINGS,
 ) -> list[str]:
-    """Write a platform, its hosts and a trace into a folder.
+    """Write a platform, its hosts and a trace into a folder, and return the command that replays them there.
 
     Args:
-        folder: where, which is made if need be.
+        folder: which is made if need be.
         schedule, topology, message, alpha, bandwidth: as for `trace` and `platform`.
         settings: in place of some of `SETTINGS`, or besides.
-
-    Returns:
-        the command that replays them there.
     """
     texts = (
         platform(schedule, topology, alpha=alpha, bandwidth=bandwidth),

@@ -62,12 +62,9 @@ def by_symmetry(orbit: Schedule, topology: Topology | None = None) -> Execution:
 class _Kinds:
     """The steps of an orbit, those with the same traffic being one kind.
 
-    Attributes:
-        src, dst: where a rank's messages start and end, each pair once, shape (pairs,).
-        pair, size: of what goes from one rank to another in a step, shape (flows,).
-        of: the kind of each step, shape (T,).
-        times: how many steps are of a kind, shape (kinds,).
-        flows: which of the flows are a kind's.
+    `src`, `dst`, shape (pairs,): where a rank's messages start and end, each pair once. `pair`, `size`, shape (flows,):
+    of what goes from one rank to another in a step. `of`, shape (T,): the kind of each step. `times`, shape (kinds,):
+    how many steps are of a kind. `flows`: which of the flows are a kind's.
     """
 
     def __init__(self, orbit: Orbit) -> None:
@@ -157,11 +154,7 @@ def has_classes(orbit: Orbit, topology: Topology) -> bool:
 
 
 def _check_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArray) -> None:
-    """Every rank's messages cross links of the same classes as rank 0's, from `src` to `dst`.
-
-    Raises:
-        ValueError: where a shift by one along an axis, or one of a few random elements, shows that it is not so.
-    """
+    """Refuse messages that cross links of other classes than rank 0's, after shifts by one or a few random ones."""
     of_link, ranks = topology.link_class, orbit.ranks
     assert of_link is not None
     links, example = np.bincount(of_link), np.zeros(topology.num_links, dtype=np.intp)
@@ -188,11 +181,7 @@ def _record_classes(
 ) -> None:
     """All kinds of step at once: rank 0's messages stand for all ranks', and a class's links share what they carry.
 
-    Args:
-        ledger: with a row for each kind of step.
-        row: of each of rank 0's messages.
-        src, dst, size: of these.
-        times: how often the totals count each row.
+    A message stands in one row of the ledger, and the totals count a row so many times.
     """
     topology, of_link, ranks = ledger.topology, ledger.topology.link_class, ledger.topology.ranks
     assert of_link is not None
@@ -257,10 +246,7 @@ class _Values:
     def _link(self, read: IntArray, before: IntArray, adds: IntArray) -> None:
         """Follow images back to the starting values and sums that they are images of, and number the sums.
 
-        Args:
-            read: the value that each message carries.
-            before: the value that its cell holds before it arrives, if it adds.
-            adds: the messages that add.
+        A message carries one value, `read`; of `adds`, those that add, the cell holds another one `before`.
         """
         stabilizer, initial = self.orbit.stabilizer, len(self.start)
         out, into = (stabilizer.element_to(end) for end in (self.messages.src, self.messages.dst))
@@ -321,10 +307,7 @@ class _Values:
                 self._refuse_end(int(target[refused]), int(value[refused]), start, element, counts)
 
     def _counted(self, roots: IntArray) -> list[Any]:
-        """How often each value stands in the roots, 2 and more meaning too often.
-
-        Where the stabilizer is not trivial these are arrays: how often its image under each element stands there.
-        """
+        """How often each value stands in the roots, or under each element its image; 2 and more mean too often."""
         single, initial = self.orbit.stabilizer.order == 1, len(self.start)
         one: Any = 1 if single else self._one()
         counts: list[Any] = [0 * one] * (initial + len(self.adds))

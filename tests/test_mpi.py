@@ -470,7 +470,7 @@ def test_buffers_hold_blocks_as_mpi_lays_them_out():
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
 def test_sums_of_the_inputs_are_exact_in_any_order(dtype):
     ranks = 100
-    vectors = [mpi.numbers(50, rank, ranks, dtype) for rank in range(ranks)]
+    vectors = [mpi.numbers(all_reduce(ranks), rank, 50, dtype) for rank in range(ranks)]
     exact = [sum(int(vector[i]) for vector in vectors) for i in range(50)]
     forwards, backwards = np.zeros(50, dtype), np.zeros(50, dtype)
     for vector in vectors:

@@ -1,8 +1,10 @@
-"""The commands `colllib describe` and `colllib find-topology`."""
+"""The commands `colllib describe` and `colllib find-topology`, and all that a graph promises before any schedule."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import click
@@ -10,12 +12,21 @@ from tabulate import tabulate
 
 from colllib import units
 from colllib.cli_io import Answer, answered, speeds, table, whole
-from colllib.graphs.describe import promises
+from colllib.graphs import measures
 from colllib.graphs.finder import pareto
+from colllib.graphs.isomorphism import reversal
 from colllib.graphs.links import is_graph
+from colllib.graphs.throughput import distance_bound, throughput
 from colllib.ladder import CLOSED_FORM
-from colllib.topology.describe import drawn, switches, wires
+from colllib.limits import TooLarge, check_size
+from colllib.optimality import breadth_first_optimal
+from colllib.topology.base import Topology
+from colllib.topology.cuts import diameter
+from colllib.topology.describe import counted, drawn, switches, wires
 from colllib.topology.expression import find as find_topology
+
+MOST_VARIABLES = 2**13  # of the program for f, which takes about a second
+MOST_PAIRS = 2**28  # of a rank and a link in a graph whose breadth-first schedule takes about ten seconds
 
 
 @click.command("describe")
@@ -38,30 +49,22 @@ def describe_command(on: str, radix: int | None) -> Answer:
         "ranks": topology.ranks,
         "boxes": -(-topology.ranks // topology.in_box) if topology.in_box else 0,
         "switches": [alike._asdict() for alike in built],
-        "tiers": [
-            {name: str(value) if isinstance(value, Fraction) else value for name, value in tier._asdict().items()}
-            for tier in wires(topology)
-        ],
+        "tiers": [_as_text(tier._asdict()) for tier in wires(topology)],
     }
     if topology.speeds is not None:
         result |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
     promised = promises(topology) if is_graph(topology) else {}
-    result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
-    yield result
+    yield result | _as_text(promised)
     boxes = f", {result['boxes']} box{'es' if result['boxes'] > 1 else ''}" if result["boxes"] else ""
     yield f"{topology.name} ({topology.port_model}): {units.several(topology.ranks, 'rank')}{boxes}\n"
     yield "\n".join(drawn(topology)) + "\n"
     if promised:
         described = promised | promised.pop("left_out")
         yield tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n"
-    bought = (f"of {radix} ports",) if radix else ()
     if built:
-        rows = [
-            (alike.number, ", ".join(f"{ports} {tier}" for tier, ports in alike.ports.items()))
-            + ((alike.chassis,) if radix else ())
-            for alike in built
-        ]
-        yield tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n"
+        rows = [(alike.number, counted(alike.ports), *((alike.chassis,) if radix else ())) for alike in built]
+        headers = ("switches", "ports of each", *((f"of {radix} ports",) if radix else ()))
+        yield tabulate(rows, headers=headers) + "\n"
     if any(alike.chassis > alike.number for alike in built):
         yield f"One of more than {radix} ports stands for several, and nothing is counted between these.\n"
     columns = {"tier": "tier", "cables": "cables", "BW of one": "bandwidth"}
@@ -69,6 +72,60 @@ def describe_command(on: str, radix: int | None) -> Answer:
     yield table(tuple(columns), [[tier[name] for name in columns.values()] for tier in result["tiers"]])
     if topology.speeds is not None:
         yield f"\n{speeds(*topology.speeds)}"
+
+
+def promises(graph: Topology) -> dict[str, Any]:
+    """Degree, diameter, Moore bounds, f and what is known of breadth-first schedules.
+
+    What takes equal degrees is None where they differ, and what is too large to find is None and says so in `left_out`.
+
+    Raises:
+        ValueError: for a topology with switches or unequal links, or one that is not strongly connected.
+
+    >>> from colllib.topology.expression import find
+    >>> claims = promises(find("complete-bipartite:4x4"))
+    >>> claims["degree"], claims["diameter"], claims["moore_diameter"], str(claims["f"])
+    (4, 2, 2, '2/5')
+    """
+    left_out: dict[str, str] = {}
+
+    def of(name: str, measure: Callable[[Topology], Any]) -> Any:
+        try:
+            return measure(graph)
+        except TooLarge as error:
+            left_out[name] = str(error)
+            return None
+
+    def optimal(graph: Topology) -> bool:
+        pairs = graph.ranks * graph.num_links
+        check_size(f"a breadth-first schedule on {graph.name}", pairs, MOST_PAIRS, "pairs of a rank and a link")
+        return breadth_first_optimal(graph)
+
+    common_degree = measures.equal_degree(graph)
+    hops: int | None = of("diameter", diameter)
+    undirected_links = measures.is_undirected(graph)
+    result: dict[str, Any] = {"nodes": graph.ranks, "degree": common_degree, "diameter": hops}
+    for name, undirected in (("", False), ("_undirected", True)):
+        bound = diameter_bound = None
+        if common_degree is not None and (undirected_links or not undirected):
+            diameter_bound = measures.moore_diameter(graph.ranks, common_degree, undirected=undirected)
+            bound = None if hops is None else measures.moore_bound(common_degree, hops, undirected=undirected)
+        result |= {f"moore_bound{name}": bound, f"moore_diameter{name}": diameter_bound}
+    result["undirected"] = undirected_links
+    result["reverse_symmetric"] = of("reverse_symmetric", lambda graph: reversal(graph) is not None)
+    if hops is not None:
+        result["even_layers"] = measures.even_layers(graph)
+        result["intersection_array"] = measures.intersection_array(graph)
+        result["f_bound"] = distance_bound(graph) if graph.ranks > 1 else None
+    if common_degree is not None:
+        result["breadth_first_optimal"] = of("breadth_first_optimal", optimal)
+    result["f"] = of("f", partial(throughput, most=MOST_VARIABLES)) if graph.ranks > 1 else None
+    return result | {"left_out": left_out}
+
+
+def _as_text(values: dict[str, Any]) -> dict[str, Any]:
+    """Fractions as text, for JSON."""
+    return {name: str(value) if isinstance(value, Fraction) else value for name, value in values.items()}
 
 
 @click.command("find-topology")

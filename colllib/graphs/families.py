@@ -154,9 +154,11 @@ def modified_de_bruijn(degree: int, letters: int) -> Topology:
     name = f"modified-debruijn:{degree}x{letters}"
     _least(name, "the number of letters in a word", letters, 2)
     src, dst = _shifts(name, degree, letters)
-    all_arcs = set(zip(src.tolist(), dst.tolist(), strict=True))
-    arcs = {(a, b) for a, b in all_arcs if (b, a) not in all_arcs}
-    words = sorted({a for a, _ in all_arcs - arcs})
+    ranks = degree**letters
+    stays = (src - dst * degree) % ranks >= degree  # no link leads back
+    words = np.unique(src[~stays]).tolist()
+    among_words = stays & np.isin(src, words) & np.isin(dst, words)
+    arcs = set(zip(src[among_words].tolist(), dst[among_words].tolist(), strict=True))
 
     def cycle(path: list[int]) -> list[int] | None:
         if len(path) == len(words):
@@ -167,18 +169,15 @@ def modified_de_bruijn(degree: int, letters: int) -> Topology:
     path = cycle(words[:1]) if len(words) <= MOST_WORDS else None
     if path is None:
         raise ValueError(f"{name}: no cycle of at most {MOST_WORDS} words without parallel links is found")
-    arcs |= set(zip(path, [*path[1:], path[0]], strict=True))
-    start, end = np.array(sorted(arcs)).T
-    return from_arcs(name, degree**letters, start, end)
+    return from_arcs(name, ranks, np.append(src[stays], path), np.append(dst[stays], [*path[1:], path[0]]))
 
 
 def diamond() -> Topology:
     """The diamond: 8 ranks of degree 2 and diameter 3, whose all-gather can take 3 steps of full links.
 
-    The literature shows it in a picture and says no more than: N = 8, d = 2, not isomorphic to its transpose,
-    Moore optimal and bandwidth optimal, and an all-to-all throughput of the square of 1.87e-2. Of the 256 digraphs with
-    two links in and out of each of 8 ranks, no self-loops or parallel links, and diameter 3, exactly two fit, this one
-    and its transpose: which of the two was drawn cannot be told.
+    The literature shows it in a picture and says: N = 8, d = 2, not isomorphic to its transpose, Moore optimal and
+    bandwidth optimal, and an all-to-all throughput of the square of 1.87e-2. Of the 256 digraphs of this size, degree
+    and diameter without self-loops or parallel links exactly two fit, this one and its transpose.
 
     Source: found by search; named by Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective
     Communications".

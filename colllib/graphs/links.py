@@ -22,10 +22,7 @@ PORTS = "one link per port"
 
 
 def from_arcs(name: str, ranks: int, src: IntArray, dst: IntArray) -> Topology:
-    """The topology of a graph, from its links in any order; equal ones become a trunk.
-
-    Args:
-        src, dst: where each link starts and ends, shape (L,).
+    """The topology of a graph, from the ends of its links, shape (L,), in any order; equal ones become a trunk.
 
     >>> trunk = from_arcs("pair", 2, np.array([0, 0, 1]), np.array([1, 1, 0]))
     >>> [trunk.link_name(link) for link in range(trunk.num_links)], list(trunk.bandwidth)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from colllib.exact import IntArray
 from colllib.graphs.links import arcs, from_arcs
 from colllib.graphs.measures import degree
 from colllib.limits import MOST_NODES
@@ -16,9 +15,7 @@ from colllib.topology.base import Topology, check_network, ragged
 
 
 def line_graph(graph: Topology) -> Topology:
-    """Every link becomes a rank, with a link to those links that start where it ends.
-
-    Rank k is link k of `arcs`; parallel links become ranks of their own, a self-loop a rank with a self-loop.
+    """Every link becomes a rank, link k of `arcs` rank k, with a link to those links that start where it ends.
 
     Raises:
         ValueError: for a graph without links.
@@ -77,8 +74,7 @@ def cartesian_product(first: Topology, second: Topology) -> Topology:
     >>> cartesian_product(find("uniring:1x4"), find("uniring:1x8"))
     Topology(product(uniring:1x4,uniring:1x8), 32 ranks, 0 switches, 64 links)
     """
-    name = f"product({first.name},{second.name})"
-    return from_arcs(name, first.ranks * second.ranks, *_product(name, [first, second]))
+    return _product(f"product({first.name},{second.name})", [first, second])
 
 
 def cartesian_power(graph: Topology, times: int) -> Topology:
@@ -95,7 +91,7 @@ def cartesian_power(graph: Topology, times: int) -> Topology:
     check_network(name, graph.ranks ** min(times, most), 0)
     if times > most:
         raise ValueError(f"{name}: the exponent must be at most {most}, and not {times}")
-    return from_arcs(name, graph.ranks**times, *_product(name, [graph] * times))
+    return _product(name, [graph] * times)
 
 
 def transpose(graph: Topology) -> Topology:
@@ -116,7 +112,7 @@ def bidirectional(graph: Topology) -> Topology:
     return from_arcs(f"bidirectional({graph.name})", graph.ranks, *both)
 
 
-def _product(name: str, factors: list[Topology]) -> tuple[IntArray, IntArray]:
+def _product(name: str, factors: list[Topology]) -> Topology:
     src = dst = np.zeros(0, dtype=np.intp)
     ranks = 1
     for factor in factors:
@@ -127,4 +123,4 @@ def _product(name: str, factors: list[Topology]) -> tuple[IntArray, IntArray]:
         src = np.concatenate(((src + copy).ravel(), (ranks * start + inner).ravel()))
         dst = np.concatenate(((dst + copy).ravel(), (ranks * end + inner).ravel()))
         ranks *= factor.ranks
-    return src, dst
+    return from_arcs(name, ranks, src, dst)

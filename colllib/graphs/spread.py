@@ -1,14 +1,12 @@
 """Flows that spread over nearly shortest paths, and lengths of links that prove them good, for graphs of many orbits.
 
 A flow from each source takes every path that gets farther from it, the more of it the shorter the path: by a factor
-of e for each `heat` that a path is shorter. So lengths, a number for each orbit of links, say a whole flow. Lengths
-for which it loads all orbits alike are those at which the sum of its soft distances is largest, a smooth function:
-Nesterov (2005), "Smooth Minimization of Non-Smooth Functions", climbed by L-BFGS at ever less heat.
+of e for each `heat` that a path is shorter. So lengths, a number for each orbit of links, say a whole flow.
+`scripts/throughputs.py` searches for those that are worth most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,9 +15,6 @@ import numpy as np
 from colllib.exact import IntArray
 from colllib.graphs.throughput import FloatArray, Flow
 from colllib.topology.base import Topology
-
-GRID = 10**6  # whole lengths of links are this in the mean
-MEMORY = 30  # steps that L-BFGS keeps
 
 
 @dataclass(frozen=True)
@@ -74,54 +69,6 @@ def spread_loads(flow: Flow, lengths: FloatArray, heat: float) -> tuple[float, F
     soft = flow.copies @ (distance - heat * np.log(paths))
     loads = np.bincount(flow.orbit, weights=flows, minlength=len(flow.capacity))
     return float(soft.sum()), loads.astype(np.float64)
-
-
-def search(graph: Topology, heats: Sequence[float], turns: int) -> Certificate:
-    """A certificate, mostly the nearer the smaller the last heats; its two sides need not meet.
-
-    Args:
-        graph: strongly connected, of two or more ranks.
-        heats: from large to small, in mean lengths of links.
-        turns: steps of L-BFGS at each heat.
-
-    >>> from colllib.topology.expression import find
-    >>> low, high = search(find("diamond"), (0.1, 0.01), 20).bracket(find("diamond"))
-    >>> 0.1498 < low <= 0.15 <= high < 0.1502
-    True
-    """
-    from scipy.optimize import minimize
-
-    flow = Flow.of(graph)
-    links = flow.capacity.sum()
-    best_low, best_high = 0.0, np.inf
-    heat_of_best, spread, bounding = 1, np.ones_like(flow.orbit), np.ones_like(flow.orbit)
-    logs = np.zeros_like(flow.capacity)
-    for heat in heats:
-
-        def objective(logs: FloatArray, heat: float = heat) -> tuple[float, FloatArray]:
-            """How far the soft distances are from the largest, but for what all share, and where that falls."""
-            nonlocal best_low, best_high, heat_of_best, spread, bounding
-            lengths = np.exp(logs)
-            lengths *= links / (lengths @ flow.capacity)
-            soft, loads = spread_loads(flow, lengths, heat)
-            rounded = np.maximum(np.rint(lengths * GRID), 1).astype(np.intp)
-            low, high = 1 / (loads / flow.capacity).max(), links / (flow.copies @ flow.distances(lengths)).sum()
-            if low > best_low:
-                best_low, heat_of_best, spread = low, round(heat * GRID), rounded
-            if high < best_high:
-                best_high, bounding = high, rounded
-            uphill = loads * lengths
-            return -soft / links, (uphill.sum() * lengths * flow.capacity / links - uphill) / links
-
-        optimum = minimize(
-            objective,
-            logs,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": turns, "maxcor": MEMORY, "ftol": 0, "gtol": 0},
-        )
-        logs = optimum.x
-    return Certificate(heat_of_best, spread, bounding)
 
 
 def _links_at(end: IntArray, ranks: int) -> IntArray:

@@ -179,8 +179,7 @@ class Topology:
             count: how many messages.
 
         Returns:
-            per message its route's outermost level, and the part of that level's alpha in units of
-            1 / `alpha.denominator`.
+            per message its route's outermost level, and the part of its alpha in units of 1 / `alpha.denominator`.
         """
         part = self.alpha.numerators[link]
         if self.levels == 1:
@@ -291,10 +290,7 @@ def uniform(
 
 
 def injection(topology: Topology) -> Fraction:
-    """What the best-connected rank injects over all its links, in units of BW.
-
-    Raises:
-        ValueError: for a topology of several levels.
+    """What the best-connected rank injects over all its links, in units of BW; refused on several levels.
 
     >>> from colllib.topology import star, torus
     >>> injection(torus((4, 4, 2))), injection(star(8))
@@ -309,8 +305,7 @@ def injection(topology: Topology) -> Fraction:
 def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
     """The topology with links so slow that the best-connected rank injects `total` times BW over all its links.
 
-    A rank of a torus owns a link per neighbor, a rank of a star one link: this is the fair
-    comparison of the two where what a rank may spend on bandwidth is given.
+    A rank of a torus owns a link per neighbor, a rank of a star one link: this compares them fairly.
 
     Raises:
         ValueError: for a total that is not positive, or a topology of several levels.
@@ -332,10 +327,9 @@ def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
 
 
 def one_port(topology: Topology) -> Topology:
-    """The topology with one full-duplex port of BW between every rank and the wires.
+    """The topology with one full-duplex port of BW, which adds no latency, between every rank and the wires.
 
-    Each rank gets a router of its own, which takes over its links; rank and router are joined by
-    one link each way, which adds no latency. Traffic that only passes by does not cross the port.
+    Each rank gets a router of its own, which takes over its links: what only passes by does not cross the port.
 
     Raises:
         ValueError: if the topology has switches: their ranks have one port each already.

@@ -16,7 +16,7 @@ from colllib.primitives import is_whole
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network, expression
 from colllib.topology.latency import HALVES
 from colllib.topology.routes import check_seed, flow_hash
-from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_text, uplink
+from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_option, uplink
 from colllib.units import several
 
 INSIDE = ("switch", "full-mesh")
@@ -119,17 +119,7 @@ def boxes(
 
 
 class _Shape:
-    """What the sizes, cards and rails of boxes come to, checked.
-
-    Attributes:
-        tree: rank -> (card ->) leaf -> switch of the first tier -> ... -> the last tier's only switch; ranks stand in
-            it rail by rail.
-        lowest: how many heights of it are the cards' own.
-        cards_of_leaf: how many cards there are below a leaf.
-        uplinks: how many heights of it lead to further switches. Where rails are apart nothing leads to its root.
-        switches: how many switches there are between the boxes.
-        rank_at, place: the rank at each place of the tree's lowest height, and the place of each rank, shape (N,).
-    """
+    """What the sizes, cards and rails of boxes come to, checked."""
 
     def __init__(
         self, sizes: tuple[int, ...], cards: int | None, rails: int | None, apart: bool, inside: str, inc: str
@@ -162,13 +152,14 @@ class _Shape:
             children = [self.inner // self.cards, self.cards, *self.outer]
         else:
             children = [self.inner, *self.outer]
+        #: rank -> (card ->) leaf -> switch of the first tier -> ... -> the last tier's only switch, by rails
         self.tree = Tree(self.ranks, tuple(children), first=self.ranks + (0 if self.meshed else self.count))
-        self.lowest = 2 if self.cards < self.inner else 1
+        self.lowest = 2 if self.cards < self.inner else 1  # so many heights of it are the cards' own
         self.cards_of_leaf = self.cards if rails is None else children[0]
-        self.uplinks = len(children) - self.lowest - apart
-        self.switches = self.tree.switches - apart
-        self.rank_at = np.arange(self.ranks).reshape(-1, rails or 1).T.ravel()
-        self.place = np.argsort(self.rank_at)
+        self.uplinks = len(children) - self.lowest - apart  # so many lead to further switches: apart, none to its root
+        self.switches = self.tree.switches - apart  # between the boxes
+        self.rank_at = np.arange(self.ranks).reshape(-1, rails or 1).T.ravel()  # at each place of its lowest height
+        self.place = np.argsort(self.rank_at)  # of each rank
 
     @property
     def port_model(self) -> str:
@@ -184,8 +175,7 @@ class _Shape:
         if self.inc in ("none", "both"):
             return None
         in_boxes = self.tree.first - self.ranks
-        in_box = np.arange(in_boxes + self.switches) < in_boxes
-        return in_box if self.inc == "box" else ~in_box
+        return np.repeat([self.inc == "box", self.inc == "network"], [in_boxes, self.switches])
 
     def links_in_boxes(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Source, destination, part of alpha and class of every link within a box."""
@@ -254,7 +244,7 @@ def _cable(tier: Tier) -> Tier:
 def _expression(shape: _Shape, ratios: list[Fraction], seed: int | None, ranks: int | None) -> str:
     options = {
         "cards": shape.cards if shape.cards < shape.inner else None,
-        "oversubscription": ratios_text(ratios) or None,
+        **ratios_option(ratios),
         "seed": seed,
         "rails": shape.rails,
         "apart": "true" if shape.apart else None,
@@ -272,9 +262,8 @@ def _router(shape: _Shape, name: str, links_in_boxes: int, cables: list[int], se
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         src, dst = np.asarray(src), np.asarray(dst)
-        inside, switch = _inside(src, dst, ranks, inner, tree.first)
-        message = np.flatnonzero(inside)
-        leaving = np.flatnonzero(~inside)
+        inside, switch = _inside(src, dst, shape)
+        message, leaving = np.flatnonzero(inside), np.flatnonzero(~inside)
         if shape.meshed:
             away = (dst[message] - src[message]) % inner
             apart = away > 0
@@ -289,13 +278,10 @@ def _router(shape: _Shape, name: str, links_in_boxes: int, cables: list[int], se
                 return which
             if height == len(cables):
                 i = leaving[which[0]]
-                raise NoRouteError(
-                    f"no route from rank {src[i]} to rank {dst[i]}: their cards are on two rails of {name}, which are "
-                    "apart"
-                )
+                which_ranks = f"from rank {src[i]} to rank {dst[i]}"
+                raise NoRouteError(f"no route {which_ranks}: their cards are on two rails of {name}, which are apart")
             cable = edge * cables[height] + flow[which] % cables[height]
-            link: IntArray = first_link[height] + down * links_up + cable
-            return link
+            return np.asarray(first_link[height] + down * links_up + cable)
 
         start, end = (np.where(node < ranks, shape.place[node % ranks], node) for node in (src[leaving], dst[leaving]))
         message, link = tree.route(start, end, numbering)
@@ -304,12 +290,11 @@ def _router(shape: _Shape, name: str, links_in_boxes: int, cables: list[int], se
     return route
 
 
-def _inside(
-    src: IntArray, dst: IntArray, ranks: int, inner: int, first: int
-) -> tuple[NDArray[np.bool_], list[NDArray[np.bool_]]]:
+def _inside(src: IntArray, dst: IntArray, shape: _Shape) -> tuple[NDArray[np.bool_], list[NDArray[np.bool_]]]:
     """Which messages go through a box's switch, and which ends are such a switch."""
-    switch = [(end >= ranks) & (end < first) for end in (src, dst)]
-    box = [np.where(end < ranks, end // inner, end - ranks) for end in (src, dst)]
+    ranks = shape.ranks
+    switch = [(end >= ranks) & (end < shape.tree.first) for end in (src, dst)]
+    box = [np.where(end < ranks, end // shape.inner, end - ranks) for end in (src, dst)]
     ends = switch[0] | switch[1]
     wrong = ends & ((box[0] != box[1]) | (switch[0] & switch[1]))
     if wrong.any():

@@ -15,7 +15,7 @@ from colllib.primitives import check_counts, is_whole
 from colllib.topology.base import Lattice, NoRouteError, Topology, check_network, expression
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import check_seed, flow_hash
-from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_text, uplink
+from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_option, uplink
 
 ROUTING = ("hash", "fixed", "spread")
 
@@ -51,10 +51,11 @@ def leaf_spine(
     >>> leaf_spine(8, 8, 4)
     Topology(leaf-spine:8x8x4, 64 ranks, 12 switches, 192 links)
     """
-    _check(routing, seed, leaves=leaves, hosts=hosts, spines=spines)
+    check_counts(leaves=leaves, hosts=hosts, spines=spines)
+    routed = _checked(routing, seed, usual="hash")
     if uplink <= 0:
         raise ValueError(f"uplink = {uplink}: a link needs a positive bandwidth")
-    options = {"uplink": None if uplink == 1 else uplink, **_options(routing, seed, "hash"), **latency.options}
+    options = {"uplink": None if uplink == 1 else uplink, **routed, **latency.options}
     name = expression(f"leaf-spine:{leaves}x{hosts}x{spines}", options)
     return _clos(name, (hosts, leaves), (spines,), [Fraction(uplink)], routing, seed, latency)
 
@@ -92,24 +93,19 @@ def fat_tree(
     """
     if not is_whole(radix) or radix < 2 or radix % 2:
         raise ValueError(f"fat-tree:{radix!r}: the switches' ports must be an even whole number of at least 2")
-    _check(routing, seed)
-    half = radix // 2
+    routed, half = _checked(routing, seed, usual="fixed"), radix // 2
     ratios = oversubscription_ratios(oversubscription, 2)
-    narrowed = {"oversubscription": ratios_text(ratios) or None}
-    name = expression(f"fat-tree:{radix}", {**narrowed, **_options(routing, seed, "fixed"), **latency.options})
+    name = expression(f"fat-tree:{radix}", {**ratios_option(ratios), **routed, **latency.options})
     return _clos(name, (half, half, radix), (half, half), [1 / ratio for ratio in ratios], routing, seed, latency)
 
 
-def _check(routing: str, seed: int, **counts: int) -> None:
-    check_counts(**counts)
+def _checked(routing: str, seed: int, usual: str) -> dict[str, object]:
+    """The options of an expression that say how messages are routed."""
     check_seed(seed)
     if routing not in ROUTING:
         raise ValueError(f"routing {routing!r}: must be one of {', '.join(ROUTING)}")
-
-
-def _options(routing: str, seed: int, default: str) -> dict[str, object]:
     hashed = seed > 0 and routing == "hash"
-    return {"routing": None if routing == default else routing, "seed": seed if hashed else None}
+    return {"routing": None if routing == usual else routing, "seed": seed if hashed else None}
 
 
 def _clos(
@@ -123,14 +119,9 @@ def _clos(
 ) -> Topology:
     """Hosts below edge switches, and between two levels of switches a link for every digit of a path.
 
-    Level by level the switches are numbered by group, then by which of the group's equal switches
-    they are: a path is one digit per level, and so is the switch that it passes there. Where traffic
-    spreads evenly, the equal switches of a group stand as one.
-
-    Args:
-        sizes: hosts of an edge switch, edge switches of a group, groups of a group of groups, ...
-        ups: for each level of switches but the last, how many switches above each is joined to.
-        widths: of those links, in units of BW.
+    `sizes` are hosts of an edge switch, edge switches of a group, groups of a group of groups, ...; `ups` says for each
+    level of switches but the last to how many above each is joined, over links `widths` BW wide. Switches of a level
+    are numbered by group, then by which of its equal switches they are. Where traffic is spread these stand as one.
     """
     if routing == "spread":
         widths = [width * prod(ups[: level + 1]) for level, width in enumerate(widths)]
@@ -161,11 +152,13 @@ def _clos(
             paths.append(paths[-1] * up + digits % up)
             digits = digits // up
 
-        def numbering(height: int, down: bool, message: IntArray, edge: IntArray) -> IntArray:
-            link: IntArray = first_link[height] + down * len(child) + edge * equal[height + 1] + paths[height][message]
-            return link
-
-        return tree.route(src, dst, numbering)
+        return tree.route(
+            src,
+            dst,
+            lambda height, down, message, edge: (
+                first_link[height] + down * len(child) + edge * equal[height + 1] + paths[height][message]
+            ),
+        )
 
     return Topology(
         name,

@@ -169,19 +169,16 @@ def cut_links(topology: Topology, side: Collection[int]) -> IntArray:
 
 def _narrower_way(topology: Topology, half: tuple[int, ...]) -> Fraction:
     """What can cross between a half and the others, the way in which less can."""
-    others = tuple(rank for rank in range(topology.ranks) if rank not in half)
-    return min(cut_bandwidth(topology, half), cut_bandwidth(topology, others))
+    return min(cut_bandwidth(topology, side) for side in (half, {*range(topology.ranks)} - {*half}))
 
 
 def bisection(topology: Topology) -> Bisection:
     """The narrowest cut between two halves of the ranks: of N/2 ranks each, one more on one side where N is odd.
 
-    Small topologies: every half is tried. Large ones: a cut is searched along the axes (or with
-    networkx's Kernighan-Lin search), and an all-to-all proves from below how narrow a cut can be. It
-    brings a block from every rank of one half to every rank of the other; if no link carries more
-    than c blocks, the cut must have a link for every c of them. Where that leaves a gap, a sweep over
-    the ranks closes it if the topology is long and thin enough (`sweep_bisection`), and on larger meshes and
-    tori the theorem behind `lattice_bisection`.
+    Small topologies: every half is tried. Large ones: a cut is searched along the axes (or with Kernighan and Lin's
+    search), and an all-to-all proves from below how narrow a cut can be: where no link carries more than c of its
+    blocks, the cut must have a link for every c of them. A gap is closed by `sweep_bisection` if the topology is long
+    and thin enough, and on larger meshes and tori by the theorem behind `lattice_bisection`.
 
     Source: for the bound Leighton (1992), "Introduction to Parallel Algorithms and Architectures".
 
@@ -271,9 +268,8 @@ def _candidates(topology: Topology) -> Iterator[tuple[int, ...]]:
 def sweep_bisection(topology: Topology) -> Fraction | None:
     """The narrowest cut of all halves, by dynamic programming: rank after rank joins one side or the other.
 
-    What the links still to come cost depends only on how many ranks have joined the first side, and on
-    the sides of the ranks that still have links to come. So for each such number and sides the cheapest
-    past is enough. Unlike a trial of every half it grows with the width of the topology, not with N.
+    What is still to come depends only on how many ranks have joined the first side, and on the sides of those that have
+    links to come: for each such state the cheapest past is enough. It grows with the topology's width, not with N.
 
     Returns:
         the bandwidth one way, in units of BW; None with switches, or where the table would be too large.
@@ -284,9 +280,9 @@ def sweep_bisection(topology: Topology) -> Fraction | None:
     """
     if topology.switches:
         return None
-    order = min(_orders(topology), key=lambda order: _width(topology, order))
+    width, order = min((_width(topology, order), order) for order in _orders(topology))
     larger = topology.ranks - topology.ranks // 2
-    if (larger + 1) << _width(topology, order) > MOST_ENTRIES:
+    if (larger + 1) << width > MOST_ENTRIES:
         return None
     units = _joint_bandwidth(topology)
     impossible = 1 + sum(units.values())

@@ -98,7 +98,7 @@ def _further_up(
     out = topology.link_src == node
     alike: dict[tuple[int, str], list[int]] = {}
     for other, tier in sorted({*zip(topology.link_dst[out].tolist(), topology.tier[out].tolist(), strict=True)}):
-        named = "rank" if other < topology.ranks else "switch with " + _counted(_by_tier(topology, ports[other]))
+        named = "rank" if other < topology.ranks else "switch with " + counted(_by_tier(topology, ports[other]))
         if cards[other]:
             named = f"card of {int((above[topology.link_dst[topology.link_src == other]] == 0).sum())} ranks"
         if above[other] > above[node] or (node < topology.ranks and other < topology.ranks):
@@ -115,7 +115,8 @@ def _further_up(
                 yield f"{'   ' if last else '│  '}{line}"
 
 
-def _counted(ports: dict[str, int]) -> str:
+def counted(ports: dict[str, int]) -> str:
+    """Ports of a switch by tier, in words."""
     return ", ".join(f"{count} {tier}" for tier, count in ports.items())
 
 

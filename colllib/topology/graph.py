@@ -93,13 +93,9 @@ def from_links(
     for what, values in zip(("latencies", "bandwidths", "levels", "cables"), (alpha, *columns), strict=True):
         if len(values) != len(ends):
             raise ValueError(f"{len(values)} {what} for {len(ends)} links of {name}: one each is needed")
-    speeds = [(depth, Fraction(speed), bundle) for speed, depth, bundle in zip(*columns, strict=True)]
-    kinds = sorted(set(speeds), key=lambda kind: (kind[0], -kind[1], kind[2]))
-    tiers = tuple(
-        Tier(_named(kind, kinds) if len(kinds) > 1 else "link", speed, depth, bundle)
-        for kind in kinds
-        for depth, speed, bundle in [kind]
-    )
+    speeds = [(Fraction(speed), depth, bundle) for speed, depth, bundle in zip(*columns, strict=True)]
+    kinds = sorted(set(speeds), key=lambda kind: (kind[1], -kind[0], kind[2]))
+    tiers = tuple(Tier(_named(kind, kinds) if len(kinds) > 1 else "link", *kind) for kind in kinds)
     place = {kind: number for number, kind in enumerate(kinds)}
     return Topology(
         name,
@@ -118,13 +114,12 @@ def from_links(
     )
 
 
-def _named(kind: tuple[int, Fraction, int], kinds: list[tuple[int, Fraction, int]]) -> str:
-    """A tier by its speed, and by what else tells it from others of that speed."""
-    levels, _, bundles = (
-        set(values) for values in zip(*(other for other in kinds if other[1] == kind[1]), strict=True)
-    )
-    name = f"{kind[1]} BW" + (f" at level {kind[0]}" if len(levels) > 1 else "")
-    return name + (f" in {kind[2]} cables" if len(bundles) > 1 else "")
+def _named(kind: tuple[Fraction, int, int], kinds: list[tuple[Fraction, int, int]]) -> str:
+    """A tier by its speed, and by what else tells it from others of that speed: its level, and its number of cables."""
+    speed, level, bundle = kind
+    _, levels, bundles = map(set, zip(*(other for other in kinds if other[0] == speed), strict=True))
+    name = f"{speed} BW" + (f" at level {level}" if len(levels) > 1 else "")
+    return name + (f" in {bundle} cables" if len(bundles) > 1 else "")
 
 
 def _parts_of_alpha(name: str, ranks: int, ends: IntArray, latency: Latency | None) -> list[Fraction | int]:

@@ -10,15 +10,15 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.primitives import is_whole
-from colllib.topology.base import Lattice, NoRouteError, Topology, by_message, ragged
+from colllib.topology.base import Lattice, NoRouteError, Topology, by_message
 from colllib.topology.lattice import torus
+from colllib.topology.paths import Paths, routed
 
 
 def flow_hash(src: IntArray, dst: IntArray, seed: int = 0) -> IntArray:
     """A number below 2^31 for each pair of nodes: what a switch that hashes flows would take modulo its links.
 
-    The two numbers, side by side in 64 bits and offset by the seed, go through the finalizer of
-    splitmix64. The same pair has the same number in every step, as a flow keeps its path.
+    The two, side by side in 64 bits and offset by the seed, go through the finalizer of splitmix64.
 
     Source: Steele, Lea & Flood (2014), "Fast splittable pseudorandom number generators", figure 14.
 
@@ -54,25 +54,19 @@ def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]]) -
     [0, 1, 2]
     """
     ranks = topology.ranks
-    links = {pair: k for k, pair in enumerate(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))}
-    crossed: list[int] = []
-    hops_of = np.zeros(ranks**2, dtype=np.intp)
+    links = set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
+    paths = []
     for a, b in product(range(ranks), repeat=2):
         nodes = list(path(a, b))
-        hops = list(pairwise(nodes))
-        if nodes[:1] != [a] or nodes[-1:] != [b] or any(hop not in links for hop in hops):
+        if nodes[:1] != [a] or nodes[-1:] != [b] or not links.issuperset(pairwise(nodes)):
             raise ValueError(f"path {nodes} from rank {a} to rank {b}: must lead there over links of {topology.name}")
-        crossed += [links[hop] for hop in hops]
-        hops_of[a * ranks + b] = len(hops)
-    first = np.cumsum(hops_of) - hops_of
-    links_of = np.array(crossed, dtype=np.intp)
+        paths.append((0, tuple(nodes)))
+    own_route = routed(topology, Paths.of(paths))
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         if max(np.max(src, initial=0), np.max(dst, initial=0)) >= ranks:
             raise NoRouteError(f"{topology.name} with own routes: they lead from rank to rank, not to or from a switch")
-        pair = np.asarray(src) * ranks + dst
-        message, hop = ragged(hops_of[pair])
-        return message, links_of[first[pair][message] + hop]
+        return own_route(np.asarray(src), np.asarray(dst), np.zeros(len(src), dtype=np.intp))
 
     return replace(
         topology,

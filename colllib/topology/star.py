@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def star(
     """
     check_ranks(ranks)
     check_counts(ports=ports)
-    able = {"combines": combines, "replicates": replicates, "scatters": scatters}
+    able: dict[str, Any] = {"combines": combines, "replicates": replicates, "scatters": scatters}
     name = _named(f"star:{ranks}", latency, able, ports=ports)
     check_network(name, ranks + 1, 2 * ranks)
     nodes, hub = np.arange(ranks), np.full(ranks, ranks)
@@ -62,10 +63,8 @@ def star(
         tiers=(Tier("port", Fraction(ports)),),
         router=route,
         port_model=f"{'one full-duplex port' if ports == 1 else f'{ports} full-duplex ports'} per rank",
-        combines=combines,
-        replicates=replicates,
-        scatters=scatters,
         link_class=np.repeat([0, 1], ranks),
+        **able,
     )
 
 
@@ -86,16 +85,13 @@ def one_switch(topology: Topology) -> tuple[Fraction, Fraction] | None:
     """
     if not topology.switches == len(topology.tiers) == 1:
         return None
-    rises = topology.link_src < topology.ranks
-    rank = np.where(rises, topology.link_src, topology.link_dst)
-    parts = []
-    for links in (np.flatnonzero(rises), np.flatnonzero(~rises)):
-        part = topology.alpha.numerators[links]
-        if not np.array_equal(np.sort(rank[links]), np.arange(topology.ranks)) or (part != part[0]).any():
+    rises, parts = topology.link_src < topology.ranks, []
+    for way, rank in ((rises, topology.link_src), (~rises, topology.link_dst)):
+        part = topology.alpha.numerators[way]
+        if not np.array_equal(np.sort(rank[way]), np.arange(topology.ranks)) or (part != part[0]).any():
             return None
         parts.append(Fraction(int(part[0]), topology.alpha.denominator))
-    up, down = parts
-    return up, down
+    return parts[0], parts[1]
 
 
 def switch_tree(
@@ -110,8 +106,7 @@ def switch_tree(
 ) -> Topology:
     """N ranks below a tree of switches with `radix` ports each, of which all but the root use `uplinks` upwards.
 
-    The uplinks of a switch are bonded. The root is the last switch. Leaves are filled one after
-    the other, and so is every level above.
+    The uplinks of a switch are bonded. The root is the last switch. A level is filled switch by switch.
 
     Args:
         radix: ports of a switch, at least three times `uplinks`.
@@ -127,7 +122,7 @@ def switch_tree(
     check_ranks(ranks)
     if uplinks < 1 or radix < 3 * uplinks:
         raise ValueError(f"radix {radix} with {uplinks} uplinks: a switch must have room for two others below it")
-    able = {"combines": combines, "replicates": replicates, "scatters": scatters}
+    able: dict[str, Any] = {"combines": combines, "replicates": replicates, "scatters": scatters}
     name = _named(f"switch-tree:{ranks}x{radix}", latency, able, uplinks=uplinks)
     children: list[int] = []  # of a full switch, by height
     nodes, links = ranks, 1  # of the height below: how many, and with how many links up each
@@ -154,7 +149,5 @@ def switch_tree(
         tiers=(Tier("port"), Tier("uplink", Fraction(uplinks))) if uplinks > 1 else (Tier("port"),),
         router=route,
         port_model="one full-duplex port per rank",
-        combines=combines,
-        replicates=replicates,
-        scatters=scatters,
+        **able,
     )

@@ -101,12 +101,12 @@ def oversubscription_ratios(oversubscription: Oversubscription, tiers: int) -> l
     return [Fraction(ratio) for ratio in ratios] * (tiers if len(ratios) == 1 else 1)
 
 
-def ratios_text(ratios: Sequence[Fraction]) -> str:
-    """Oversubscriptions as an expression has them: nothing where there are none, one value where all are equal.
+def ratios_option(ratios: Sequence[Fraction]) -> dict[str, str]:
+    """The option of an expression: none where nothing is too narrow, one value where all are equal.
 
-    >>> [ratios_text(oversubscription_ratios(ratios, 2)) for ratios in (3, (1, 2), 1)]
-    ['3', '1:2', '']
+    >>> [ratios_option(oversubscription_ratios(ratios, 2)) for ratios in (3, (1, 2), 1)]
+    [{'oversubscription': '3'}, {'oversubscription': '1:2'}, {}]
     """
     if max(ratios, default=1) == 1:
-        return ""
-    return ":".join(map(str, ratios[:1] if len(set(ratios)) == 1 else ratios))
+        return {}
+    return {"oversubscription": ":".join(map(str, ratios[:1] if len(set(ratios)) == 1 else ratios))}

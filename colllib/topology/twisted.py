@@ -25,9 +25,8 @@ SWEEPS = 8  # of the search for paths that load all directions alike
 class Wrapped:
     """A torus of axes k and 2k, plain or twisted.
 
-    Twisted: who leaves a short axis at its end comes back at its start with the coordinates on
-    all long axes raised by k. The shapes k x 2k, k x k x 2k and k x 2k x 2k are those for which
-    TPU slices have twists.
+    Twisted: who leaves a short axis at its end comes back at its start with the coordinates on all long axes raised by
+    k. TPU slices have twists for the shapes k x 2k, k x k x 2k and k x 2k x 2k.
 
     Args:
         dims: the number of ranks on each axis, k or 2k, the first axis fastest in rank order.
@@ -121,11 +120,8 @@ class Wrapped:
     def spread(self, slices: int) -> list[RoutingRecord]:
         """A shortest path for each slice to each rank, such that the busiest of the 2k directions carries little.
 
-        Opposite ranks get opposite paths, so that only the axes are left to balance. Greedy, those
-        with fewest paths first, then exchanges as long as they help.
-
-        Returns:
-            the routing records of all slices to rank 0, then to rank 1, and so on.
+        Opposite ranks get opposite paths, so that only the axes are left to balance. Greedy, those with fewest paths
+        first, then exchanges as long as they help. All slices to rank 0 come first, then those to rank 1, and so on.
         """
         records = self.routing_records()
         pairs = [(rank, other) for rank, other in enumerate(self._rank(-self._points).tolist()) if rank <= other]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_graphs import expressions, find_multigraph
 
 from colllib import cli
-from colllib.graphs import describe
+from colllib.graphs import command
 from colllib.topology.describe import wires
 from colllib.topology.expression import OPERATIONS, TOPOLOGIES, find
 
@@ -54,7 +54,7 @@ def test_what_is_too_large_to_find_is_left_out_and_says_so():
 
 def test_an_f_that_takes_long_is_left_out_and_its_bound_remains(monkeypatch):
     complete = described("kautz:3x20")
-    monkeypatch.setattr(describe, "MOST_VARIABLES", 16)
+    monkeypatch.setattr(command, "MOST_VARIABLES", 16)
     facts = described("kautz:3x20")
     assert facts["f"] is None
     assert facts["left_out"]["f"].endswith("at most 16 will do")

@@ -11,7 +11,7 @@ from random_graphs import expressions, find_multigraph
 
 from colllib.algorithms.breadth_first import BreadthFirst
 from colllib.graphs import measures
-from colllib.graphs.describe import promises
+from colllib.graphs.command import promises
 from colllib.topology.cuts import diameter, distances
 from colllib.topology.expression import find
 

@@ -1,12 +1,15 @@
 """Flows that spread by lengths of links, and what lengths prove, beside the exact throughput."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import expressions
 
-from colllib.graphs.spread import Certificate, search, spread_loads
+from colllib.graphs.spread import Certificate, spread_loads
 from colllib.graphs.throughput import Flow, throughput
 from colllib.topology.cuts import distances
 from colllib.topology.expression import find
@@ -41,6 +44,7 @@ NEAR = {"kautz:2x9": 1e-3, "line-graph(complete-bipartite:4x4)": 1e-3, "torus:4x
 @pytest.mark.parametrize(("expression", "apart"), NEAR.items())
 def test_a_search_comes_near_the_throughput(expression, apart):
     topology = find(expression)
+    search = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "throughputs.py"))["search"]
     low, high = search(topology, (0.1, 0.03, 0.01, 0.003, 0.001), 100).bracket(topology)
     assert high * (1 - apart) < low
     assert low * (1 - 1e-9) <= throughput(topology) <= high
