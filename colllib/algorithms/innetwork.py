@@ -83,6 +83,12 @@ class SwitchTree:
         # a leaf switch may hang high in an uneven tree: a node sends up when all below it can have arrived
         self.height = int(self.level[root])
 
+    def above(self, ranks: IntArray) -> Mask:
+        """For each node and block whether the block's rank, or a group of all ranks, stands below: (nodes, B)."""
+        check_size(f"{len(ranks)} blocks at {self.nodes} nodes", len(ranks) * self.nodes, MOST_MESSAGES, "messages")
+        everyone = (ranks >= self.ranks).all()
+        return np.ones((self.nodes, len(ranks)), dtype=np.bool_) if everyone else self.below[:, ranks]
+
     def up(self, carries: Mask, add: bool) -> list[Step]:
         """All levels upwards: node n sends block b to its parent where carries[n, b]."""
         return [self._level(carries, level, add, down=False) for level in self._levels]
@@ -111,23 +117,11 @@ def room(radix: int, tiers: int) -> int:
     return int(radix * (radix - 1) ** (tiers - 1))
 
 
-def _everyone(tree: SwitchTree, blocks: Blocks) -> Mask:
-    _check_cells(tree, len(blocks))
-    return np.ones((tree.nodes, len(blocks)), dtype=np.bool_)
-
-
-def _towards(tree: SwitchTree, ranks: IntArray) -> Mask:
-    """For each node and block, whether the block's rank stands below the node: (nodes, B)."""
-    _check_cells(tree, len(ranks))
-    return tree.below[:, ranks]
-
-
-def _check_cells(tree: SwitchTree, blocks: int) -> None:
-    check_size(f"{blocks} blocks at {tree.nodes} nodes", blocks * tree.nodes, MOST_MESSAGES, "messages")
-
-
-def _one_shot(tree: SwitchTree, blocks: Blocks, up: Mask, down: Mask, *, add: bool, segments: int) -> Schedule:
-    steps = tree.up(up, add) + tree.down(down)
+def _one_shot(topology: Topology, blocks: Blocks, segments: int) -> Schedule:
+    """Blocks come up from all their sources; sums go down to their targets, copies wherever they did not pass."""
+    tree = SwitchTree(topology)
+    up, adds = tree.above(blocks.source), bool((blocks.source >= topology.ranks).all())
+    steps = tree.up(up, adds) + tree.down(tree.above(blocks.target) if adds else ~up)
     return pipelined(Schedule.from_steps(blocks, steps, tree.switches), segments)
 
 
@@ -144,10 +138,7 @@ def one_shot_all_reduce(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> one_shot_all_reduce(star(8)).num_steps
     2
     """
-    tree = SwitchTree(topology)
-    blocks = all_reduce(tree.ranks)
-    every = _everyone(tree, blocks)
-    return _one_shot(tree, blocks, every, every, add=True, segments=segments)
+    return _one_shot(topology, all_reduce(topology.ranks), segments)
 
 
 def reduce_to_root(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -157,10 +148,7 @@ def reduce_to_root(topology: Topology, *, segments: int = 1, root: int = 0) -> S
     >>> reduce_to_root(star(8), root=3).num_steps
     2
     """
-    tree = SwitchTree(topology)
-    blocks = reduce(tree.ranks, root=root)
-    down = _towards(tree, np.array([root]))
-    return _one_shot(tree, blocks, _everyone(tree, blocks), down, add=True, segments=segments)
+    return _one_shot(topology, reduce(topology.ranks, root=root), segments)
 
 
 def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -170,10 +158,7 @@ def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedu
     >>> multicast(star(8)).num_steps
     2
     """
-    tree = SwitchTree(topology)
-    blocks = broadcast(tree.ranks, root=root)
-    up = _towards(tree, np.array([root]))
-    return _one_shot(tree, blocks, up, ~up, add=False, segments=segments)
+    return _one_shot(topology, broadcast(topology.ranks, root=root), segments)
 
 
 def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
@@ -187,26 +172,14 @@ def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = F
     >>> scatter_reduced(star(8)).num_steps
     2
     """
+    blocks = reduce_scatter(topology.ranks)
+    if not keep_own:
+        return _one_shot(topology, blocks, segments)
     tree = SwitchTree(topology)
-    blocks, ranks = reduce_scatter(tree.ranks), np.arange(tree.ranks)
-    to_owner = _towards(tree, ranks)
-    up = _everyone(tree, blocks)
-    if keep_own:
-        up[ranks, ranks] = False
-    rising, falling = tree.up(up, add=True), tree.down(to_owner)
-    if keep_own:
-        # a switch above the owner alone has nothing to send up for that slice: what reaches the owner is all the others
-        falling = [step._replace(add=step.dst < tree.ranks) for step in falling]
-        rising = [_sendable(step, tree) for step in rising]
-    schedule = Schedule.from_steps(blocks, rising + falling, tree.switches)
-    return pipelined(schedule, segments)
-
-
-def _sendable(step: Step, tree: SwitchTree) -> Step:
-    """Without what a node cannot hold: the slice of an owner below it from whom nobody else stands below."""
-    alone = tree.below[step.src].sum(axis=1) == 1
-    owner_below = tree.below[step.src, step.block]
-    return step.taken(~(alone & owner_below))
+    # a node above an owner alone has nothing to send up for that slice: what reaches the owner is all the others
+    up = ~tree.below | (tree.below.sum(axis=1) > 1)[:, None]
+    falling = [step._replace(add=step.dst < tree.ranks) for step in tree.down(tree.below)]
+    return pipelined(Schedule.from_steps(blocks, tree.up(up, add=True) + falling, tree.switches), segments)
 
 
 def gather_multicast(topology: Topology, *, segments: int = 1) -> Schedule:
@@ -216,9 +189,7 @@ def gather_multicast(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> gather_multicast(star(8)).num_steps
     2
     """
-    tree = SwitchTree(topology)
-    up = _towards(tree, np.arange(tree.ranks))
-    return _one_shot(tree, all_gather(tree.ranks), up, ~up, add=False, segments=segments)
+    return _one_shot(topology, all_gather(topology.ranks), segments)
 
 
 def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
@@ -256,9 +227,10 @@ def scatter_bundles(topology: Topology, *, segments: int = 1, by_root: bool = Fa
     """
     tree = SwitchTree(topology)
     blocks = all_to_all(tree.ranks)
-    rises, falls = _towards(tree, blocks.source), _towards(tree, blocks.target)
+    rises, falls = (tree.above(side) for side in (blocks.source, blocks.target))
     stays = (blocks.source == blocks.target) if by_root else rises & falls
-    return _one_shot(tree, blocks, rises & ~stays, falls & ~stays, add=False, segments=segments)
+    steps = tree.up(rises & ~stays, add=False) + tree.down(falls & ~stays)
+    return pipelined(Schedule.from_steps(blocks, steps, tree.switches), segments)
 
 
 def _through_one_switch(topology: Topology, stages: Sequence[Stage], segments: int) -> Cost:
@@ -273,26 +245,24 @@ def _through_one_switch(topology: Topology, stages: Sequence[Stage], segments: i
     few = min(segments, len(stages))
     rim, standing = _windows(tuple(stages), few, *latencies)
     full = segments - few
-    return Cost(rim[0] + full * standing[0], (rim[1] + full * standing[1]) / segments / topology.bandwidth[0])
-
-
-def _busiest(stages: Sequence[Stage]) -> Fraction:
-    """What the busier of the two ways carries."""
-    return max(sum((share for way, share in stages if way == side), Fraction(0)) for side in ("up", "down"))
+    load = Fraction(rim.n_beta + full * standing.n_beta) / segments / topology.bandwidth[0]
+    return Cost(rim.n_alpha + full * standing.n_alpha, load)
 
 
 @cache
-def _windows(
-    stages: tuple[Stage, ...], segments: int, up: Fraction, down: Fraction
-) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
-    """Latency and load, in shares of a segment: of a run in no more segments than stages, and of a step of all stages.
+def _windows(stages: tuple[Stage, ...], segments: int, up: Fraction, down: Fraction) -> tuple[Cost, Cost]:
+    """The cost, in shares of a segment, of a run in no more segments than stages, and of a step of all stages.
 
     The busy stages of a step are a window that grows, stands for every further segment, and shrinks.
     """
     latency = {"up": up, "down": down}
-    windows = [stages[max(0, t - segments + 1) : t + 1] for t in range(len(stages) + segments - 1)]
-    *rim, standing = [(max(latency[way] for way, _ in busy), _busiest(busy)) for busy in (*windows, stages)]
-    return (sum((a for a, _ in rim), Fraction(0)), sum((b for _, b in rim), Fraction(0))), standing
+
+    def step(busy: tuple[Stage, ...]) -> Cost:
+        loads = [sum(share for way, share in busy if way == side) for side in latency]
+        return Cost(max(latency[way] for way, _ in busy), max(loads))
+
+    rim = [step(stages[max(0, t - segments + 1) : t + 1]) for t in range(len(stages) + segments - 1)]
+    return sum(rim, Cost(0, 0)), step(stages)
 
 
 def _two_shots(ranks: int, keep_own: bool = False) -> list[Stage]:
@@ -347,4 +317,4 @@ def port_load(ranks: int, *, shots: int) -> Fraction:
     check_ranks(ranks)
     if shots not in (1, 2):
         raise ValueError(f"shots = {shots}: whole vectors take 1, slices 2")
-    return _busiest(_ONE_SHOT if shots == 1 else _two_shots(ranks))
+    return Fraction(1) if shots == 1 else 1 + Fraction(1, ranks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -146,29 +147,23 @@ def two_colors(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     level = [depths(tree) for tree in trees]
     edges = [(tree, int(child)) for tree in (0, 1) for child in np.flatnonzero(trees[tree] != ROOT)]
     edges.sort(key=lambda edge: level[edge[0]][edge[1]])
-    sends: dict[int, list[tuple[int, int]]] = {}
-    for edge in edges:
-        sends.setdefault(int(trees[edge[0]][edge[1]]), []).append(edge)
-    for rank, out in sends.items():
-        if len(out) > 2:
+    ends = {(tree, child): (("send", int(trees[tree][child])), ("receive", child)) for tree, child in edges}
+    at: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for edge, sides in ends.items():
+        for end in sides:
+            at[end].append(edge)
+    for (way, rank), out in at.items():
+        if way == "send" and len(out) > 2:
             raise ValueError(f"rank {rank} has {len(out)} children in the two trees: one port can serve only 2 in turn")
-    color: dict[tuple[int, int], int] = {}
+    colors = np.full(len(first), ROOT), np.full(len(first), ROOT)
     for start in edges:
-        pending = [(start, 0)] if start not in color else []
+        pending = [(start, 0)]
         while pending:
-            edge, c = pending.pop()
-            if edge in color:
-                continue
-            color[edge] = c
-            tree, child = edge
-            touching = [other for other in sends[int(trees[tree][child])] if other != edge]
-            if trees[1 - tree][child] != ROOT:
-                touching.append((1 - tree, child))
-            pending.extend((other, 1 - c) for other in touching)
-    colors = tuple(np.full(len(first), -1) for _ in trees)
-    for (tree, child), c in color.items():
-        colors[tree][child] = c
-    return colors[0], colors[1]
+            (tree, child), color = pending.pop()
+            if colors[tree][child] == ROOT:
+                colors[tree][child] = color
+                pending += [(other, 1 - color) for end in ends[tree, child] for other in at[end]]
+    return colors
 
 
 def down_both(
