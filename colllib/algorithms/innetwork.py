@@ -91,20 +91,15 @@ class SwitchTree:
 
     def up(self, carries: Mask, add: bool) -> list[Step]:
         """All levels upwards: node n sends block b to its parent where carries[n, b]."""
-        return [self._level(carries, level, add, down=False) for level in self._levels]
+        return [Step.of(node, self.parent[node], block, add) for node, block in self._by_level(carries)]
 
     def down(self, carries: Mask) -> list[Step]:
         """All levels downwards: node n receives block b from its parent where carries[n, b]."""
-        return [self._level(carries, level, False, down=True) for level in reversed(self._levels)]
+        return [Step.of(self.parent[node], node, block) for node, block in reversed(self._by_level(carries))]
 
-    @property
-    def _levels(self) -> range:
-        return range(self.height if self.ranks > 1 else 0)  # one rank has nothing to send
-
-    def _level(self, carries: Mask, level: int, add: bool, down: bool) -> Step:
-        node, block = np.nonzero(carries & (self.level == level)[:, None] & (self.parent >= 0)[:, None])
-        src, dst = (self.parent[node], node) if down else (node, self.parent[node])
-        return Step.of(src, dst, block, add)
+    def _by_level(self, carries: Mask) -> list[tuple[IntArray, ...]]:
+        levels = range(self.height if self.ranks > 1 else 0)  # one rank has nothing to send
+        return [np.nonzero(carries & (self.level == level)[:, None]) for level in levels]
 
 
 def room(radix: int, tiers: int) -> int:

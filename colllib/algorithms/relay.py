@@ -49,8 +49,8 @@ def relay(lattice: Lattice, *, tie: str = "balanced", phased: bool = False, rota
     moves = len(starts) * lattice.ranks * len(axes) * len(turns)
     check_size(f"a relay on {lattice}", moves, MOST_MESSAGES, "moves of blocks along axes")
     paths = _Paths(lattice, tie, turns, starts)
-    longest = [int(paths.hops[:, axis].max(initial=0)) for axis in range(len(lattice.dims))]
-    schedule = Schedule(paths.blocks, sum(longest), lambda t: paths.step(t, longest if phased else None))
+    longest = paths.hops.max(axis=0, initial=0)
+    schedule = Schedule(paths.blocks, int(longest.sum()), lambda t: paths.step(t, longest if phased else None))
     return schedule if uneven else Orbit(schedule, lattice)
 
 
@@ -95,7 +95,7 @@ class _Paths:
         shares = Fractions(np.tile(share, count), denominator)
         self.blocks = Blocks(lattice.ranks, shares, self.source, np.tile(target, count), ())
 
-    def step(self, t: int, phases: list[int] | None = None) -> Step:
+    def step(self, t: int, phases: IntArray | None = None) -> Step:
         """The hops of step t; with `phases`, the length of each axis's phase, an axis at a time."""
         parts = []
         for c, order in enumerate(self.turns):

@@ -20,8 +20,6 @@ COLORS = 2  # of edges, which take turns
 def binomial(ranks: int, root: int = 0) -> IntArray:
     """The binomial tree: counted from the root, r's parent is r without its highest bit.
 
-    The holding set doubles: in step k, 2^k ranks send to the next 2^k.
-
     >>> binomial(6)
     array([-1,  0,  0,  1,  0,  1])
     """
@@ -96,8 +94,6 @@ def depths(parent: Sequence[int] | IntArray) -> IntArray:
 def down_by_level(parent: Sequence[int] | IntArray, blocks: Blocks) -> Schedule:
     """Broadcast along a tree, one level a step: a parent sends to all its children at once.
 
-    Several children on one port share it, and the ledger charges that.
-
     >>> from colllib.primitives import broadcast
     >>> down_by_level([-1, 0, 0], broadcast(3)).num_steps
     1
@@ -108,13 +104,7 @@ def down_by_level(parent: Sequence[int] | IntArray, blocks: Blocks) -> Schedule:
 def down_one_child_a_step(
     parent: Sequence[int] | IntArray, order: Sequence[int] | IntArray, blocks: Blocks
 ) -> Schedule:
-    """Broadcast along a tree: a parent serves the children whose step it is, on one port one a step.
-
-    Args:
-        parent: parent of each rank.
-        order: the step in which each rank receives.
-        blocks: what is broadcast.
-    """
+    """Broadcast along a tree, given by each rank's parent, in the order given by the step in which each receives."""
     parents, when = np.asarray(parent), np.asarray(order)
     block = np.arange(len(blocks))
 
@@ -194,11 +184,6 @@ def down_colored(parent: IntArray, color: IntArray, blocks: Blocks) -> Schedule:
     In round t an edge of color t mod 2 sends the next block that its parent holds and its
     child lacks. With the colors of `two_colors` a rank sends at most one block and receives at
     most one in every round, over both trees together.
-
-    Args:
-        parent: parent of each rank.
-        color: color of the edge into each rank.
-        blocks: what is broadcast, block after block.
     """
     ready = first_arrivals(parent, color)
     child = np.flatnonzero(np.asarray(parent) != ROOT)
