@@ -547,7 +547,6 @@ def every(primitive: str) -> tuple[Algorithm, ...]:
 MEANINGS = {
     "both": "go both ways round a ring, or up only",
     "bundled": "several blocks on a link are one message, or else one block a step",
-    "by_root": "every block goes up to the root, also below one lower switch",
     "cap": "the most blocks in one message (default: no limit)",
     "channels": "how many rings or trees (0: one for each place in a box)",
     "direction": "1 to the next rank, -1 to the one before",

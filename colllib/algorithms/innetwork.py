@@ -75,8 +75,7 @@ class SwitchTree:
             check_connected(topology)
             raise ValueError(f"{topology.name}: in-network collectives need ranks below a tree of switches")
         self.level = np.zeros(topology.nodes, dtype=np.intp)
-        self.below = np.zeros((topology.nodes, topology.ranks), dtype=np.bool_)
-        self.below[np.arange(topology.ranks), np.arange(topology.ranks)] = True
+        self.below = np.eye(topology.nodes, topology.ranks, dtype=np.bool_)
         for node in reversed(order[1:]):
             self.level[self.parent[node]] = max(self.level[self.parent[node]], self.level[node] + 1)
             self.below[self.parent[node]] |= self.below[node]
@@ -203,52 +202,31 @@ def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool
     return pipelined(both, segments)
 
 
-def scatter_bundles(topology: Topology, *, segments: int = 1, by_root: bool = False) -> Schedule:
+def scatter_bundles(topology: Topology, *, segments: int = 1) -> Schedule:
     """All-to-all: every rank pushes all its blocks up in one message, and the switches take it apart.
 
     On a tree of switches a block turns around in the lowest switch above both its ranks.
 
-    Args:
-        by_root: every block goes up to the root, also where both its ranks stand below one lower switch.
-
     >>> from colllib.execution import execute
     >>> from colllib.topology import switch_tree
     >>> tree = switch_tree(12, 4, scatters=True)  # four leaves of three
-    >>> for by_root in (False, True):
-    ...     run = execute(scatter_bundles(tree, by_root=by_root), tree)
-    ...     print(run.schedule.num_steps, max(run.link_total))
-    4 9/4
-    4 11/4
+    >>> run = execute(scatter_bundles(tree), tree)
+    >>> run.schedule.num_steps, max(run.link_total)
+    (4, Fraction(9, 4))
     """
     tree = SwitchTree(topology)
     blocks = all_to_all(tree.ranks)
     rises, falls = (tree.above(side) for side in (blocks.source, blocks.target))
-    stays = (blocks.source == blocks.target) if by_root else rises & falls
-    steps = tree.up(rises & ~stays, add=False) + tree.down(falls & ~stays)
+    steps = tree.up(rises & ~falls, add=False) + tree.down(falls & ~rises)
     return pipelined(Schedule.from_steps(blocks, steps, tree.switches), segments)
-
-
-def _through_one_switch(topology: Topology, stages: Sequence[Stage], segments: int) -> Cost:
-    """Closed form of stages through the one switch of a star: each goes "up" or "down" with a share of M on every port.
-
-    Stage i works on segment t - i in step t; what goes up and what comes down share no link, and a
-    step lasts as long as the latency of the slower of the two ways.
-    """
-    latencies = one_switch(topology)
-    if latencies is None:
-        raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
-    few = min(segments, len(stages))
-    rim, standing = _windows(tuple(stages), few, *latencies)
-    full = segments - few
-    load = Fraction(rim.n_beta + full * standing.n_beta) / segments / topology.bandwidth[0]
-    return Cost(rim.n_alpha + full * standing.n_alpha, load)
 
 
 @cache
 def _windows(stages: tuple[Stage, ...], segments: int, up: Fraction, down: Fraction) -> tuple[Cost, Cost]:
     """The cost, in shares of a segment, of a run in no more segments than stages, and of a step of all stages.
 
-    The busy stages of a step are a window that grows, stands for every further segment, and shrinks.
+    The busy stages of a step are a window that grows, stands for every further segment, and shrinks: stage i works on
+    segment t - i in step t. What goes up and what comes down share no link, and a step lasts as long as the slower way.
     """
     latency = {"up": up, "down": down}
 
@@ -265,11 +243,6 @@ def _two_shots(ranks: int, keep_own: bool = False) -> list[Stage]:
     return [("up", 1 - part if keep_own else Fraction(1)), ("down", part), ("up", part), ("down", 1 - part)]
 
 
-def _bundles(ranks: int, _: bool) -> list[Stage]:
-    away = Fraction(ranks - 1, ranks)
-    return [("up", away), ("down", away)]
-
-
 def _cost_of(
     stages: Callable[[int, bool], Sequence[Stage]], n_alpha: str, n_beta: str, holds: Condition = ONE_SWITCH
 ) -> CostFunction:
@@ -284,7 +257,15 @@ def _cost_of(
 
     @closed_form(n_alpha, n_beta, holds)
     def cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
-        return _through_one_switch(topology, stages(topology.ranks, keep_own), segments)
+        latencies = one_switch(topology)
+        if latencies is None:
+            raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
+        course = tuple(stages(topology.ranks, keep_own))
+        few = min(segments, len(course))
+        rim, standing = _windows(course, few, *latencies)
+        full = segments - few
+        load = Fraction(rim.n_beta + full * standing.n_beta) / segments / topology.bandwidth[0]
+        return Cost(rim.n_alpha + full * standing.n_alpha, load)
 
     return cost
 
@@ -297,7 +278,11 @@ scatter_reduced_cost = _cost_of(
 gather_multicast_cost = _cost_of(lambda ranks, _: _two_shots(ranks)[2:], "(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)")
 #: n_beta tends to 1 + 1/N, or to 1 with the own part kept.
 two_shot_cost = _cost_of(_two_shots, "(P + 3) / 2", "((P + 3) * N + P - 4) / (P * N)", ONE_SWITCH_SEGMENTED)
-scatter_bundles_cost = _cost_of(_bundles, "(P + 1) / 2", "(P + 1) * (N - 1) / (P * N)")
+scatter_bundles_cost = _cost_of(
+    lambda ranks, _: [(way, 1 - Fraction(1, ranks)) for way in ("up", "down")],
+    "(P + 1) / 2",
+    "(P + 1) * (N - 1) / (P * N)",
+)
 
 
 def port_load(ranks: int, *, shots: int) -> Fraction:
