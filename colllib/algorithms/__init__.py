@@ -57,8 +57,7 @@ _NAMES = {
     "nvls-tree": "NVLS + tree",
     "collnet": "CollNet",
     "nvls": "NVLS + CollNet",
-}
-_HYPHENATED = {"dim-ring", "dim-chain", "dim-shortest-way", "breadth-first", "in-network"}
+} | {name: name for name in ("dim-ring", "dim-chain", "dim-shortest-way", "breadth-first", "in-network")}
 
 # -- where an algorithm applies: None, or the sentence that says why not --------------------------
 
@@ -343,9 +342,8 @@ class Algorithm:
         >>> find("all-reduce", "double-binary-tree").label
         'double binary tree'
         """
-        own = _NAMES.get(f"{self.primitive} {self.name}")  # in this primitive
-        usual = self.name if self.name in _HYPHENATED else self.name.replace("-", " ")
-        return own or _NAMES.get(self.name, usual)
+        usual = _NAMES.get(self.name, self.name.replace("-", " "))
+        return _NAMES.get(f"{self.primitive} {self.name}", usual)
 
 
 #: An algorithm's row: name, builder, closed form, reference, kind.

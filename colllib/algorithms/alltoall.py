@@ -115,10 +115,9 @@ def bruck(ranks: int, radix: int = 2) -> Schedule:
     distance = np.arange(ranks)  # of rank 0's blocks
     steps = []
     for place in places:
-        for digit in range(1, radix):
+        for digit in range(1, min(radix - 1, (ranks - 1) // place) + 1):
             block = np.flatnonzero(distance // place % radix == digit)
-            if digit * place < ranks:
-                steps.append(Step.of(block % place, block % place + digit * place, block))
+            steps.append(Step.of(block % place, block % place + digit * place, block))
     return from_every_rank(Schedule.from_steps(blocks_of(ranks), steps))
 
 
@@ -162,15 +161,13 @@ def radices(ranks: int, most: int | None = None) -> tuple[int, ...]:
         x, y = int(rounds[k]), int(blocks[k])
         if hull and y >= hull[-1][1]:
             continue
-        while len(hull) > 1 and _above(hull[-2], hull[-1], (x, y)):
-            hull.pop()
+        while len(hull) > 1:
+            (x0, y0, _), (x1, y1, _) = hull[-2:]
+            if (x1 - x0) * (y - y0) > (y1 - y0) * (x - x0):
+                break
+            hull.pop()  # the last lies on or above the line from the one before to this one: it is never best alone
         hull.append((x, y, int(radix[k])))
     return tuple(sorted(radix for *_, radix in hull))
-
-
-def _above(first: tuple[int, ...], middle: tuple[int, ...], last: tuple[int, int]) -> bool:
-    """Whether the middle one lies on or above the line through the other two, so that it is never best alone."""
-    return (middle[0] - first[0]) * (last[1] - first[1]) <= (middle[1] - first[1]) * (last[0] - first[0])
 
 
 def _places(ranks: int, radix: int) -> tuple[int, list[int]]:

@@ -545,8 +545,7 @@ def rooted_all_reduce(topology: Topology) -> Schedule:
     >>> [execute(build(grid), grid).cost for build in (all_reduce, rooted_all_reduce)]
     [Cost(n_alpha=8, n_beta=8/9), Cost(n_alpha=4, n_beta=3)]
     """
-    if (why := on_connected_ranks(topology)) is not None:
-        raise ValueError(f"breadth-first {why}")
+    breadth_first(topology)  # refuses what has switches, several levels, or two ranks without a path
     hops = distances(topology)
     center = int((hops.max(axis=0) + hops.max(axis=1)).argmin())
     down, up = reduce(topology, center), broadcast(topology, center)
