@@ -133,27 +133,25 @@ def two_colors(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     >>> two_colors(*complementary(4))
     (array([-1,  1,  0,  0]), array([ 0,  0,  1, -1]))
     """
-    trees = (first, second)
-    level = [depths(tree) for tree in trees]
-    edges = [(tree, int(child)) for tree in (0, 1) for child in np.flatnonzero(trees[tree] != ROOT)]
-    edges.sort(key=lambda edge: level[edge[0]][edge[1]])
-    ends = {(tree, child): (("send", int(trees[tree][child])), ("receive", child)) for tree, child in edges}
-    at: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    for edge, sides in ends.items():
-        for end in sides:
-            at[end].append(edge)
-    for (way, rank), out in at.items():
-        if way == "send" and len(out) > 2:
+    level = [depths(tree).tolist() for tree in (first, second)]
+    parents = {(t, child): above for t in (0, 1) for child, above in enumerate((first, second)[t].tolist())}
+    edges = sorted((edge for edge in parents if parents[edge] != ROOT), key=lambda edge: level[edge[0]][edge[1]])
+    sends: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for edge in edges:
+        sends[parents[edge]].append(edge)
+    for rank, out in sends.items():
+        if len(out) > 2:
             raise ValueError(f"rank {rank} has {len(out)} children in the two trees: one port can serve only 2 in turn")
-    colors = np.full(len(first), ROOT), np.full(len(first), ROOT)
+    color: dict[tuple[int, int], int] = {}
     for start in edges:
-        pending = [(start, 0)]
+        pending = [(start, 0)] if start not in color else []
         while pending:
-            (tree, child), color = pending.pop()
-            if colors[tree][child] == ROOT:
-                colors[tree][child] = color
-                pending += [(other, 1 - color) for end in ends[tree, child] for other in at[end]]
-    return colors
+            (tree, child), c = pending.pop()
+            color[tree, child] = c
+            touching = [*sends[parents[tree, child]], (1 - tree, child)]
+            pending += [(edge, 1 - c) for edge in touching if edge not in color and parents[edge] != ROOT]
+    both = [[color.get((tree, child), ROOT) for child in range(len(first))] for tree in (0, 1)]
+    return np.array(both[0]), np.array(both[1])
 
 
 def down_both(
@@ -170,11 +168,10 @@ def down_both(
     >>> down_both(pair, 8, two_colors(*pair))
     Schedule(4 ranks, 16 blocks, 17 steps)
     """
-    blocks = [broadcast(len(tree), segments, root=int(np.argmax(tree == ROOT))) for tree in pair]
-    if colors is None:
-        halves = [down_by_level(*tree) for tree in zip(pair, blocks, strict=True)]
-    else:
-        halves = [down_colored(*tree) for tree in zip(pair, colors, blocks, strict=True)]
+    halves = []
+    for number, tree in enumerate(pair):
+        blocks = broadcast(len(tree), segments, root=int(np.argmax(tree == ROOT)))
+        halves.append(down_colored(tree, colors[number], blocks) if colors else down_by_level(tree, blocks))
     return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
 
 
