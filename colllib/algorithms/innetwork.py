@@ -111,10 +111,9 @@ def room(radix: int, tiers: int) -> int:
     return int(radix * (radix - 1) ** (tiers - 1))
 
 
-def _one_shot(topology: Topology, blocks: Blocks, segments: int) -> Schedule:
+def _one_shot(tree: SwitchTree, blocks: Blocks, segments: int) -> Schedule:
     """Blocks come up from all their sources; sums go down to their targets, copies wherever they did not pass."""
-    tree = SwitchTree(topology)
-    up, adds = tree.above(blocks.source), bool((blocks.source >= topology.ranks).all())
+    up, adds = tree.above(blocks.source), bool((blocks.source >= tree.ranks).all())
     steps = tree.up(up, adds) + tree.down(tree.above(blocks.target) if adds else ~up)
     return pipelined(Schedule.from_steps(blocks, steps, tree.switches), segments)
 
@@ -132,7 +131,7 @@ def one_shot_all_reduce(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> one_shot_all_reduce(star(8)).num_steps
     2
     """
-    return _one_shot(topology, all_reduce(topology.ranks), segments)
+    return _one_shot(SwitchTree(topology), all_reduce(topology.ranks), segments)
 
 
 def reduce_to_root(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -142,7 +141,7 @@ def reduce_to_root(topology: Topology, *, segments: int = 1, root: int = 0) -> S
     >>> reduce_to_root(star(8), root=3).num_steps
     2
     """
-    return _one_shot(topology, reduce(topology.ranks, root=root), segments)
+    return _one_shot(SwitchTree(topology), reduce(topology.ranks, root=root), segments)
 
 
 def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -152,7 +151,7 @@ def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedu
     >>> multicast(star(8)).num_steps
     2
     """
-    return _one_shot(topology, broadcast(topology.ranks, root=root), segments)
+    return _one_shot(SwitchTree(topology), broadcast(topology.ranks, root=root), segments)
 
 
 def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
@@ -166,10 +165,10 @@ def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = F
     >>> scatter_reduced(star(8)).num_steps
     2
     """
-    blocks = reduce_scatter(topology.ranks)
-    if not keep_own:
-        return _one_shot(topology, blocks, segments)
     tree = SwitchTree(topology)
+    blocks = reduce_scatter(tree.ranks)
+    if not keep_own:
+        return _one_shot(tree, blocks, segments)
     # a node above an owner alone has nothing to send up for that slice: what reaches the owner is all the others
     up = ~tree.below | (tree.below.sum(axis=1) > 1)[:, None]
     falling = [step._replace(add=step.dst < tree.ranks) for step in tree.down(tree.below)]
@@ -183,7 +182,7 @@ def gather_multicast(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> gather_multicast(star(8)).num_steps
     2
     """
-    return _one_shot(topology, all_gather(topology.ranks), segments)
+    return _one_shot(SwitchTree(topology), all_gather(topology.ranks), segments)
 
 
 def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
