@@ -26,6 +26,7 @@ from colllib.units import shortened
 
 BoolArray = NDArray[np.bool_]
 Params = ParamSpec("Params")
+Ends = Callable[[IntArray, IntArray], tuple[IntArray, IntArray]]  # of sources and destinations
 
 
 class Step(NamedTuple):
@@ -650,17 +651,29 @@ def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) ->
     groups = tuple(place[group] for group in old.groups)
     blocks = Blocks(ranks, old.share, renumbered(old.source), renumbered(old.target), groups)
 
-    last = last_placed = Step.of([], [], [])
+    ends = kept(lambda src, dst: (place[src], place[dst]))
 
     def step(t: int) -> Step:
-        nonlocal last, last_placed
         inner = schedule.step(t)
-        if inner.src is not last.src or inner.dst is not last.dst:  # else with the same arrays as before, as in a ring
-            last_placed = inner._replace(src=place[inner.src], dst=place[inner.dst])
-        last = inner
-        return inner._replace(src=last_placed.src, dst=last_placed.dst)
+        src, dst = ends(inner.src, inner.dst)
+        return inner._replace(src=src, dst=dst)
 
     return Schedule(blocks, schedule.num_steps, step)
+
+
+def kept(change: Ends) -> Ends:
+    """The same change of sources and destinations, which gives the same arrays again for the same ones as before.
+
+    In a ring these are the same in all steps, and routes are found once for the same arrays.
+    """
+    last: list[IntArray] = []
+
+    def changed(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        if not last or last[0] is not src or last[1] is not dst:
+            last[:] = [src, dst, *change(src, dst)]
+        return last[2], last[3]
+
+    return changed
 
 
 @_of_seeds

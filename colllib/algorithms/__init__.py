@@ -57,8 +57,7 @@ _NAMES = {
     "nvls-tree": "NVLS + tree",
     "collnet": "CollNet",
     "nvls": "NVLS + CollNet",
-}
-_HYPHENATED = {"dim-ring", "dim-chain", "dim-shortest-way", "breadth-first", "in-network"}
+} | {name: name for name in ("dim-ring", "dim-chain", "dim-shortest-way", "breadth-first", "in-network")}
 
 # -- where an algorithm applies: None, or the sentence that says why not --------------------------
 
@@ -142,12 +141,16 @@ def on_a_star(topology: Topology) -> bool:
     return latencies is not None and sum(latencies) == 1 and topology.tiers[0].bandwidth == 1
 
 
+def _at_full_speed(topology: Topology) -> bool:
+    """No switches, and links of alpha and BW."""
+    if topology.switches or [tier.bandwidth for tier in topology.tiers] != [1]:
+        return False
+    return bool((topology.alpha.numerators == topology.alpha.denominator).all())
+
+
 def on_own_links(topology: Topology) -> bool:
     """Axes, with a link of alpha and BW to every neighbor; what lacks links, or takes other routes, has other words."""
-    full = [tier.bandwidth for tier in topology.tiers] == [1] and (
-        topology.alpha.numerators == topology.alpha.denominator
-    ).all()
-    return topology.port_model == PER_NEIGHBOR and bool(full) and not topology.switches
+    return topology.port_model == PER_NEIGHBOR and _at_full_speed(topology)
 
 
 def on_a_torus(topology: Topology) -> bool:
@@ -163,13 +166,11 @@ def on_one_switch(topology: Topology) -> bool:
 def on_a_full_mesh(topology: Topology) -> bool:
     """A link of alpha and BW for every pair of ranks, which what they send takes."""
     ranks = topology.ranks
-    full_bandwidth = len(topology.tiers) == 1 and topology.tiers[0].bandwidth == 1
-    if topology.switches or topology.num_links != ranks * (ranks - 1) or not full_bandwidth:
+    if topology.num_links != ranks * (ranks - 1) or not _at_full_speed(topology):
         return False
     src, dst = np.nonzero(~np.eye(ranks, dtype=bool))
     linked = np.array_equal(np.sort(topology.link_src * ranks + topology.link_dst), src * ranks + dst)
-    full_alpha = bool((topology.alpha.numerators == topology.alpha.denominator).all())
-    return linked and full_alpha and len(topology.router(src, dst)[0]) == len(src)
+    return linked and len(topology.router(src, dst)[0]) == len(src)
 
 
 _BELONGS = {"ranks": on_a_star, "lattice": on_own_links, "topology": on_one_switch}
@@ -341,9 +342,8 @@ class Algorithm:
         >>> find("all-reduce", "double-binary-tree").label
         'double binary tree'
         """
-        own = _NAMES.get(f"{self.primitive} {self.name}")  # in this primitive
-        usual = self.name if self.name in _HYPHENATED else self.name.replace("-", " ")
-        return own or _NAMES.get(self.name, usual)
+        usual = _NAMES.get(self.name, self.name.replace("-", " "))
+        return _NAMES.get(f"{self.primitive} {self.name}", usual)
 
 
 #: An algorithm's row: name, builder, closed form, reference, kind.
@@ -545,7 +545,6 @@ def every(primitive: str) -> tuple[Algorithm, ...]:
 MEANINGS = {
     "both": "go both ways round a ring, or up only",
     "bundled": "several blocks on a link are one message, or else one block a step",
-    "by_root": "every block goes up to the root, also below one lower switch",
     "cap": "the most blocks in one message (default: no limit)",
     "channels": "how many rings or trees (0: one for each place in a box)",
     "direction": "1 to the next rank, -1 to the one before",

@@ -10,7 +10,7 @@ import numpy as np
 from colllib.closed_form import POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import Shares, all_gather, broadcast, check_direction, check_ranks
+from colllib.primitives import Shares, all_gather, broadcast, check_direction, check_ranks, reduce, reduce_scatter
 from colllib.schedule import Orbit, Schedule, Step, scaled
 from colllib.topology import Lattice
 
@@ -28,24 +28,25 @@ def ring(ranks: int, *, first: int = 0, direction: int = 1, shares: Shares | Non
     >>> ring(4, first=1).blocks.source
     array([3, 0, 1, 2])
     """
-    at = round_trip(ranks, first, direction)
-    step = np.arange(ranks - 1)
-    one = Schedule.from_messages(broadcast(ranks, root=int(at[0])), ranks - 1, step, Step.of(at[:-1], at[1:], 0))
-    every = Orbit(scaled(one, Fraction(1, ranks)), Lattice((ranks,)))
-    if shares is None:
-        return every
-    return Schedule(all_gather(ranks, shares, (np.arange(ranks) + at[0]) % ranks), ranks - 1, every.step)
+    return once_round(ranks, first, direction, shares, add=False)
 
 
-def round_trip(ranks: int, first: int, direction: int) -> IntArray:
-    """Where chunk 0 of a ring is before every step, if rank r sends chunk r + first (times the direction) first.
+def once_round(ranks: int, first: int, direction: int, shares: Shares | None, *, add: bool) -> Schedule:
+    """Every chunk goes once round the ring: all ranks keep it, or they `add` their own to it on its way to the last.
 
-    >>> round_trip(4, first=1, direction=1)
+    >>> once_round(4, 0, 1, None, add=True).blocks.target
     array([3, 0, 1, 2])
     """
     check_ranks(ranks)
     check_direction(direction)
-    return direction * (np.arange(ranks) - first) % ranks
+    at = direction * (np.arange(ranks) - first) % ranks  # where chunk 0 is before every step
+    one_chunk, all_chunks, owner = (reduce, reduce_scatter, at[-1]) if add else (broadcast, all_gather, at[0])
+    messages = Step.of(at[:-1], at[1:], 0, add)
+    one = Schedule.from_messages(one_chunk(ranks, root=int(owner)), ranks - 1, np.arange(ranks - 1), messages)
+    every = Orbit(scaled(one, Fraction(1, ranks)), Lattice((ranks,)))
+    if shares is None:
+        return every
+    return Schedule(all_chunks(ranks, shares, (np.arange(ranks) + owner) % ranks), ranks - 1, every.step)
 
 
 #: Of `ring` with equal chunks on one full-duplex port per rank, as all closed forms here.
@@ -56,7 +57,7 @@ def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
     """Exchange all that one holds with a partner; what is held doubles in every step.
 
     Args:
-        ranks: number of ranks N, a power of two (`bruck` does the same for any N).
+        ranks: N, a power of two (`bruck` does the same for any N).
         order: "near" starts with the partner at distance 1, "far" with the one at distance N/2.
 
     Source: Thakur, Rabenseifner & Gropp (2005), section 4.1.
@@ -78,7 +79,7 @@ def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
     for bit in bits if order == "near" else reversed(bits):
         steps.append(Step.of(holders, holders ^ (1 << bit), 0))
         holders = np.concatenate((holders, holders ^ (1 << bit)))
-    return _of_every_rank(ranks, steps, hypercube(ranks))
+    return of_every_rank(ranks, steps, hypercube(ranks))
 
 
 def hypercube(ranks: int) -> Lattice:
@@ -90,7 +91,7 @@ def hypercube(ranks: int) -> Lattice:
     return Lattice((2,) * (ranks.bit_length() - 1) or (1,))
 
 
-def _of_every_rank(ranks: int, steps: Sequence[Step], lattice: Lattice) -> Orbit:
+def of_every_rank(ranks: int, steps: Sequence[Step], lattice: Lattice) -> Orbit:
     """An all-gather in which every rank's block takes the images of the paths of rank 0's."""
     return Orbit(scaled(Schedule.from_steps(broadcast(ranks), steps), Fraction(1, ranks)), lattice)
 
@@ -111,7 +112,7 @@ def bruck(ranks: int) -> Schedule:
     for k in range((ranks - 1).bit_length()):
         below = np.arange(min(1 << k, ranks - (1 << k)))  # how far below block 0's owner it is sent on
         steps.append(Step.of(-below % ranks, -(below + (1 << k)) % ranks, 0))
-    return _of_every_rank(ranks, steps, Lattice((ranks,)))
+    return of_every_rank(ranks, steps, Lattice((ranks,)))
 
 
 bruck_cost = formulas("lg(N)", "(N - 1) / N")
@@ -121,19 +122,14 @@ def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule
     """Parallel aggregated trees: Bruck's shifts, largest first, with at most `cap` blocks a message.
 
     Every block travels down a binomial tree of its own, all trees rotated copies of one. Without a
-    cap the round with shift d carries about N / 2d blocks per rank. A cap A < N/2 can be kept in two
-    orders, which take the same number of steps for powers of two but not the same memory:
-
-    * "depth", as NCCL does it: rounds as before until A subtrees have a root, then all A subtrees at
-      once depth first, so that a rank parks only what lies on the way to where the trees are (see
-      `colllib.metrics`). A is rounded down to a power of two.
-    * "rounds": each round is split into steps of at most A blocks, level by level.
-
-    NCCL sends to the rank below instead of the one above, which is the same schedule mirrored.
+    cap the round with shift d carries about N / 2d blocks per rank. NCCL sends to the rank below
+    instead of the one above, which is the same schedule mirrored.
 
     Args:
-        cap: the most blocks in one message (default: no limit).
-        order: "depth" or "rounds".
+        cap: A, the most blocks in one message (default: no limit).
+        order: how it is kept, for powers of two in as many steps but not in the same memory (see `colllib.metrics`).
+            "depth", as NCCL does it: rounds as before until A subtrees have a root, then all A, rounded down to a
+            power of two, at once depth first. "rounds": each round in steps of at most A blocks, level by level.
 
     Source: Jeaugey (2025), "PAT: a new algorithm for all-gather and reduce-scatter operations at
     scale"; NCCL, src/include/collectives.h, PatAGAlgorithm.
@@ -142,7 +138,7 @@ def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule
     (3, 4, 7)
     """
     steps = [Step.of(offsets, (offsets + shift) % ranks, 0) for offsets, shift in _pat_steps(ranks, cap, order)]
-    return _of_every_rank(ranks, steps, Lattice((ranks,)))
+    return of_every_rank(ranks, steps, Lattice((ranks,)))
 
 
 def _pat_steps(ranks: int, cap: int | None, order: str) -> list[tuple[IntArray, int]]:

@@ -211,10 +211,8 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     (Schedule(4 ranks, 4 blocks, 4 steps), Schedule(6 ranks, 4 blocks, 6 steps), 3)
     """
     check_ranks(ranks)
-    if order not in ("near", "far"):
-        raise ValueError(f"order {order!r}: must be 'near' or 'far'")
-    power = _power_below(ranks)
-    schedule = there_and_back(reducescatter.recursive_halving)(power, order="far" if order == "near" else "near")
+    power, doubling = _power_below(ranks), reducescatter.AFTER.get(order, order)
+    schedule = there_and_back(reducescatter.recursive_halving)(power, order=doubling)
     if fused and schedule.num_steps:
         steps, last = list(schedule.steps), schedule.num_steps // 2
         both = Step.joined(steps[last - 1 : last + 1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -28,8 +28,7 @@ def pairwise(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> 
     >>> pairwise(4)
     Schedule(4 ranks, 16 blocks, 3 steps)
     """
-    every = Orbit(_to_all_others(ranks), Lattice((ranks,)), number=by_pairs(ranks))
-    return every if shares is None else Schedule(all_to_all(ranks, shares), ranks - 1, every.step)
+    return from_every_rank(_to_all_others(ranks), shares)
 
 
 def pairwise_by_boxes(topology: Topology) -> Schedule:
@@ -73,16 +72,15 @@ def blocks_of(ranks: int) -> Blocks:
     return Blocks(ranks, Fractions.equal(ranks), np.zeros(ranks, dtype=np.intp), np.arange(ranks), ())
 
 
-def by_pairs(ranks: int) -> Callable[[IntArray, IntArray], IntArray]:
-    """Numbers for an `Orbit` of rank 0's blocks: the block from rank i to rank j has number i * N + j.
-
-    Further classes, which stand for a second half of some block, come after all of those.
-    """
+def from_every_rank(one: Schedule, shares: Sequence[Sequence[Fraction]] | None = None) -> Schedule:
+    """What rank 0 sends to all others, sent likewise by every rank; second halves of blocks come after all others."""
+    ranks = one.ranks
 
     def number(ahead: IntArray, source: IntArray) -> IntArray:
         return np.where(ahead < ranks, source * ranks + (source + ahead) % ranks, ahead * ranks + source)
 
-    return number
+    every = Orbit(one, Lattice((ranks,)), number=number)
+    return every if shares is None else Schedule(all_to_all(ranks, shares), one.num_steps, every.step)
 
 
 @closed_form("N - 1", "(N - 1) / N")
@@ -113,15 +111,14 @@ def bruck(ranks: int, radix: int = 2) -> Schedule:
     >>> bruck(6).num_steps, bruck(64, radix=8).num_steps, bruck(64, radix=64).num_steps
     (3, 14, 63)
     """
-    radix = _radix(ranks, radix)
+    radix, places = _places(ranks, radix)
     distance = np.arange(ranks)  # of rank 0's blocks
     steps = []
-    for place in _places(ranks, radix):
-        for digit in range(1, radix):
+    for place in places:
+        for digit in range(1, min(radix - 1, (ranks - 1) // place) + 1):
             block = np.flatnonzero(distance // place % radix == digit)
-            if digit * place < ranks:
-                steps.append(Step.of(block % place, block % place + digit * place, block))
-    return Orbit(Schedule.from_steps(blocks_of(ranks), steps), Lattice((ranks,)), number=by_pairs(ranks))
+            steps.append(Step.of(block % place, block % place + digit * place, block))
+    return from_every_rank(Schedule.from_steps(blocks_of(ranks), steps))
 
 
 @closed_form("lg(N)", "lg(N) / 2", POWER_OF_TWO)
@@ -133,8 +130,7 @@ def bruck_cost(ranks: int, radix: int = 2) -> Cost:
     >>> bruck_cost(64, radix=8), bruck_cost(64, radix=64)
     (Cost(n_alpha=14, n_beta=7/4), Cost(n_alpha=63, n_beta=63/64))
     """
-    radix = _radix(ranks, radix)
-    places = _places(ranks, radix)
+    radix, places = _places(ranks, radix)
     rounds = sum(min(radix - 1, (ranks - 1) // place) for place in places)
     distance = np.arange(ranks)
     nonzero = sum(int((distance // place % radix > 0).sum()) for place in places)
@@ -165,33 +161,23 @@ def radices(ranks: int, most: int | None = None) -> tuple[int, ...]:
         x, y = int(rounds[k]), int(blocks[k])
         if hull and y >= hull[-1][1]:
             continue
-        while len(hull) > 1 and _above(hull[-2], hull[-1], (x, y)):
-            hull.pop()
+        while len(hull) > 1:
+            (x0, y0, _), (x1, y1, _) = hull[-2:]
+            if (x1 - x0) * (y - y0) > (y1 - y0) * (x - x0):
+                break
+            hull.pop()  # the last lies on or above the line from the one before to this one: it is never best alone
         hull.append((x, y, int(radix[k])))
     return tuple(sorted(radix for *_, radix in hull))
 
 
-def _above(first: tuple[int, ...], middle: tuple[int, ...], last: tuple[int, int]) -> bool:
-    """Whether the middle one lies on or above the line through the other two, so that it is never best alone."""
-    return (middle[0] - first[0]) * (last[1] - first[1]) <= (middle[1] - first[1]) * (last[0] - first[0])
-
-
-def _radix(ranks: int, radix: int) -> int:
-    """The radix, of which those above N all do what N does."""
+def _places(ranks: int, radix: int) -> tuple[int, list[int]]:
+    """The radix, of which those above N all do what N does, and its powers 1, k, k^2, ... below N."""
     check_ranks(ranks)
     if radix < 2:
         raise ValueError(f"a radix must be at least 2, not {radix}")
-    return min(radix, max(ranks, 2))
-
-
-def _places(ranks: int, radix: int) -> list[int]:
-    """The powers of the radix that are distances between ranks: 1, k, k^2, ... below N."""
-    places = []
-    place = 1
-    while place < ranks:
-        places.append(place)
-        place *= radix
-    return places
+    radix = min(radix, max(ranks, 2))
+    powers = (radix**exponent for exponent in range(ranks.bit_length()))
+    return radix, [place for place in powers if place < ranks]
 
 
 def bruck_buffers(ranks: int, radix: int = 2) -> Iterator[list[list[int]]]:
@@ -254,7 +240,7 @@ def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule
     steps = [
         Step.of(direction[block] * hop % ranks, direction[block] * (hop + 1) % ranks, block) for hop, block in turns
     ]
-    return Orbit(Schedule.from_steps(blocks, steps), Lattice((ranks,)), number=by_pairs(ranks))
+    return from_every_rank(Schedule.from_steps(blocks, steps))
 
 
 def _directions(ranks: int, tie: str) -> tuple[Blocks, IntArray]:

@@ -53,12 +53,10 @@ def on_connected_ranks(topology: Topology) -> str | None:
 def _apart(topology: Topology) -> str | None:
     """Two ranks of which the first cannot reach the second."""
     src, dst, zero = topology.link_src, topology.link_dst, np.zeros(1, dtype=np.intp)
-    to_zero = _hops_to(src, dst, topology.ranks, zero)[0]
-    if (to_zero < 0).any():
-        return f"{(to_zero < 0).argmax()} to 0"
-    from_zero = _hops_to(dst, src, topology.ranks, zero)[0]
-    if (from_zero < 0).any():
-        return f"0 to {(from_zero < 0).argmax()}"
+    for start, end, pair in ((src, dst, "{} to 0"), (dst, src, "0 to {}")):
+        cut_off = _hops_to(start, end, topology.ranks, zero)[0] < 0
+        if cut_off.any():
+            return pair.format(cut_off.argmax())
     return None
 
 
@@ -67,17 +65,6 @@ def _hops_to(src: IntArray, dst: IntArray, ranks: int, targets: IntArray) -> Int
     check_size("hops", len(targets) * ranks, MOST_ROUTES, "pairs of ranks")
     hops = hops_from(targets, ranks, dst, src)
     return np.where(np.isinf(hops), -1, hops).astype(np.int16 if ranks < 2**15 else np.int32)
-
-
-def _slots(key: IntArray, value: IntArray, size: int) -> IntArray:
-    """The values of each key 0..size-1 in ascending order, each once, padded with -1 to shape (size, most)."""
-    pair = np.unique(key * size + value)
-    key, value = np.divmod(pair, size)
-    first = np.searchsorted(key, np.arange(size))
-    place = np.arange(len(key)) - first[key]
-    table = np.full((size, int(place.max(initial=-1)) + 1), -1, dtype=np.intp)
-    table[key, place] = value
-    return table
 
 
 # -- one receiver, one step ----------------------------------------------------------------------
@@ -257,29 +244,41 @@ class BreadthFirst:
         return np.arange(self.topology.ranks if self.symmetry is None else 1)
 
     @cached_property
-    def near(self) -> IntArray:
-        """The ranks from which links lead to each rank, in ascending order, padded with -1, shape (N, most)."""
-        src, dst = self._ends
-        others = src != dst
-        return _slots(dst[others], src[others], self.topology.ranks)
-
-    @cached_property
-    def widths(self) -> tuple[IntArray, Fraction]:
-        """The bandwidth of the links behind each place of `near` in a common unit, and that unit in BW."""
+    def _neighbors(self) -> tuple[IntArray, IntArray, Fraction]:
         (src, dst), ranks, speed = self._ends, self.topology.ranks, self.topology.bandwidth
         others = src != dst
-        pair, place = np.unique(dst[others] * ranks + src[others], return_inverse=True)
-        width = counted(place, np.asarray(speed.numerators)[others], len(pair))
+        pair, number = np.unique(dst[others] * ranks + src[others], return_inverse=True)
+        width = counted(number, np.asarray(speed.numerators)[others], len(pair))
         unit = gcd(*width.tolist()) or 1
-        of_places = np.zeros(self.near.shape, dtype=width.dtype)
-        of_places[self.near >= 0] = width // unit
-        return of_places, Fraction(unit, speed.denominator)
+        receiver, sender = np.divmod(pair, ranks)
+        place = np.arange(len(pair)) - np.searchsorted(receiver, receiver)
+        near = np.full((ranks, int(place.max(initial=-1)) + 1), -1, dtype=np.intp)
+        widths = np.zeros(near.shape, dtype=width.dtype)
+        near[receiver, place], widths[receiver, place] = sender, width // unit
+        return near, widths, Fraction(unit, speed.denominator)
+
+    @property
+    def near(self) -> IntArray:
+        """The ranks from which links lead to each rank, in ascending order, padded with -1, shape (N, most)."""
+        return self._neighbors[0]
+
+    @property
+    def widths(self) -> tuple[IntArray, Fraction]:
+        """The bandwidth of the links behind each place of `near` in a common unit, and that unit in BW."""
+        return self._neighbors[1:]
 
     @cached_property
     def _rows(self) -> IntArray:
         """The ranks to which hops are known: the receivers, and where they are few those next to them."""
         few = np.unique(self.near[self.receivers])
         return np.concatenate((self.receivers, np.setdiff1d(few[few >= 0], self.receivers)))
+
+    @cached_property
+    def _row_of(self) -> IntArray:
+        """The place of each rank among `_rows`."""
+        row_of = np.zeros(self.topology.ranks, dtype=np.intp)
+        row_of[self._rows] = np.arange(len(self._rows))
+        return row_of
 
     @cached_property
     def hops(self) -> IntArray:
@@ -298,12 +297,10 @@ class BreadthFirst:
 
     def _layer(self, t: int, row: IntArray, owner: IntArray) -> _Layer:
         ranks, places = self.topology.ranks, self.near.shape[1]
-        row_of = np.zeros(ranks, dtype=np.intp)
-        row_of[self._rows] = np.arange(len(self._rows))
         key = row.astype(np.int64 if places + ranks.bit_length() <= WORD else object) << places
         for k in range(places):
             neighbor = self.near[self.receivers[row], k]
-            usable = (self.hops[row_of[neighbor], owner] == t - 1) & (neighbor >= 0)
+            usable = (self.hops[self._row_of[neighbor], owner] == t - 1) & (neighbor >= 0)
             key += usable.astype(key.dtype) << k
         order = np.argsort(key, kind="stable")
         key, owner = key[order], owner[order]
@@ -338,22 +335,18 @@ class BreadthFirst:
         The optimum is a number of owners over a sum of capacities, so that the solver's float determines it.
         """
         from scipy.optimize import linprog
-        from scipy.sparse import coo_array
 
         receiver = receiver if self.symmetry is None else 0
-        row_of = {rank: row for row, rank in enumerate(self._rows.tolist())}
-        owners = np.flatnonzero(self.hops[row_of[receiver]] == t)
-        links = [(k, w) for k, w in enumerate(self.near[receiver].tolist()) if w >= 0]
-        pairs = [(i, k) for i, v in enumerate(owners) for k, w in links if self.hops[row_of[w], v] == t - 1]
-        owner, link = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-        width, amount = self.widths[0][receiver], np.arange(len(pairs))
-        load = len(pairs)  # the variable behind all amounts
-        rows, columns = np.r_[link, np.arange(len(links))], np.r_[amount, np.full(len(links), load)]
-        busy = coo_array((np.r_[np.ones(load), -width[: len(links)]], (rows, columns)), (len(links), load + 1))
-        complete = coo_array((np.ones(load), (owner, amount)), (len(owners), load + 1))
-        least = np.r_[np.zeros(load), 1.0]
-        limits = busy.toarray(), np.zeros(len(links)), complete.toarray(), np.ones(len(owners))
-        solution = linprog(least, *limits)
+        owners = np.flatnonzero(self.hops[self._row_of[receiver]] == t)
+        neighbors = self.near[receiver][self.near[receiver] >= 0]
+        width = self.widths[0][receiver][: len(neighbors)]
+        usable = self.hops[self._row_of[neighbors]][:, owners] == t - 1
+        owner, link = np.nonzero(usable.T)
+        # the amounts by each owner and link, and behind them the load
+        busy = np.c_[np.eye(len(neighbors))[:, link], -width]
+        complete = np.c_[np.eye(len(owners))[:, owner], np.zeros(len(owners))]
+        least = np.r_[np.zeros(len(link)), 1.0]
+        solution = linprog(least, busy, np.zeros(len(neighbors)), complete, np.ones(len(owners)))
         assert solution.fun is not None
         return Fraction(solution.fun).limit_denominator(int(width.sum()))
 
@@ -552,8 +545,7 @@ def rooted_all_reduce(topology: Topology) -> Schedule:
     >>> [execute(build(grid), grid).cost for build in (all_reduce, rooted_all_reduce)]
     [Cost(n_alpha=8, n_beta=8/9), Cost(n_alpha=4, n_beta=3)]
     """
-    if (why := on_connected_ranks(topology)) is not None:
-        raise ValueError(f"breadth-first {why}")
+    breadth_first(topology)  # refuses what has switches, several levels, or two ranks without a path
     hops = distances(topology)
     center = int((hops.max(axis=0) + hops.max(axis=1)).argmin())
     down, up = reduce(topology, center), broadcast(topology, center)

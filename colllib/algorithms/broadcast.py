@@ -19,7 +19,6 @@ def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """From rank to rank along a chain, segment after segment: with several segments, the ring broadcast.
 
     Args:
-        ranks: number of ranks N.
         segments: segments P into which the vector is cut and pipelined.
         root: the rank that holds the vector.
 
@@ -132,9 +131,8 @@ def scatter(ranks: int, *, root: int = 0) -> Schedule:
     steps = []
     for k in reversed(range((ranks - 1).bit_length())):
         distance = 1 << k
-        src = np.arange(0, ranks - distance, 2 * distance)
-        sent = [(a, b) for a in src.tolist() for b in range(a + distance, min(a + 2 * distance, ranks))]
-        sender, block = np.array(sent, dtype=np.intp).T
+        block = np.flatnonzero(np.arange(ranks) & distance)
+        sender = block // (2 * distance) * (2 * distance)
         steps.append(Step.of((sender + root) % ranks, (sender + distance + root) % ranks, (block + root) % ranks))
     return Schedule.from_steps(blocks, steps)
 

@@ -28,6 +28,7 @@ from colllib.schedule import (
     Step,
     backwards,
     in_sequence,
+    kept,
     placed,
     reversed_in_time,
     scaled,
@@ -96,13 +97,11 @@ def _in_channels(schedule: Schedule, orders: list[list[int]]) -> Schedule:
     """`side_by_side` of the schedule `placed` in each order, whose steps share arrays where the schedule's do."""
     parallel = side_by_side(*(placed(schedule, order) for order in orders))
     rank_at, first = np.array(orders), len(schedule.blocks) * np.arange(len(orders))[:, None]
-    last: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []  # routes are found once for the same arrays
+    ends = kept(lambda src, dst: (rank_at[:, src].ravel(), rank_at[:, dst].ravel()))
 
     def step(t: int) -> Step:
         inner = schedule.step(t)
-        if not last or last[0][0] is not inner.src or last[0][1] is not inner.dst:
-            last[:] = [(inner.src, inner.dst, rank_at[:, inner.src].ravel(), rank_at[:, inner.dst].ravel())]
-        return Step(*last[0][2:], (inner.block + first).ravel(), np.tile(inner.add, len(orders)))
+        return Step(*ends(inner.src, inner.dst), (inner.block + first).ravel(), np.tile(inner.add, len(orders)))
 
     return replace(parallel, step=step)
 

@@ -1,9 +1,8 @@
 """The round-optimal pipelined broadcast: P segments to any N ranks in ceil(log2 N) + P - 1 rounds on one port.
 
-All ranks do the same thing: in round t every rank sends to the rank skip[t mod q] above it and
-receives from the rank as far below, where q = ceil(log2 N) and the skips halve N again and again,
-rounded up. What differs is which segment a rank passes on, and that repeats every q rounds, each
-time q segments later. `receive_schedule` finds it.
+In round t every rank sends to the rank skip[t mod q] above it and receives from the rank as far
+below, where q = ceil(log2 N) and the skips halve N again and again, rounded up. Which segment a rank
+passes on repeats every q rounds, each time q segments later: `receive_schedule`.
 """
 
 from __future__ import annotations
@@ -111,7 +110,6 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     the schedule backwards is a reduce.
 
     Args:
-        ranks: number of ranks N, any.
         segments: segments P into which the vector is cut.
         root: the rank that holds the vector.
 

@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 
 from colllib import primitives
-from colllib.algorithms import alltoall
+from colllib.algorithms import allgather, alltoall
 from colllib.closed_form import formulas
 from colllib.exact import Fractions
 from colllib.limits import MOST_BLOCKS, check_size
-from colllib.schedule import Orbit, Schedule, Step, backwards, scaled, there_and_back
+from colllib.schedule import Schedule, Step, backwards, there_and_back
 from colllib.topology import Lattice
 
 
@@ -34,8 +34,7 @@ def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -
     primitives.check_ranks(ranks)
     other = np.arange(1, ranks)
     one = Schedule.from_steps(alltoall.blocks_of(ranks), [Step.of(0, other, other)] if ranks > 1 else [])
-    every = Orbit(one, Lattice((ranks,)), number=alltoall.by_pairs(ranks))
-    return every if shares is None else Schedule(primitives.all_to_all(ranks, shares), one.num_steps, every.step)
+    return alltoall.from_every_rank(one, shares)
 
 
 def all_gather(ranks: int) -> Schedule:
@@ -44,10 +43,8 @@ def all_gather(ranks: int) -> Schedule:
     >>> all_gather(8).num_steps
     1
     """
-    blocks = primitives.broadcast(ranks)
-    steps = [Step.of(0, np.arange(1, ranks), 0)] if ranks > 1 else []
-    one = scaled(Schedule.from_steps(blocks, steps), Fraction(1, ranks))
-    return Orbit(one, Lattice((ranks,)))
+    primitives.check_ranks(ranks)
+    return allgather.of_every_rank(ranks, [Step.of(0, np.arange(1, ranks), 0)] if ranks > 1 else [], Lattice((ranks,)))
 
 
 #: Everyone sends each owner its share, and the owner adds N - 1 of them up, in one step.

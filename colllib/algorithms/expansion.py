@@ -2,8 +2,9 @@
 
 A reverse-symmetric graph also runs it backwards, as a reduce-scatter, or both ways at once.
 
-Ranks of the expanded graphs are numbered as `colllib.graphs.operations` numbers them. All shards of
-a schedule are of one size and in equally many equal pieces; piece p of rank r is block r P + p.
+Ranks of the expanded graphs are numbered as `colllib.graphs.operations` numbers them. Every schedule is an all-gather
+over the links of its graph, all shards of one size and in equally many equal pieces, piece p of rank r being block
+r P + p; for another one, or for a graph of other ranks, there is a ValueError.
 
 Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications", and
 Zhao's dissertation, sections 3.5, A.1.6, A.2 and A.4, whose theorems give the costs.
@@ -23,7 +24,7 @@ from colllib.graphs.isomorphism import reversal
 from colllib.graphs.links import arcs
 from colllib.limits import MOST_BLOCKS, check_size
 from colllib.primitives import PRIMITIVES
-from colllib.schedule import Schedule, Step, reversed_in_time, scaled, side_by_side, split
+from colllib.schedule import Schedule, Step, placed, reversed_in_time, scaled, side_by_side, split
 from colllib.topology.base import Lattice, Topology, ragged
 
 
@@ -34,11 +35,7 @@ def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
     receives a shard of rank v over a link, that link passes the shards of all links into v on to all links out of w.
 
     Args:
-        schedule: an all-gather over the links of the graph.
         graph: a topology of ranks and equal links; the links of a trunk take turns.
-
-    Raises:
-        ValueError: for a schedule that is no all-gather of equal shards, or for other ranks.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -54,16 +51,12 @@ def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
     leaving, entering = _Lists(src, graph.ranks), _Lists(dst, graph.ranks)
     blocks = shards(len(src), pieces)
 
-    def first_step() -> Step:
-        link, after = leaving.places_of(dst)
-        other = link != after
-        link, after = (np.repeat(part[other], pieces) for part in (link, after))
-        piece = np.arange(len(link)) % pieces
-        return Step.of(link, after, link * pieces + piece)
-
     def step(t: int) -> Step:
         if t == 0:
-            return first_step()
+            link, after = leaving.places_of(dst)
+            other = link != after
+            link, after = (np.repeat(part[other], pieces) for part in (link, after))
+            return Step.of(link, after, link * pieces + np.arange(len(link)) % pieces)
         before = base.step(t - 1)
         taken = _taking_turns(before.src * graph.ranks + before.dst, src * graph.ranks + dst)
         message, owner = entering.places_of(before.block // pieces)
@@ -83,12 +76,8 @@ def degree_expansion(schedule: Schedule, graph: Topology, times: int) -> Schedul
     others. In the last step the copies of its own rank receive it in equal parts over all their links.
 
     Args:
-        schedule: an all-gather over the links of the graph.
         graph: d links out of and into every rank, none of them a self-loop.
         times: n copies.
-
-    Raises:
-        ValueError: for a schedule that is no all-gather of equal shards, or for other ranks.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -135,10 +124,7 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
     another factor. On equal factors, a Cartesian power, no two of them ever share a link.
 
     Args:
-        schedules: an all-gather for each factor.
-
-    Raises:
-        ValueError: for no schedule, or one that is no all-gather of equal shards.
+        schedules: an all-gather for each factor, at least one.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -159,12 +145,8 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
 def reduce_scatter(schedule: Schedule, graph: Topology) -> Schedule:
     """The all-gather backwards, its ranks renamed so that it runs over the graph's own links.
 
-    Args:
-        schedule: an all-gather over the links of the graph.
-        graph: isomorphic to its transpose.
-
     Raises:
-        ValueError: for a graph that is not: there an all-gather on the transpose has to be made, and reversed.
+        ValueError: for a graph that is not isomorphic to its transpose: an all-gather on that has to be reversed.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -175,7 +157,7 @@ def reduce_scatter(schedule: Schedule, graph: Topology) -> Schedule:
     True
     """
     ordered, _ = _in_order(schedule, graph)
-    return reversed_in_time(_renamed(ordered, _reversal(graph)))
+    return reversed_in_time(_in_order(placed(ordered, _reversal(graph).tolist()))[0])
 
 
 def bidirectional(schedule: Schedule, graph: Topology) -> Schedule:
@@ -195,7 +177,7 @@ def bidirectional(schedule: Schedule, graph: Topology) -> Schedule:
     """
     ordered, pieces = _in_order(schedule, graph)
     halves, permutation = split(ordered, 2), _reversal(graph)
-    image = _renamed(halves, np.argsort(permutation))
+    image, _ = _in_order(placed(halves, np.argsort(permutation).tolist()))
 
     def step(t: int) -> Step:
         parts = (part.step(t) for part in (halves, image))
@@ -211,17 +193,6 @@ def _reversal(graph: Topology) -> IntArray:
             f"{graph.name} is not isomorphic to its transpose: reverse an all-gather on transpose({graph.name})"
         )
     return permutation
-
-
-def _renamed(schedule: Schedule, permutation: IntArray) -> Schedule:
-    """An all-gather in order, each rank with its shard in the place of another."""
-    pieces = len(schedule.blocks) // schedule.ranks
-
-    def step(t: int) -> Step:
-        src, dst, block, add = schedule.step(t)
-        return Step(permutation[src], permutation[dst], permutation[block // pieces] * pieces + block % pieces, add)
-
-    return Schedule(schedule.blocks, schedule.num_steps, step)
 
 
 class _Lists:

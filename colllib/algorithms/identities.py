@@ -12,25 +12,11 @@ from colllib.schedule import Schedule, in_sequence, reversed_in_time, scaled, si
 
 @dataclass(frozen=True)
 class Identity:
-    """A way to get one primitive out of others.
+    """A way to get one primitive out of others."""
 
-    Attributes:
-        primitive: what it makes true.
-        text: out of what, in words.
-        build: the schedule, from the number of ranks and the root (which most ignore).
-    """
-
-    primitive: str
-    text: str
-    build: Callable[[int, int], Schedule]
-
-
-def _scattered(ranks: int, root: int) -> Schedule:
-    return in_sequence(broadcast.scatter(ranks, root=root), allgather.bruck(ranks))
-
-
-def _gathered(ranks: int, root: int) -> Schedule:
-    return in_sequence(reducescatter.bruck(ranks), reversed_in_time(broadcast.scatter(ranks, root=root)))
+    primitive: str  # what it makes true
+    text: str  # out of what, in words
+    build: Callable[[int, int], Schedule]  # from the number of ranks and the root, which most ignore
 
 
 def _from_every_root(build: Callable[..., Schedule], whole: bool = False) -> Callable[[int, int], Schedule]:
@@ -52,11 +38,19 @@ IDENTITIES = (
         lambda n, root: in_sequence(reduce.binomial_tree(n, root=root), broadcast.binomial_tree(n, root=root)),
     ),
     Identity("broadcast", "a reduce, backwards", lambda n, root: reversed_in_time(reduce.binomial_tree(n, root=root))),
-    Identity("broadcast", "scatter, then all-gather", _scattered),
+    Identity(
+        "broadcast",
+        "scatter, then all-gather",
+        lambda n, root: in_sequence(broadcast.scatter(n, root=root), allgather.bruck(n)),
+    ),
     Identity(
         "reduce", "a broadcast, backwards", lambda n, root: reversed_in_time(broadcast.binomial_tree(n, root=root))
     ),
-    Identity("reduce", "reduce-scatter, then gather", _gathered),
+    Identity(
+        "reduce",
+        "reduce-scatter, then gather",
+        lambda n, root: in_sequence(reducescatter.bruck(n), reversed_in_time(broadcast.scatter(n, root=root))),
+    ),
     Identity("all-gather", "a reduce-scatter, backwards", lambda n, root: reversed_in_time(reducescatter.ring(n))),
     Identity("all-gather", "N broadcasts side by side, each of M/N, down a chain", _from_every_root(broadcast.chain)),
     Identity(

@@ -75,30 +75,30 @@ class SwitchTree:
             check_connected(topology)
             raise ValueError(f"{topology.name}: in-network collectives need ranks below a tree of switches")
         self.level = np.zeros(topology.nodes, dtype=np.intp)
-        self.below = np.zeros((topology.nodes, topology.ranks), dtype=np.bool_)
-        self.below[np.arange(topology.ranks), np.arange(topology.ranks)] = True
+        self.below = np.eye(topology.nodes, topology.ranks, dtype=np.bool_)
         for node in reversed(order[1:]):
             self.level[self.parent[node]] = max(self.level[self.parent[node]], self.level[node] + 1)
             self.below[self.parent[node]] |= self.below[node]
         # a leaf switch may hang high in an uneven tree: a node sends up when all below it can have arrived
         self.height = int(self.level[root])
 
+    def above(self, ranks: IntArray) -> Mask:
+        """For each node and block whether the block's rank, or a group of all ranks, stands below: (nodes, B)."""
+        check_size(f"{len(ranks)} blocks at {self.nodes} nodes", len(ranks) * self.nodes, MOST_MESSAGES, "messages")
+        everyone = (ranks >= self.ranks).all()
+        return np.ones((self.nodes, len(ranks)), dtype=np.bool_) if everyone else self.below[:, ranks]
+
     def up(self, carries: Mask, add: bool) -> list[Step]:
         """All levels upwards: node n sends block b to its parent where carries[n, b]."""
-        return [self._level(carries, level, add, down=False) for level in self._levels]
+        return [Step.of(node, self.parent[node], block, add) for node, block in self._by_level(carries)]
 
     def down(self, carries: Mask) -> list[Step]:
         """All levels downwards: node n receives block b from its parent where carries[n, b]."""
-        return [self._level(carries, level, False, down=True) for level in reversed(self._levels)]
+        return [Step.of(self.parent[node], node, block) for node, block in reversed(self._by_level(carries))]
 
-    @property
-    def _levels(self) -> range:
-        return range(self.height if self.ranks > 1 else 0)  # one rank has nothing to send
-
-    def _level(self, carries: Mask, level: int, add: bool, down: bool) -> Step:
-        node, block = np.nonzero(carries & (self.level == level)[:, None] & (self.parent >= 0)[:, None])
-        src, dst = (self.parent[node], node) if down else (node, self.parent[node])
-        return Step.of(src, dst, block, add)
+    def _by_level(self, carries: Mask) -> list[tuple[IntArray, ...]]:
+        levels = range(self.height if self.ranks > 1 else 0)  # one rank has nothing to send
+        return [np.nonzero(carries & (self.level == level)[:, None]) for level in levels]
 
 
 def room(radix: int, tiers: int) -> int:
@@ -111,23 +111,10 @@ def room(radix: int, tiers: int) -> int:
     return int(radix * (radix - 1) ** (tiers - 1))
 
 
-def _everyone(tree: SwitchTree, blocks: Blocks) -> Mask:
-    _check_cells(tree, len(blocks))
-    return np.ones((tree.nodes, len(blocks)), dtype=np.bool_)
-
-
-def _towards(tree: SwitchTree, ranks: IntArray) -> Mask:
-    """For each node and block, whether the block's rank stands below the node: (nodes, B)."""
-    _check_cells(tree, len(ranks))
-    return tree.below[:, ranks]
-
-
-def _check_cells(tree: SwitchTree, blocks: int) -> None:
-    check_size(f"{blocks} blocks at {tree.nodes} nodes", blocks * tree.nodes, MOST_MESSAGES, "messages")
-
-
-def _one_shot(tree: SwitchTree, blocks: Blocks, up: Mask, down: Mask, *, add: bool, segments: int) -> Schedule:
-    steps = tree.up(up, add) + tree.down(down)
+def _one_shot(tree: SwitchTree, blocks: Blocks, segments: int) -> Schedule:
+    """Blocks come up from all their sources; sums go down to their targets, copies wherever they did not pass."""
+    up, adds = tree.above(blocks.source), bool((blocks.source >= tree.ranks).all())
+    steps = tree.up(up, adds) + tree.down(tree.above(blocks.target) if adds else ~up)
     return pipelined(Schedule.from_steps(blocks, steps, tree.switches), segments)
 
 
@@ -144,10 +131,7 @@ def one_shot_all_reduce(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> one_shot_all_reduce(star(8)).num_steps
     2
     """
-    tree = SwitchTree(topology)
-    blocks = all_reduce(tree.ranks)
-    every = _everyone(tree, blocks)
-    return _one_shot(tree, blocks, every, every, add=True, segments=segments)
+    return _one_shot(SwitchTree(topology), all_reduce(topology.ranks), segments)
 
 
 def reduce_to_root(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -157,10 +141,7 @@ def reduce_to_root(topology: Topology, *, segments: int = 1, root: int = 0) -> S
     >>> reduce_to_root(star(8), root=3).num_steps
     2
     """
-    tree = SwitchTree(topology)
-    blocks = reduce(tree.ranks, root=root)
-    down = _towards(tree, np.array([root]))
-    return _one_shot(tree, blocks, _everyone(tree, blocks), down, add=True, segments=segments)
+    return _one_shot(SwitchTree(topology), reduce(topology.ranks, root=root), segments)
 
 
 def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -170,10 +151,7 @@ def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedu
     >>> multicast(star(8)).num_steps
     2
     """
-    tree = SwitchTree(topology)
-    blocks = broadcast(tree.ranks, root=root)
-    up = _towards(tree, np.array([root]))
-    return _one_shot(tree, blocks, up, ~up, add=False, segments=segments)
+    return _one_shot(SwitchTree(topology), broadcast(topology.ranks, root=root), segments)
 
 
 def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
@@ -188,25 +166,13 @@ def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = F
     2
     """
     tree = SwitchTree(topology)
-    blocks, ranks = reduce_scatter(tree.ranks), np.arange(tree.ranks)
-    to_owner = _towards(tree, ranks)
-    up = _everyone(tree, blocks)
-    if keep_own:
-        up[ranks, ranks] = False
-    rising, falling = tree.up(up, add=True), tree.down(to_owner)
-    if keep_own:
-        # a switch above the owner alone has nothing to send up for that slice: what reaches the owner is all the others
-        falling = [step._replace(add=step.dst < tree.ranks) for step in falling]
-        rising = [_sendable(step, tree) for step in rising]
-    schedule = Schedule.from_steps(blocks, rising + falling, tree.switches)
-    return pipelined(schedule, segments)
-
-
-def _sendable(step: Step, tree: SwitchTree) -> Step:
-    """Without what a node cannot hold: the slice of an owner below it from whom nobody else stands below."""
-    alone = tree.below[step.src].sum(axis=1) == 1
-    owner_below = tree.below[step.src, step.block]
-    return step.taken(~(alone & owner_below))
+    blocks = reduce_scatter(tree.ranks)
+    if not keep_own:
+        return _one_shot(tree, blocks, segments)
+    # a node above an owner alone has nothing to send up for that slice: what reaches the owner is all the others
+    up = ~tree.below | (tree.below.sum(axis=1) > 1)[:, None]
+    falling = [step._replace(add=step.dst < tree.ranks) for step in tree.down(tree.below)]
+    return pipelined(Schedule.from_steps(blocks, tree.up(up, add=True) + falling, tree.switches), segments)
 
 
 def gather_multicast(topology: Topology, *, segments: int = 1) -> Schedule:
@@ -216,9 +182,7 @@ def gather_multicast(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> gather_multicast(star(8)).num_steps
     2
     """
-    tree = SwitchTree(topology)
-    up = _towards(tree, np.arange(tree.ranks))
-    return _one_shot(tree, all_gather(tree.ranks), up, ~up, add=False, segments=segments)
+    return _one_shot(SwitchTree(topology), all_gather(topology.ranks), segments)
 
 
 def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
@@ -237,72 +201,45 @@ def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool
     return pipelined(both, segments)
 
 
-def scatter_bundles(topology: Topology, *, segments: int = 1, by_root: bool = False) -> Schedule:
+def scatter_bundles(topology: Topology, *, segments: int = 1) -> Schedule:
     """All-to-all: every rank pushes all its blocks up in one message, and the switches take it apart.
 
     On a tree of switches a block turns around in the lowest switch above both its ranks.
 
-    Args:
-        by_root: every block goes up to the root, also where both its ranks stand below one lower switch.
-
     >>> from colllib.execution import execute
     >>> from colllib.topology import switch_tree
     >>> tree = switch_tree(12, 4, scatters=True)  # four leaves of three
-    >>> for by_root in (False, True):
-    ...     run = execute(scatter_bundles(tree, by_root=by_root), tree)
-    ...     print(run.schedule.num_steps, max(run.link_total))
-    4 9/4
-    4 11/4
+    >>> run = execute(scatter_bundles(tree), tree)
+    >>> run.schedule.num_steps, max(run.link_total)
+    (4, Fraction(9, 4))
     """
     tree = SwitchTree(topology)
     blocks = all_to_all(tree.ranks)
-    rises, falls = _towards(tree, blocks.source), _towards(tree, blocks.target)
-    stays = (blocks.source == blocks.target) if by_root else rises & falls
-    return _one_shot(tree, blocks, rises & ~stays, falls & ~stays, add=False, segments=segments)
-
-
-def _through_one_switch(topology: Topology, stages: Sequence[Stage], segments: int) -> Cost:
-    """Closed form of stages through the one switch of a star: each goes "up" or "down" with a share of M on every port.
-
-    Stage i works on segment t - i in step t; what goes up and what comes down share no link, and a
-    step lasts as long as the latency of the slower of the two ways.
-    """
-    latencies = one_switch(topology)
-    if latencies is None:
-        raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
-    few = min(segments, len(stages))
-    rim, standing = _windows(tuple(stages), few, *latencies)
-    full = segments - few
-    return Cost(rim[0] + full * standing[0], (rim[1] + full * standing[1]) / segments / topology.bandwidth[0])
-
-
-def _busiest(stages: Sequence[Stage]) -> Fraction:
-    """What the busier of the two ways carries."""
-    return max(sum((share for way, share in stages if way == side), Fraction(0)) for side in ("up", "down"))
+    rises, falls = (tree.above(side) for side in (blocks.source, blocks.target))
+    steps = tree.up(rises & ~falls, add=False) + tree.down(falls & ~rises)
+    return pipelined(Schedule.from_steps(blocks, steps, tree.switches), segments)
 
 
 @cache
-def _windows(
-    stages: tuple[Stage, ...], segments: int, up: Fraction, down: Fraction
-) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
-    """Latency and load, in shares of a segment: of a run in no more segments than stages, and of a step of all stages.
+def _windows(stages: tuple[Stage, ...], segments: int, up: Fraction, down: Fraction) -> tuple[Cost, Cost]:
+    """The cost, in shares of a segment, of a run in no more segments than stages, and of a step of all stages.
 
-    The busy stages of a step are a window that grows, stands for every further segment, and shrinks.
+    The busy stages of a step are a window that grows, stands for every further segment, and shrinks: stage i works on
+    segment t - i in step t. What goes up and what comes down share no link, and a step lasts as long as the slower way.
     """
     latency = {"up": up, "down": down}
-    windows = [stages[max(0, t - segments + 1) : t + 1] for t in range(len(stages) + segments - 1)]
-    *rim, standing = [(max(latency[way] for way, _ in busy), _busiest(busy)) for busy in (*windows, stages)]
-    return (sum((a for a, _ in rim), Fraction(0)), sum((b for _, b in rim), Fraction(0))), standing
+
+    def step(busy: tuple[Stage, ...]) -> Cost:
+        loads = [sum(share for way, share in busy if way == side) for side in latency]
+        return Cost(max(latency[way] for way, _ in busy), max(loads))
+
+    rim = [step(stages[max(0, t - segments + 1) : t + 1]) for t in range(len(stages) + segments - 1)]
+    return sum(rim, Cost(0, 0)), step(stages)
 
 
 def _two_shots(ranks: int, keep_own: bool = False) -> list[Stage]:
     part = Fraction(1, ranks)
     return [("up", 1 - part if keep_own else Fraction(1)), ("down", part), ("up", part), ("down", 1 - part)]
-
-
-def _bundles(ranks: int, _: bool) -> list[Stage]:
-    away = Fraction(ranks - 1, ranks)
-    return [("up", away), ("down", away)]
 
 
 def _cost_of(
@@ -319,7 +256,15 @@ def _cost_of(
 
     @closed_form(n_alpha, n_beta, holds)
     def cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
-        return _through_one_switch(topology, stages(topology.ranks, keep_own), segments)
+        latencies = one_switch(topology)
+        if latencies is None:
+            raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
+        course = tuple(stages(topology.ranks, keep_own))
+        few = min(segments, len(course))
+        rim, standing = _windows(course, few, *latencies)
+        full = segments - few
+        load = Fraction(rim.n_beta + full * standing.n_beta) / segments / topology.bandwidth[0]
+        return Cost(rim.n_alpha + full * standing.n_alpha, load)
 
     return cost
 
@@ -332,7 +277,11 @@ scatter_reduced_cost = _cost_of(
 gather_multicast_cost = _cost_of(lambda ranks, _: _two_shots(ranks)[2:], "(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)")
 #: n_beta tends to 1 + 1/N, or to 1 with the own part kept.
 two_shot_cost = _cost_of(_two_shots, "(P + 3) / 2", "((P + 3) * N + P - 4) / (P * N)", ONE_SWITCH_SEGMENTED)
-scatter_bundles_cost = _cost_of(_bundles, "(P + 1) / 2", "(P + 1) * (N - 1) / (P * N)")
+scatter_bundles_cost = _cost_of(
+    lambda ranks, _: [(way, 1 - Fraction(1, ranks)) for way in ("up", "down")],
+    "(P + 1) / 2",
+    "(P + 1) * (N - 1) / (P * N)",
+)
 
 
 def port_load(ranks: int, *, shots: int) -> Fraction:
@@ -347,4 +296,4 @@ def port_load(ranks: int, *, shots: int) -> Fraction:
     check_ranks(ranks)
     if shots not in (1, 2):
         raise ValueError(f"shots = {shots}: whole vectors take 1, slices 2")
-    return _busiest(_ONE_SHOT if shots == 1 else _two_shots(ranks))
+    return Fraction(1) if shots == 1 else 1 + Fraction(1, ranks)

@@ -255,10 +255,8 @@ def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
     18
     """
     _powers(lattice, "halving")
-    if order not in ("near", "far"):
-        raise ValueError(f"order {order!r}: must be 'near' or 'far'")
-    last = "far" if order == "near" else "near"  # the halving's order is that of the doubling which undoes it
-    return there_and_back(_by_axes)(lattice, lambda size: reducescatter.recursive_halving(size, order=last), None)
+    on_axis = partial(reducescatter.recursive_halving, order=reducescatter.AFTER.get(order, order))
+    return there_and_back(_by_axes)(lattice, on_axis, None)
 
 
 def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
@@ -394,12 +392,8 @@ def disjoint_trees(lattice: Lattice, root: int = 0) -> list[IntArray]:
     """
     _needs_wrap(lattice, "packing trees")
     check_rank("root", root, lattice.ranks)
-    directions = []
-    for axis, size in enumerate(lattice.dims):
-        if size > 1:
-            directions.append((axis, 1))
-        if size > 2:
-            directions.append((axis, -1))
+    # an axis of size 1 is none, and both ways round one of size 2 are the same link
+    directions = [(axis, sign) for axis, size in enumerate(lattice.dims) for sign in (1, -1)[: size - 1]]
     rank, group = np.arange(lattice.ranks), LatticeGroup.of(lattice)
     place = group.image(rank, group.element_to(root))  # where the trees from rank 0 go
     before = np.array([lattice.shifted(rank, axis, -sign) for axis, sign in directions])

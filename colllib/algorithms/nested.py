@@ -12,7 +12,7 @@ of trees, and sub-communicators, over any number of tiers with any algorithm on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from colllib.exact import Fractions, IntArray, multiplied
 from colllib.limits import MOST_AT_ONCE, MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks
-from colllib.schedule import Orbit, Schedule, Step
+from colllib.schedule import Orbit, Schedule, Step, kept
 from colllib.topology import Lattice
 
 
@@ -82,7 +82,7 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int, shifted: bool =
     done = [sum(other.axis == axis != phase.axis for other in phases[:which]) for axis in range(len(others))]
     if phase.switches is not None:
         axes = [_Axis(lattice, axis, schedules) for axis, schedules in enumerate(others)]
-        _Run(lattice, phase, axes, done)  # which refuses lines that bring a switch the same block
+        _run(lattice, phase, axes, done)  # which refuses lines that bring a switch the same block
     place, line, share, lines = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), np.ones(1), 1
     for number, schedules in enumerate(others):
         if number != phase.axis:
@@ -161,21 +161,24 @@ def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> 
         return Orbit(nested(lattice, seeds), *common)
     axes = [_Axis(lattice, axis, schedules) for axis, schedules in enumerate(by_axis)]
     check_size(f"phases on {lattice}", prod(len(axis.share) for axis in axes), MOST_BLOCKS, "blocks")
-    runs, done = [], [0] * len(axes)
+    steps, done = [], [0] * len(axes)
     for phase in chosen:
-        run = _Run(lattice, phase, axes, done)
-        messages = phase.schedule.num_messages * len(run.block)
+        blocks, steps_of_phase = _run(lattice, phase, axes, done)
+        messages = phase.schedule.num_messages * blocks
         check_size(f"a phase on axis {phase.axis} of {lattice}", messages, MOST_MESSAGES, "messages")
-        runs.append(run)
+        steps.append(steps_of_phase)
         done[phase.axis] += 1
     ends = np.cumsum([0, *(phase.schedule.num_steps for phase in chosen)])
 
     def step(t: int) -> Step:
         which = int(np.searchsorted(ends, t, side="right")) - 1
-        return runs[which].step(t - int(ends[which]))
+        return steps[which](t - int(ends[which]))
 
     switches = [int(phase.switches.max(initial=-1)) + 1 for phase in chosen if phase.switches is not None]
-    return Schedule(_blocks(lattice, axes), int(ends[-1]), step, max(switches, default=0))
+    source, groups = _products(lattice, [axis.holding[0] for axis in axes], 0)
+    target, more = _products(lattice, [axis.holding[-1] for axis in axes], len(groups))
+    all_blocks = Blocks(lattice.ranks, _shares(axes), source, target, (*groups, *more))
+    return Schedule(all_blocks, int(ends[-1]), step, max(switches, default=0))
 
 
 def _idle(ranks: int) -> Orbit:
@@ -220,43 +223,33 @@ class _Axis:
         return np.concatenate(places), np.repeat(np.arange(len(holder)), [len(place) for place in places])
 
 
-class _Run:
-    """One phase: the steps of its schedule, on all lines and for all blocks of the other axes."""
+def _run(lattice: Lattice, phase: Phase, axes: list[_Axis], done: list[int]) -> tuple[int, Callable[[int], Step]]:
+    """How many blocks of the other axes a phase takes along, and its steps, on all lines and for all of those."""
+    counts = [len(axis.share) for axis in axes]
+    stride, lines = prod(counts[: phase.axis]), 1
+    place, line, block = (np.zeros(1, dtype=np.intp) for _ in range(3))
+    for number, axis in enumerate(axes):
+        if number != phase.axis:
+            at, of_axis = axis.pairs(done[number])
+            place = (at[:, None] * lattice.strides[number] + place).ravel()
+            line = (at[:, None] * lines + line).ravel()
+            block = (of_axis[:, None] * prod(counts[:number]) + block).ravel()
+            lines *= axis.size
+    for switch in () if phase.switches is None else np.asarray(phase.switches).T:
+        if len(np.unique(np.stack((switch[line], block)), axis=1).T) < len(block):  # a switch holds one value of each
+            raise ValueError(
+                f"axis {phase.axis}: several of its lines would meet in one switch with the same blocks; let "
+                "it run where they have different ones, such as after a reduce-scatter on the axes that share it"
+            )
+    ends = kept(lambda *both: tuple(_nodes(lattice, phase, end, place, line) for end in both))
 
-    def __init__(self, lattice: Lattice, phase: Phase, axes: list[_Axis], done: list[int]) -> None:
-        self.lattice, self.phase = lattice, phase
-        counts = [len(axis.share) for axis in axes]
-        self.block_stride = prod(counts[: phase.axis])
-        self.place, self.line, self.block = (np.zeros(1, dtype=np.intp) for _ in range(3))
-        others = {number: axis.pairs(done[number]) for number, axis in enumerate(axes) if number != phase.axis}
-        lines = 1
-        for number, (at, block) in others.items():
-            self.place = (at[:, None] * lattice.strides[number] + self.place).ravel()
-            self.line = (at[:, None] * lines + self.line).ravel()
-            self.block = (block[:, None] * prod(counts[:number]) + self.block).ravel()
-            lines *= axes[number].size
-        self._check_switches()
-        self.last: tuple[IntArray, IntArray, IntArray, IntArray] | None = None
+    def step(t: int) -> Step:
+        inner = phase.schedule.step(t)
+        check_size(f"a step on axis {phase.axis}", len(inner.src) * len(block), MOST_AT_ONCE, "messages")
+        blocks = (inner.block[:, None] * stride + block).ravel()
+        return Step(*ends(inner.src, inner.dst), blocks, np.repeat(inner.add, len(block)))
 
-    def _check_switches(self) -> None:
-        """A switch holds one value of each block: no two lines may bring it the same one."""
-        for switch in () if self.phase.switches is None else np.asarray(self.phase.switches).T:
-            pairs = np.stack((switch[self.line], self.block))
-            if len(np.unique(pairs, axis=1).T) < len(self.block):
-                raise ValueError(
-                    f"axis {self.phase.axis}: several of its lines would meet in one switch with the same blocks; let "
-                    "it run where they have different ones, such as after a reduce-scatter on the axes that share it"
-                )
-
-    def step(self, t: int) -> Step:
-        inner = self.phase.schedule.step(t)
-        check_size(f"a step on axis {self.phase.axis}", len(inner.src) * len(self.block), MOST_AT_ONCE, "messages")
-        # in a ring src and dst are the same arrays in every step, and so they are here: routes are found once
-        if self.last is None or self.last[0] is not inner.src or self.last[1] is not inner.dst:
-            src, dst = (_nodes(self.lattice, self.phase, end, self.place, self.line) for end in inner[:2])
-            self.last = (inner.src, inner.dst, src, dst)
-        block = (inner.block[:, None] * self.block_stride + self.block).ravel()
-        return Step(self.last[2], self.last[3], block, np.repeat(inner.add, len(self.block)))
+    return len(block), step
 
 
 def _nodes(lattice: Lattice, phase: Phase, end: IntArray, place: IntArray, line: IntArray) -> IntArray:
@@ -267,13 +260,6 @@ def _nodes(lattice: Lattice, phase: Phase, end: IntArray, place: IntArray, line:
         of_line = np.asarray(phase.switches)[:, np.maximum(end - size, 0)].T
         node = np.where((end >= size)[:, None], lattice.ranks + of_line[:, line], node)
     return node.ravel()
-
-
-def _blocks(lattice: Lattice, axes: list[_Axis]) -> Blocks:
-    sources, targets = ([axis.holding[side] for axis in axes] for side in (0, -1))
-    source, groups = _products(lattice, sources, 0)
-    target, more = _products(lattice, targets, len(groups))
-    return Blocks(lattice.ranks, _shares(axes), source, target, (*groups, *more))
 
 
 def _shares(axes: list[_Axis]) -> Fractions:

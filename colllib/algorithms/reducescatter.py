@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-import numpy as np
-
 from colllib.algorithms import allgather
-from colllib.primitives import Shares, reduce, reduce_scatter
-from colllib.schedule import Orbit, Schedule, Step, backwards, scaled
-from colllib.topology import Lattice
+from colllib.primitives import Shares
+from colllib.schedule import Schedule, backwards
 
 
 def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | None = None) -> Schedule:
@@ -27,19 +22,13 @@ def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | No
     >>> ring(4, first=0).blocks.target
     array([3, 0, 1, 2])
     """
-    at = allgather.round_trip(ranks, first, direction)
-    step = np.arange(ranks - 1)
-    one = Schedule.from_messages(
-        reduce(ranks, root=int(at[-1])), ranks - 1, step, Step.of(at[:-1], at[1:], 0, add=True)
-    )
-    every = Orbit(scaled(one, Fraction(1, ranks)), Lattice((ranks,)))
-    if shares is None:
-        return every
-    return Schedule(reduce_scatter(ranks, shares, (np.arange(ranks) + at[-1]) % ranks), ranks - 1, every.step)
+    return allgather.once_round(ranks, first, direction, shares, add=True)
 
 
 #: Gives the partner the half that it will own and keeps the other; the order is that of the all-gather, whose last
 #: partner is the first here. Source: Thakur, Rabenseifner & Gropp (2005), section 4.3.
 recursive_halving = backwards(allgather.recursive_doubling)
+#: The order of partners of the doubling that comes after a halving: the other way round.
+AFTER = {"near": "far", "far": "near"}
 bruck = backwards(allgather.bruck)
 pat = backwards(allgather.pat)

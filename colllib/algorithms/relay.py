@@ -49,8 +49,8 @@ def relay(lattice: Lattice, *, tie: str = "balanced", phased: bool = False, rota
     moves = len(starts) * lattice.ranks * len(axes) * len(turns)
     check_size(f"a relay on {lattice}", moves, MOST_MESSAGES, "moves of blocks along axes")
     paths = _Paths(lattice, tie, turns, starts)
-    longest = [int(paths.hops[:, axis].max(initial=0)) for axis in range(len(lattice.dims))]
-    schedule = Schedule(paths.blocks, sum(longest), lambda t: paths.step(t, longest if phased else None))
+    longest = paths.hops.max(axis=0, initial=0)
+    schedule = Schedule(paths.blocks, int(longest.sum()), lambda t: paths.step(t, longest if phased else None))
     return schedule if uneven else Orbit(schedule, lattice)
 
 
@@ -68,7 +68,7 @@ rotated_relay_cost = formulas("total(d // 2)", "most(d) / 8", EQUAL_EVEN_LONG_RI
 
 
 class _Paths:
-    """The paths of all blocks of some ranks: their ends, and on each axis the direction and hops."""
+    """The paths of all blocks of some ranks, a slice of each for every turn: on each axis the direction and hops."""
 
     def __init__(self, lattice: Lattice, tie: str, turns: list[tuple[int, ...]], sources: IntArray) -> None:
         self.lattice, self.turns = lattice, turns
@@ -77,7 +77,8 @@ class _Paths:
         rule = "up" if tie == "split" else tie
         routes = [shortest_way(lattice, axis, source, target, rule) for axis in axes]
         direction, hops = (np.stack([pair[side] for pair in routes], axis=1) for side in (0, 1))
-        share = np.full(len(source), 2 ** len(lattice.dims) if tie == "split" else 1)
+        parts = 2 ** len(lattice.dims) if tie == "split" else 1
+        share = np.full(len(source), parts)
         if tie == "split" and lattice.wraps:
             for axis in axes:
                 # an axis of size 2 has one link each way: there is no other way round
@@ -87,26 +88,21 @@ class _Paths:
                 source, target, share = source[order], target[order], share[order]
                 direction, hops = direction[order], hops[order]
                 direction[len(order) - len(half) :, axis] *= -1
-        denominator = lattice.ranks * (2 ** len(lattice.dims) if tie == "split" else 1) * len(turns)
-        count = len(turns)
-        self.source = np.tile(source, count)
-        self.direction, self.hops = np.tile(direction, (count, 1)), np.tile(hops, (count, 1))
-        self.turn = np.repeat(np.arange(count), len(source))
-        shares = Fractions(np.tile(share, count), denominator)
-        self.blocks = Blocks(lattice.ranks, shares, self.source, np.tile(target, count), ())
+        self.source, self.direction, self.hops = source, direction, hops
+        share, source, target = (np.tile(column, len(turns)) for column in (share, source, target))
+        self.blocks = Blocks(lattice.ranks, Fractions(share, lattice.ranks * parts * len(turns)), source, target, ())
 
-    def step(self, t: int, phases: list[int] | None = None) -> Step:
+    def step(self, t: int, phases: IntArray | None = None) -> Step:
         """The hops of step t; with `phases`, the length of each axis's phase, an axis at a time."""
         parts = []
-        for c, order in enumerate(self.turns):
-            members = np.flatnonzero(self.turn == c)
-            at, moves = self.source[members], np.full(len(members), t)
+        for turn, order in enumerate(self.turns):
+            at, moves = self.source, np.full(len(self.source), t)
             for axis in order:
-                direction, hops = self.direction[members, axis], self.hops[members, axis]
+                direction, hops = self.direction[:, axis], self.hops[:, axis]
                 at = self.lattice.shifted(at, axis, direction * np.clip(moves, 0, hops))
                 going = np.flatnonzero((moves >= 0) & (moves < hops))
                 ahead = self.lattice.shifted(at[going], axis, direction[going])
-                parts.append(Step.of(at[going], ahead, members[going]))
+                parts.append(Step.of(at[going], ahead, turn * len(self.source) + going))
                 moves = moves - (hops if phases is None else phases[axis])
         return Step.joined(parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -18,8 +19,6 @@ COLORS = 2  # of edges, which take turns
 
 def binomial(ranks: int, root: int = 0) -> IntArray:
     """The binomial tree: counted from the root, r's parent is r without its highest bit.
-
-    The holding set doubles: in step k, 2^k ranks send to the next 2^k.
 
     >>> binomial(6)
     array([-1,  0,  0,  1,  0,  1])
@@ -95,8 +94,6 @@ def depths(parent: Sequence[int] | IntArray) -> IntArray:
 def down_by_level(parent: Sequence[int] | IntArray, blocks: Blocks) -> Schedule:
     """Broadcast along a tree, one level a step: a parent sends to all its children at once.
 
-    Several children on one port share it, and the ledger charges that.
-
     >>> from colllib.primitives import broadcast
     >>> down_by_level([-1, 0, 0], broadcast(3)).num_steps
     1
@@ -107,13 +104,7 @@ def down_by_level(parent: Sequence[int] | IntArray, blocks: Blocks) -> Schedule:
 def down_one_child_a_step(
     parent: Sequence[int] | IntArray, order: Sequence[int] | IntArray, blocks: Blocks
 ) -> Schedule:
-    """Broadcast along a tree: a parent serves the children whose step it is, on one port one a step.
-
-    Args:
-        parent: parent of each rank.
-        order: the step in which each rank receives.
-        blocks: what is broadcast.
-    """
+    """Broadcast along a tree, given by each rank's parent, in the order given by the step in which each receives."""
     parents, when = np.asarray(parent), np.asarray(order)
     block = np.arange(len(blocks))
 
@@ -142,13 +133,12 @@ def two_colors(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     >>> two_colors(*complementary(4))
     (array([-1,  1,  0,  0]), array([ 0,  0,  1, -1]))
     """
-    trees = (first, second)
-    level = [depths(tree) for tree in trees]
-    edges = [(tree, int(child)) for tree in (0, 1) for child in np.flatnonzero(trees[tree] != ROOT)]
-    edges.sort(key=lambda edge: level[edge[0]][edge[1]])
-    sends: dict[int, list[tuple[int, int]]] = {}
+    level = [depths(tree).tolist() for tree in (first, second)]
+    parents = {(t, child): above for t in (0, 1) for child, above in enumerate((first, second)[t].tolist())}
+    edges = sorted((edge for edge in parents if parents[edge] != ROOT), key=lambda edge: level[edge[0]][edge[1]])
+    sends: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for edge in edges:
-        sends.setdefault(int(trees[edge[0]][edge[1]]), []).append(edge)
+        sends[parents[edge]].append(edge)
     for rank, out in sends.items():
         if len(out) > 2:
             raise ValueError(f"rank {rank} has {len(out)} children in the two trees: one port can serve only 2 in turn")
@@ -156,19 +146,12 @@ def two_colors(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     for start in edges:
         pending = [(start, 0)] if start not in color else []
         while pending:
-            edge, c = pending.pop()
-            if edge in color:
-                continue
-            color[edge] = c
-            tree, child = edge
-            touching = [other for other in sends[int(trees[tree][child])] if other != edge]
-            if trees[1 - tree][child] != ROOT:
-                touching.append((1 - tree, child))
-            pending.extend((other, 1 - c) for other in touching)
-    colors = tuple(np.full(len(first), -1) for _ in trees)
-    for (tree, child), c in color.items():
-        colors[tree][child] = c
-    return colors[0], colors[1]
+            (tree, child), c = pending.pop()
+            color[tree, child] = c
+            touching = [*sends[parents[tree, child]], (1 - tree, child)]
+            pending += [(edge, 1 - c) for edge in touching if edge not in color and parents[edge] != ROOT]
+    both = [[color.get((tree, child), ROOT) for child in range(len(first))] for tree in (0, 1)]
+    return np.array(both[0]), np.array(both[1])
 
 
 def down_both(
@@ -185,11 +168,10 @@ def down_both(
     >>> down_both(pair, 8, two_colors(*pair))
     Schedule(4 ranks, 16 blocks, 17 steps)
     """
-    blocks = [broadcast(len(tree), segments, root=int(np.argmax(tree == ROOT))) for tree in pair]
-    if colors is None:
-        halves = [down_by_level(*tree) for tree in zip(pair, blocks, strict=True)]
-    else:
-        halves = [down_colored(*tree) for tree in zip(pair, colors, blocks, strict=True)]
+    halves = []
+    for number, tree in enumerate(pair):
+        blocks = broadcast(len(tree), segments, root=int(np.argmax(tree == ROOT)))
+        halves.append(down_colored(tree, colors[number], blocks) if colors else down_by_level(tree, blocks))
     return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
 
 
@@ -199,11 +181,6 @@ def down_colored(parent: IntArray, color: IntArray, blocks: Blocks) -> Schedule:
     In round t an edge of color t mod 2 sends the next block that its parent holds and its
     child lacks. With the colors of `two_colors` a rank sends at most one block and receives at
     most one in every round, over both trees together.
-
-    Args:
-        parent: parent of each rank.
-        color: color of the edge into each rank.
-        blocks: what is broadcast, block after block.
     """
     ready = first_arrivals(parent, color)
     child = np.flatnonzero(np.asarray(parent) != ROOT)

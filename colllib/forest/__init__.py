@@ -10,7 +10,7 @@ Network Fabrics".
 
 from colllib.forest.bound import Bound, bound, fixed, ratio
 from colllib.forest.fabric import Fabric, fabric
-from colllib.forest.tree import Tree
+from colllib.forest.packing import Tree
 from colllib.forest.trees import Forest, busiest, forest, traffic
 
 __all__ = [

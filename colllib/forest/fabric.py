@@ -11,7 +11,7 @@ import numpy as np
 
 from colllib.exact import Fractions, IntArray, integers
 from colllib.limits import check_size
-from colllib.primitives import is_whole
+from colllib.primitives import check_rank, is_whole
 from colllib.topology import Topology, from_links
 
 MOST_NODES = 2**11  # of a table with a capacity for every two
@@ -80,8 +80,8 @@ def fabric(
     """
     check_size(topology.name, topology.nodes, MOST_NODES, "ranks and switches, for trees on any fabric,")
     ranks = topology.ranks
-    if root is not None and (not is_whole(root) or not 0 <= root < ranks):
-        raise ValueError(f"root {root!r}: must be one of the ranks 0..{ranks - 1}")
+    if root is not None:
+        check_rank("root", root, ranks)
     weight = [int(root in (None, rank)) for rank in range(ranks)] if weights is None else list(weights)
     if len(weight) != ranks or not any(weight) or not all(is_whole(part) and part >= 0 for part in weight):
         raise ValueError(f"weights {weight[:8]}: {ranks} whole numbers from 0 are needed, not all 0")

@@ -6,7 +6,7 @@ Rings and hierarchies are in the catalogue (`colllib.algorithms`).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -80,16 +80,15 @@ def _rings(capacity: IntArray, ranks: int) -> list[Path]:
 
 def _shortest(capacity: IntArray, start: int, ends: set[int], over: set[int]) -> Path | None:
     """A shortest path to one of some nodes, over some others only."""
-    queue: deque[Path] = deque([(start,)])
+    paths: list[Path] = [(start,)]
     seen = {start}
-    while queue:
-        path = queue.popleft()
+    for path in paths:  # grows while it is walked
         for near in np.flatnonzero(capacity[path[-1]]).tolist():
             if near in ends:
                 return (*path, near)
             if near in over and near not in seen:
                 seen.add(near)
-                queue.append((*path, near))
+                paths.append((*path, near))
     return None
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.forest.flow import starved, with_source
-from colllib.forest.tree import Path
+from colllib.forest.packing import Path
 from colllib.limits import FLOW, check_seconds
 
 Pieces = dict[tuple[int, int], list[tuple[int, Path]]]

@@ -21,9 +21,8 @@ from colllib.exact import IntArray, counted, integers
 from colllib.forest.bound import Bound, room
 from colllib.forest.fabric import Fabric
 from colllib.forest.flow import starved, with_source
-from colllib.forest.packing import lowered, pack
+from colllib.forest.packing import Tree, lowered, pack
 from colllib.forest.splitting import taken
-from colllib.forest.tree import Tree
 from colllib.lattice_group import LatticeGroup
 from colllib.topology import Lattice, NoRouteError, Topology
 

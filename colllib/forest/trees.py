@@ -16,10 +16,9 @@ from colllib.exact import Fractions, IntArray, multiplied
 from colllib.execution import Execution, execute
 from colllib.forest.bound import Bound, bound, fixed, room
 from colllib.forest.fabric import Fabric, fabric, speed
-from colllib.forest.packing import lowered, pack
+from colllib.forest.packing import Tree, lowered, pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
 from colllib.forest.symmetric import lattice_of, pack_by_boxes, pack_by_moves
-from colllib.forest.tree import Tree
 from colllib.lattice_group import LatticeGroup
 from colllib.limits import FLOW, IN_FULL, MOST_MESSAGES, TREE, check_seconds, check_size
 from colllib.primitives import Blocks

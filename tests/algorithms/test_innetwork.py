@@ -102,17 +102,6 @@ def test_what_is_only_passed_on_turns_around_in_the_lowest_switch_above_both(ran
             assert (crossed[node, above], crossed[above, node]) == expected(below[node])
 
 
-@pytest.mark.parametrize(("ranks", "radix"), [(5, 3), (12, 4), (13, 4), (64, 9)])
-def test_by_the_root_every_uplink_also_carries_what_its_own_ranks_send_each_other(ranks, radix):
-    topology = switch_tree(ranks, radix, **ALL)
-    turned, climbed = (execute(innetwork.scatter_bundles(topology, by_root=by), topology) for by in (False, True))
-    below = innetwork.SwitchTree(topology).below.sum(axis=1)
-    for k, (a, b) in enumerate(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)):
-        s = int(below[min(a, b)])
-        assert climbed.link_total[k] - turned.link_total[k] == Fraction(s * (s - 1), ranks)
-    assert climbed.cost.n_alpha == turned.cost.n_alpha
-
-
 @given(st.integers(1, 500), st.integers(3, 16), st.integers(1, 2))
 def test_no_switch_has_more_links_than_ports(ranks, radix, uplinks):
     radix = max(radix, 3 * uplinks)

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 
 from colllib.forest import bound, fabric, forest
 from colllib.forest.bound import room
-from colllib.forest.packing import lowered, pack
+from colllib.forest.packing import Tree, lowered, pack
 from colllib.forest.splitting import without_switches
-from colllib.forest.tree import Tree
 from colllib.topology.expression import find
 
 
