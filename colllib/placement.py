@@ -52,9 +52,9 @@ def local_search(
 ) -> IntArray:
     """A good order of the ranks, by exchanging two ranks or turning some in a row around, again and again.
 
-    It begins with the faster one of rank order and a random order. What makes the schedule faster
-    stays, or, at the same time, what lightens the links of the outermost level. It ends after as
-    many tries as take a few seconds, `tries` at most, and need not be the best, but is no slower than rank order.
+    It begins with the faster one of rank order and a random order. What makes the schedule faster stays, or, at the
+    same time, what lightens the links of the outermost level. It ends after as many tries as take a few seconds,
+    `tries` at most, and need not be the best, but is no slower than rank order.
 
     >>> from colllib.algorithms import allgather
     >>> from colllib.topology import boxes

@@ -1,15 +1,13 @@
 """Exhaustive search on few ranks: the fewest bytes in a given number of steps, and whether these suffice at all.
 
-Every rank owns one full-duplex port and sends at most one message, and receives at most one, in a
-step. A message may carry any part of what its sender holds. A rank keeps one value for each byte
-of a reduction, as in `execute`: what arrives is added to it or replaces it.
+Every rank sends at most one message, and receives at most one, in a step. A message may carry any part of what its
+sender holds. A rank keeps one value for each byte of a reduction: what arrives is added to it or replaces it.
 
-Who sends to whom in one step is a permutation of the ranks in which at most one rank stands idle
-(any other pattern lacks a message that would do no harm). For a sequence of such patterns, each
-byte of the message takes one of finitely many routes: a path, a tree, or sums that reach every rank.
-Which part of the message takes which route is a linear program. Its optimum is a schedule, with
-blocks of unequal size; its dual, rounded to exact fractions and checked, proves that no cut of the
-message does better on that sequence.
+Who sends to whom in one step is a permutation of the ranks in which at most one rank stands idle (any other pattern
+lacks a message that would do no harm). For a sequence of such patterns, each byte of the message takes one of finitely
+many routes: a path, a tree, or sums that reach every rank. Which part of the message takes which route is a linear
+program. Its optimum is a schedule, with blocks of unequal size; its dual, rounded to exact fractions and checked,
+proves that no cut of the message does better on that sequence.
 """
 
 from __future__ import annotations
@@ -96,11 +94,12 @@ def least_bytes(primitive: str, ranks: int, steps: int) -> Best | None:
             return None
         return Best(steps, forward.n_beta, reversed_in_time(forward.schedule), forward.sequences)
     floor = lower_bound(primitive, ranks).n_beta
+    share = Fraction(1, len({source for source, _ in _ends(primitive, ranks)}))  # of M, that each part has
     best: tuple[Fraction, Parts, Sequence[Pattern]] | None = None
     settled = 0
     for sequence, routes in _possible(primitive, ranks, steps):
         settled += 1
-        n_beta, parts = _program(ranks, steps, _share(primitive, ranks), routes, best[0] if best else None)
+        n_beta, parts = _program(ranks, steps, share, routes, best[0] if best else None)
         if parts is not None and (best is None or n_beta < best[0]):
             best = (n_beta, parts, sequence)
         if best and best[0] == floor:
@@ -119,11 +118,6 @@ def _ends(primitive: str, ranks: int) -> list[tuple[int, int]]:
         "all-reduce": [(ranks, ranks)],
         "all-gather": [(rank, ranks) for rank in range(ranks)],
     }[primitive]
-
-
-def _share(primitive: str, ranks: int) -> Fraction:
-    """What each of these parts has of the message."""
-    return Fraction(1, ranks if primitive in ("all-gather", "all-to-all") else 1)
 
 
 def _possible(primitive: str, ranks: int, steps: int) -> Iterator[tuple[Sequence[Pattern], list[list[Route]]]]:
