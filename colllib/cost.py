@@ -198,8 +198,12 @@ def values_per_level(
     ((2,), (3,))
     """
     alphas, bandwidths = _per_level("alpha", alpha, levels), _per_level("bandwidth", bandwidth, levels)
-    for level_alpha, level_bandwidth in zip(alphas, bandwidths, strict=True):
-        check_quantities(message=message, alpha=level_alpha, bandwidth=level_bandwidth)
+    for name, value in (("message size", message), *(("alpha", value) for value in alphas)):
+        if not (isfinite(value) and value >= 0):
+            raise ValueError(f"{name} {value!r}: must be a finite number of at least 0")
+    for value in bandwidths:
+        if not (isfinite(value) and value > 0):
+            raise ValueError(f"bandwidth {value!r}: must be a finite number above 0")
     return alphas, bandwidths
 
 
@@ -211,15 +215,6 @@ def _per_level(name: str, values: Price, levels: int) -> tuple[float, ...]:
         needed = "1 is needed" if levels == 1 else f"{levels} are needed, innermost first"
         raise ValueError(f"values for {name}: {len(several)}, where {needed}")
     return several
-
-
-def check_quantities(*, message: float, alpha: float, bandwidth: float) -> None:
-    """Refuse a negative or non-finite message size or alpha, and a bandwidth that is not positive."""
-    for name, value in (("message size", message), ("alpha", alpha)):
-        if not (isfinite(value) and value >= 0):
-            raise ValueError(f"{name} {value!r}: must be a finite number of at least 0")
-    if not (isfinite(bandwidth) and bandwidth > 0):
-        raise ValueError(f"bandwidth {bandwidth!r}: must be a finite number above 0")
 
 
 #: The size at which two costs are equal, in units of alpha BW.
@@ -285,18 +280,17 @@ def pipeline_cost(stages: int, segments: int) -> Cost:
 BEST_SEGMENTS_SQUARED = Formula("(L - 1) * m")
 
 
-def best_segments_unrounded(stages: int, *, message: float, alpha: float, bandwidth: float) -> float:
+def best_segments_unrounded(stages: int, **price: Unpack[Terms]) -> float:
     """The real number P* = sqrt((L - 1) M / (alpha BW)) that minimizes `pipeline_cost`; below 1 for a small message.
 
-    The best whole number is one of its two neighbors, and at least 1. M in bytes, alpha in seconds and above 0, BW in
-    bytes per second.
+    The best whole number is one of its two neighbors, and at least 1; alpha must be above 0.
 
     >>> best_segments_unrounded(10, message=400e3, alpha=1e-6, bandwidth=100e9)
     6.0
     """
-    check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-    check_latency((alpha,))
-    return sqrt(BEST_SEGMENTS_SQUARED(L=stages, m=Fraction(message / (alpha * bandwidth))))
+    (alpha,), (bandwidth,) = values_per_level(1, **price)
+    check_latency(alpha)
+    return sqrt(BEST_SEGMENTS_SQUARED(L=stages, m=Fraction(price["message"] / (alpha * bandwidth))))
 
 
 FEW = 4  # numbers of segments that are tried one by one

@@ -203,7 +203,7 @@ class Entry:
                 segments = lowest(continued(parts, steps, self.rounds), steps, MOST_SEGMENTS, rounds=self.rounds)[1]
         chosen = cost(segments)
         seconds = effective(chosen, eta).seconds(**price)
-        return Rung(self, segments, chosen, seconds, price["message"], self._known(segments)[1], eta)
+        return Rung(self, segments, chosen, seconds, price["message"], self._known(segments)[1])
 
 
 def _symmetric(schedule: Schedule) -> TypeGuard[Orbit]:
@@ -235,10 +235,9 @@ class Rung:
     entry: Entry
     segments: int  # 1 where it takes none
     cost: Cost
-    seconds: float  # lock-step, with what `eta` says is lost
+    seconds: float  # lock-step, with what the topology is said to lose
     message: float  # M in bytes
     how: str  # "executed", "by symmetry" or "closed form"
-    eta: Eta = IDEAL  # what the topology is said to lose
     run: Execution | None = field(default=None, repr=False)  # that the cost comes from
     not_run: NotRun | None = None  # what would be faster and takes long to run
 

@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import chain, permutations, product, takewhile
 from math import lcm
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,14 +47,11 @@ class Hop:
     add: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Best:
+class Best(NamedTuple):
     """The fewest bytes in a given number of steps."""
 
-    steps: int
     n_beta: Fraction  # the least sum over the steps of the largest message, in units of M
     schedule: Schedule  # that attains it
-    sequences: int  # of patterns that were settled, of those that differ by more than the names of ranks
 
 
 def patterns(ranks: int) -> tuple[Pattern, ...]:
@@ -90,23 +88,17 @@ def least_bytes(primitive: str, ranks: int, steps: int) -> Best | None:
         raise ValueError(f"N = {ranks}: the search for {primitive} is for 2 to {most} ranks")
     if primitive in BACKWARDS:
         forward = least_bytes(BACKWARDS[primitive], ranks, steps)
-        if forward is None:
-            return None
-        return Best(steps, forward.n_beta, reversed_in_time(forward.schedule), forward.sequences)
+        return None if forward is None else Best(forward.n_beta, reversed_in_time(forward.schedule))
     floor = lower_bound(primitive, ranks).n_beta
     share = Fraction(1, len({source for source, _ in _ends(primitive, ranks)}))  # of M, that each part has
     best: tuple[Fraction, Parts, Sequence[Pattern]] | None = None
-    settled = 0
     for sequence, routes in _possible(primitive, ranks, steps):
-        settled += 1
         n_beta, parts = _program(ranks, steps, share, routes, best[0] if best else None)
         if parts is not None and (best is None or n_beta < best[0]):
             best = (n_beta, parts, sequence)
         if best and best[0] == floor:
             break
-    if best is None:
-        return None
-    return Best(steps, best[0], _schedule(primitive, ranks, best[2], best[1]), settled)
+    return None if best is None else Best(best[0], _schedule(primitive, ranks, best[2], best[1]))
 
 
 def _ends(primitive: str, ranks: int) -> list[tuple[int, int]]:
