@@ -838,6 +838,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(_refuse("standard output is closed, and there is nowhere to write to", 1))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # what an old encoding lacks is no fault of the input
+    out = sys.stdout
     try:
         status = cli.main(arguments, prog_name="colllib", standalone_mode=False)
     except click.ClickException as error:
@@ -851,8 +852,8 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         status = _refuse(f"{error.filename or 'standard output'}: {error.strerror}", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left must not fail again at the end
-    except SystemExit:  # by click, where who reads the output has left
-        status = 0
+    except SystemExit as end:  # also by click, where who reads the output has left, which then replaces it
+        status = end.code if sys.stdout is out else 0
     except (click.Abort, KeyboardInterrupt):
         status = 130
     sys.exit(status or 0)
