@@ -39,14 +39,11 @@ class Traffic:
 def least_traffic(primitive: str, ranks: int) -> Traffic:
     """What a primitive makes its ranks move, whatever the schedule.
 
-    * Broadcast: the root sends every byte at least once, N-1 ranks must receive it. Reduce is the
-      same backwards.
-    * All-reduce: a rank's contribution to each element must leave it once, and word from the others
-      must reach it once: 1 and 1. All together: of each element N-1 partial sums must be sent
-      before anyone can know the total, and then N-1 ranks must be told: 2(N-1) (Patarasuk & Yuan
-      2009, Theorem 1).
-    * All-gather: a rank receives N-1 shards and sends its own at least once. Reduce-scatter is the
-      same backwards.
+    * Broadcast: the root sends every byte at least once, N-1 ranks must receive it. Reduce is the same backwards.
+    * All-reduce: a rank's contribution to each element must leave it once, and word from the others must reach it
+      once. All together: of each element N-1 partial sums must be sent before anyone can know the total, and then N-1
+      ranks must be told: 2(N-1) (Patarasuk & Yuan 2009, Theorem 1).
+    * All-gather: a rank receives N-1 shards and sends its own at least once. Reduce-scatter is the same backwards.
     * All-to-all: a rank sends N-1 blocks and receives N-1.
 
     Raises:
@@ -74,8 +71,7 @@ def least_traffic(primitive: str, ranks: int) -> Traffic:
 def fewest_steps(ranks: int, ports: int = 1) -> int:
     """Steps until what one rank knows can be known to N, or the other way round: ceil(log_(k+1) N).
 
-    Everybody who knows it tells one other rank through each of its k ports, so the number of those
-    who know it grows at most (k+1)-fold in a step.
+    Everybody who knows it tells one other rank through each of its k ports: in a step k+1 times as many know it.
 
     >>> fewest_steps(512), fewest_steps(512, ports=3), fewest_steps(512, ports=511)
     (9, 5, 1)
@@ -155,10 +151,9 @@ def _one_port(primitive: str, ranks: int) -> ClosedForm:
 def lower_bound(primitive: str, ranks: int) -> Cost:
     """The fewest latencies and the fewest bytes on the busiest port, each by itself: `ONE_PORT`.
 
-    One full-duplex port per rank sends and receives one message of bandwidth BW at a time. The
-    latencies are those of `fewest_steps`, the bytes the larger of what one rank cannot avoid and the
-    average (`port_bound`). Some primitive and N allow no schedule that attains both parts at once:
-    `colllib.search` settles small cases, `bytes_in_fewest_steps` the powers of two.
+    The latencies are those of `fewest_steps`, the bytes the larger of what one rank cannot avoid and the average
+    (`port_bound`). Some primitive and N allow no schedule that attains both parts at once: `colllib.search` settles
+    small cases, `bytes_in_fewest_steps` the powers of two.
 
     Raises:
         ValueError: for an unknown primitive or N < 1.
@@ -176,10 +171,9 @@ def lower_bound(primitive: str, ranks: int) -> Cost:
 def bytes_in_fewest_steps(primitive: str, ranks: int) -> Fraction:
     """The least n_beta of any schedule of only log2 N steps, one full-duplex port, N a power of two.
 
-    With N = 2^L and L steps, the set of ranks that know of a byte must double in every step, so
-    whoever knows it sends it in every step. The root of a broadcast, and every rank of an
-    all-reduce, therefore sends M in each of the L steps. A reduce is a broadcast backwards. In an
-    all-to-all the blocks must take `all_to_all_hops` hops. All-gather and reduce-scatter meet both
+    With N = 2^L and L steps, the set of ranks that know of a byte must double in every step, so whoever knows it sends
+    it in every step: the root of a broadcast, and every rank of an all-reduce, sends M in each. A reduce is a broadcast
+    backwards. In an all-to-all the blocks must take `all_to_all_hops` hops. All-gather and reduce-scatter meet both
     bounds at once.
 
     Raises:
@@ -201,8 +195,8 @@ def bytes_in_fewest_steps(primitive: str, ranks: int) -> Fraction:
 def all_to_all_hops(ranks: int, steps: int) -> int:
     """The fewest hops that one rank's blocks take in an all-to-all of T steps; over N, a bound on n_beta.
 
-    A block that moves in h of the T steps has C(T, h) choices of steps, each of which ends at one
-    rank. So at most that many ranks are h hops away, and the cheapest plan fills them in order of h.
+    A block that moves in h of the T steps has C(T, h) choices of steps, each of which ends at one rank. So at most that
+    many ranks are h hops away, and the cheapest plan fills them in order of h.
 
     Raises:
         ValueError: if T steps do not reach N ranks.

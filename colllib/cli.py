@@ -22,7 +22,7 @@ import click
 from click.core import ParameterSource
 from tabulate import tabulate
 
-from colllib import algorithms, msccl, simgrid, units
+from colllib import algorithms, ladder, msccl, simgrid, units
 from colllib.bounds import bus_factor
 from colllib.cli_io import PRIMITIVE, Answer, Network, answered, json_text, priced, progress, speeds, table, whole
 from colllib.cost import Kind, TieredCost
@@ -30,17 +30,6 @@ from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray
 from colllib.execution import Execution
 from colllib.execution import trace as trace_states
-from colllib.ladder import (
-    ANCHOR_ALPHA,
-    ANCHOR_BANDWIDTH,
-    ANCHOR_MESSAGE,
-    ANCHOR_RANKS,
-    NOT_STARTED,
-    Entry,
-    Rung,
-    field_of,
-)
-from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.log import PROGRAMS
 from colllib.measured.predict import predict
@@ -87,7 +76,7 @@ class Choice:
         """In a given number of segments, where nothing says which would be best."""
         if self.segments is None:
             raise ValueError(f"segments 'best': {why}, give a whole number")
-        return Entry(self.algorithm, topology).schedule(self.segments)
+        return ladder.Entry(self.algorithm, topology).schedule(self.segments)
 
 
 def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -259,8 +248,8 @@ def list_command() -> Answer:
     others = known["predicted"]
     yield f"also, for all commands: {', '.join(f'{name}:2' for name in others['boxes'] + others['instances'])}"
     yield f"and usual boxes of a GPU, as in h20:2: {', '.join(others['gpus'])}\n"
-    anchor = speeds((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
-    yield f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, {anchor}"
+    anchor = speeds((ladder.ANCHOR_ALPHA,), (ladder.ANCHOR_BANDWIDTH,))
+    yield f"anchor: N = {ladder.ANCHOR_RANKS}, M = {units.size(ladder.ANCHOR_MESSAGE)}, {anchor}"
 
 
 def _defaults(form: Form, comma: str = ",") -> str:
@@ -298,10 +287,10 @@ def _known() -> dict[str, Any]:
         },
         "presets": {
             "anchor": {
-                "ranks": ANCHOR_RANKS,
-                "message_bytes": ANCHOR_MESSAGE,
-                "alpha_s": ANCHOR_ALPHA,
-                "bandwidth_bytes_per_s": ANCHOR_BANDWIDTH,
+                "ranks": ladder.ANCHOR_RANKS,
+                "message_bytes": ladder.ANCHOR_MESSAGE,
+                "alpha_s": ladder.ANCHOR_ALPHA,
+                "bandwidth_bytes_per_s": ladder.ANCHOR_BANDWIDTH,
             }
         },
     }
@@ -309,7 +298,7 @@ def _known() -> dict[str, Any]:
 
 @cli.command("run")
 @_scheduled
-@_on(default=f"star:{ANCHOR_RANKS}")
+@_on(default=f"star:{ladder.ANCHOR_RANKS}")
 @priced
 @click.option("--clock", default="lockstep", help="lockstep or event")
 @click.option("--placement", "place", default="contiguous", help="contiguous, strided, random[,SEED] or search[,SEED]")
@@ -325,11 +314,11 @@ def run_command(choice: Choice, on: str, network: Network, clock: str, place: st
         chosen = in_groups(chosen, *read_groups(grouped))
     kind, seed = read_placement(place)
     if kind == "search":
-        schedule = Entry(chosen, topology).schedule(choice.segments or 1)
+        schedule = ladder.Entry(chosen, topology).schedule(choice.segments or 1)
         chosen = at_places(chosen, local_search(schedule, topology, seed=seed, **price))
     elif kind != "contiguous":
         chosen = at_places(chosen, order_of(topology, kind, seed))
-    rung = run_algorithm(chosen, topology, segments=choice.segments, **price)
+    rung = ladder.run(chosen, topology, segments=choice.segments, **price)
     result = _described(rung, price)
     result |= {"options": list(choice.options), "clock": clock, "placement": place}
     if clock == "event":
@@ -352,12 +341,12 @@ def _of_a_group(algorithm: algorithms.Algorithm, size: int, result: dict[str, An
     """What of a result is one group's: that its end state is the primitive's, and its bus bandwidth."""
     primitive, rate = algorithm.primitive, result["algbw_GBps"]
     return {
-        "correct": Entry(algorithm, star(size)).schedule(result["segments"]).makes(PRIMITIVES[primitive]),
+        "correct": ladder.Entry(algorithm, star(size)).schedule(result["segments"]).makes(PRIMITIVES[primitive]),
         "busbw_GBps": None if rate is None else rate * float(bus_factor(primitive, size)),
     }
 
 
-def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
+def _described(rung: ladder.Rung, price: dict[str, Any]) -> dict[str, Any]:
     run, chosen, topology = rung.execution, rung.algorithm, rung.entry.topology
     result = {
         "primitive": chosen.primitive,
@@ -393,7 +382,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
     if isinstance(run.cost, TieredCost):
         result["kinds"] = [_kind(kind, run.cost, price["alpha"]) for kind in run.cost.kinds]
     if chosen.costs_its_closed_form(topology):
-        formula = Entry(chosen, topology, trusting=True).cost(rung.segments)
+        formula = ladder.Entry(chosen, topology, trusting=True).cost(rung.segments)
         result["closed_form"] = {
             "n_alpha": _exact(formula.n_alpha),
             "n_beta": str(formula.n_beta),
@@ -417,7 +406,7 @@ def _energy(run: Execution, message: float) -> tuple[float, float] | None:
         return None
 
 
-def _at_node(rung: Rung) -> dict[str, Any]:
+def _at_node(rung: ladder.Rung) -> dict[str, Any]:
     """The cost by a rank's whole bandwidth, which ranks of unequal degree have no common one of."""
     run, topology = rung.execution, rung.entry.topology
     pieces = len(run.schedule.blocks) // topology.ranks
@@ -442,7 +431,7 @@ def _exact(count: int | Fraction | None) -> int | str | None:
     return str(count) if isinstance(count, Fraction) else count
 
 
-def _times(rung: Rung, seconds: float) -> dict[str, Any]:
+def _times(rung: ladder.Rung, seconds: float) -> dict[str, Any]:
     timed = replace(rung, seconds=seconds)
     rates = {"algbw_GBps": timed.algbw / 1e9, "busbw_GBps": timed.busbw / 1e9}
     return {"time_s": seconds, **{name: rate if isfinite(rate) else None for name, rate in rates.items()}}
@@ -568,7 +557,7 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
     return states
 
 
-def _by_box(on: str, rungs: Sequence[Rung], price: dict[str, Any]) -> dict[str, tuple[float, float]]:
+def _by_box(on: str, rungs: Sequence[ladder.Rung], price: dict[str, Any]) -> dict[str, tuple[float, float]]:
     """What NCCL's trees take at least and at most, by which box has lost the one card that `on` leaves out."""
     trees = [rung for rung in rungs if rung.algorithm.name in ("tree", "nvls-tree")]
     intact, failed = before_failures(on)
@@ -615,7 +604,7 @@ def _command(primitive: str, name: str, on: str, network: Network, price: dict[s
 
 @cli.command("ladder")
 @click.argument("primitive", type=PRIMITIVE)
-@click.option("--ranks", type=whole(), help=f"N, on a star (default: {ANCHOR_RANKS})")
+@click.option("--ranks", type=whole(), help=f"N, on a star (default: {ladder.ANCHOR_RANKS})")
 @_on()
 @priced
 @answered
@@ -627,11 +616,11 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     """
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
-    expression = f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on
+    expression = f"star:{ladder.ANCHOR_RANKS if ranks is None else ranks}" if on is None else on
     topology = network.with_speeds(find_topology(expression))
     price = network.on(topology)
     with progress(algorithms.every(primitive), attrgetter("name")) as among:
-        rungs, left_out = field_of(primitive, topology, among, searching=True, **price)
+        rungs, left_out = ladder.field_of(primitive, topology, among, searching=True, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     nccl, by_box = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
@@ -663,7 +652,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         f"{primitive} on {topology.name} ({topology.port_model}), "
         f"M = {units.message(network.message)}, {speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
     )
-    not_started = [name for name, why in left_out.items() if why == NOT_STARTED]
+    not_started = [name for name, why in left_out.items() if why == ladder.NOT_STARTED]
     for name in not_started:
         command = _command(primitive, name, expression, network, price)
         yield f"{name} may be faster; it is found by a search: {command}\n"
@@ -690,7 +679,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
             "\nforest: through switches a rank may send to several others in a step, and pays one alpha: "
             "short messages take longer"
         )
-    whys = dict.fromkeys(why for why in left_out.values() if why != NOT_STARTED)
+    whys = dict.fromkeys(why for why in left_out.values() if why != ladder.NOT_STARTED)
     if reasons := {why: [name for name, other in left_out.items() if other == why] for why in whys}:
         yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())
     if nccl:
@@ -731,7 +720,7 @@ def mpi_run_command(choice: Choice, on: str | None, elements: int | None, dtype:
                 f"{topology.name} has {topology.ranks} ranks: start as many processes, not {world.Get_size()}"
             )
         schedule = choice.schedule(topology, "a run over MPI has no price")
-        check_seconds(str(Entry(choice.algorithm, topology)), EVENT * schedule.num_messages)
+        check_seconds(str(ladder.Entry(choice.algorithm, topology)), EVENT * schedule.num_messages)
         witness = mpi.witness(choice.algorithm.primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:
         raise  # every process has the same one
@@ -849,6 +838,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(_refuse("standard output is closed, and there is nowhere to write to", 1))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # what an old encoding lacks is no fault of the input
+    out = sys.stdout
     try:
         status = cli.main(arguments, prog_name="colllib", standalone_mode=False)
     except click.ClickException as error:
@@ -862,8 +852,8 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         status = _refuse(f"{error.filename or 'standard output'}: {error.strerror}", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left must not fail again at the end
-    except SystemExit:  # by click, where who reads the output has left
-        status = 0
+    except SystemExit as end:  # also by click, where who reads the output has left, which then replaces it
+        status = end.code if sys.stdout is out else 0
     except (click.Abort, KeyboardInterrupt):
         status = 130
     sys.exit(status or 0)

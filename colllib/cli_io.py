@@ -182,16 +182,6 @@ def table(headers: Sequence[str], rows: Sequence[Any], widths: Sequence[int | No
     return tabulate(rows, headers=headers, disable_numparse=True, maxcolwidths=widths)
 
 
-def lines(rows: Sequence[Sequence[str]], widths: Sequence[int | None] | None = None) -> str:
-    """Lines of a name and what is said about it.
-
-    >>> print(lines([("trees", "3"), ("bottleneck", "none")]))
-    trees       3
-    bottleneck  none
-    """
-    return tabulate(rows, tablefmt="plain", disable_numparse=True, maxcolwidths=widths)
-
-
 def speeds(alpha: Sequence[float], bandwidth: Sequence[float]) -> str:
     """Latencies and bandwidths of every level, for people.
 

@@ -52,11 +52,6 @@ def _equal(lattice: Lattice) -> bool:
     return len(set(_sizes(lattice))) == 1
 
 
-def _equal_lines(lattice: Lattice) -> bool:
-    """A ring of two is a line."""
-    return _equal(lattice) and (not lattice.wraps or 2 in lattice.dims)
-
-
 def _even_long_rings(lattice: Lattice) -> bool:
     return _long_rings(lattice) and all(size % 2 == 0 for size in _sizes(lattice))
 
@@ -86,7 +81,8 @@ LONG_POWER_RING, LONG_POWER_SQUARE, LONG_POWER_CUBE = (
     Condition(f"{axes}, $d = 2^m > 2$", partial(_long_powers, count=count))
     for count, axes in enumerate(("one axis", "two equal axes", "three equal axes"), 1)
 )
-EQUAL_LINES = Condition("equal axes", _equal_lines)
+# a ring of two is a line
+EQUAL_LINES = Condition("equal axes", lambda axes: _equal(axes) and (not axes.wraps or 2 in axes.dims))
 ONE_SWITCH = Condition("any", _one_switch)
 ONE_SWITCH_SEGMENTED = Condition("$P > 2$", _one_switch, segments=3)
 
@@ -120,14 +116,12 @@ class ClosedForm:
 
 
 class CostFunction:
-    """The cost of an algorithm: by its closed forms where they hold, elsewhere by a function that counts it.
+    """The cost of an algorithm: by the first of its closed forms that holds, elsewhere by a function that counts it.
 
     It is called with what the algorithm is built from, with segments if it takes them, and with the function's other
-    options, of which a closed form has none. The first form that holds is the cost. One rank has nothing to send, and
-    no cost.
+    options, of which a closed form has none. One rank has nothing to send, and no cost.
 
     Args:
-        forms: that may hold.
         options: the names of what it takes behind the argument, in order.
         counts: the function; None where no more is known than the forms.
     """
@@ -182,9 +176,7 @@ class CostFunction:
 def closed_form(n_alpha: str, n_beta: str, holds: Condition = ANY) -> Callable[[Callable[..., Cost]], CostFunction]:
     """Make a function the cost of an algorithm, given by formulas where they hold; several can stand above each other.
 
-    Args:
-        n_alpha, n_beta: texts of a `Formula`.
-        holds: when they are the cost; elsewhere the body of the function counts it.
+    Elsewhere the body of the function counts it; `n_alpha` and `n_beta` are texts of a `Formula`.
 
     >>> @closed_form("lg(N)", "lg(N)", POWER_OF_TWO)
     ... def folded_cost(ranks: int) -> Cost:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from math import inf, isfinite, sqrt
 from operator import mul
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict, Unpack
 
 from colllib.formula import Formula
 from colllib.limits import TooLarge
@@ -30,14 +30,6 @@ class Terms(TypedDict):
 class Tier:
     """Links of one speed.
 
-    Args:
-        name: what tables call it.
-        bandwidth: of each link, in units of the BW of its level, above 0.
-        level: which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost; a tier has no
-            alpha of its own.
-        cables: of how many equal cables a link consists. A message takes one cable; ports that one
-            message uses together are one link, and one cable.
-
     Raises:
         ValueError: for a bandwidth that is not positive, a negative level or fewer than one cable.
 
@@ -45,10 +37,10 @@ class Tier:
     Fraction(8, 3)
     """
 
-    name: str = "link"
-    bandwidth: Fraction = Fraction(1)
-    level: int = 0
-    cables: int = 1
+    name: str = "link"  # what tables call it
+    bandwidth: Fraction = Fraction(1)  # of each link, in units of the BW of its level
+    level: int = 0  # which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost
+    cables: int = 1  # equal ones that a link consists of: a message takes one; ports that it uses together are one
 
     def __post_init__(self) -> None:
         if self.bandwidth <= 0:
@@ -75,17 +67,12 @@ class Kind(NamedTuple):
 class Cost:
     """t = n_alpha * alpha + n_beta * M / BW.
 
-    Args:
-        n_alpha: latencies on the critical path, in units of alpha; an int wherever routes are whole
-            multiples of alpha.
-        n_beta: the most loaded link, summed over the steps, in units of M/BW.
-
     >>> Cost(6, Fraction(3, 2)) + Cost(1, 1)
     Cost(n_alpha=7, n_beta=5/2)
     """
 
-    n_alpha: int | Fraction
-    n_beta: Fraction | int
+    n_alpha: int | Fraction  # latencies on the critical path; an int wherever routes are whole multiples of alpha
+    n_beta: Fraction | int  # the most loaded link, summed over the steps, in units of M/BW
 
     def __post_init__(self) -> None:
         if type(self.n_alpha) is not int:
@@ -110,13 +97,11 @@ class Cost:
         """How many alphas and bandwidths it takes to price it."""
         return 1
 
-    def seconds(self, *, message: float, alpha: Price, bandwidth: Price) -> float:
+    def seconds(self, **price: Unpack[Terms]) -> float:
         """The time for a message of M bytes.
 
         Args:
-            message: M in bytes, at least 0.
-            alpha: latency in seconds, at least 0; over several tiers one for each level, innermost first.
-            bandwidth: BW in bytes per second and direction, above 0; likewise.
+            price: M, alpha and BW, each way; over several tiers one alpha and BW for each level, innermost first.
 
         Raises:
             ValueError: naming the quantity that is negative, zero where it may not be, or not finite,
@@ -126,20 +111,17 @@ class Cost:
         >>> round(t * 1e6, 2)
         546.49
         """
-        (first,), (speed,) = values_per_level(1, message=message, alpha=alpha, bandwidth=bandwidth)
-        seconds = float(self.n_alpha) * first + float(self.n_beta) * message / speed
-        return finite(seconds, message=message, alpha=alpha, bandwidth=bandwidth)
+        (alpha,), (bandwidth,) = values_per_level(1, **price)
+        seconds = float(self.n_alpha) * alpha + float(self.n_beta) * price["message"] / bandwidth
+        return finite(seconds, **price)
 
 
 @dataclass(frozen=True)
 class TieredCost(Cost):
     """A cost over links of several levels: kinds of step, which can be priced at any alphas and bandwidths.
 
-    Its `n_alpha` and `n_beta` are None, because no single number is true of several speeds.
-
-    Args:
-        tiers: of the topology.
-        kinds: equal ones are put together.
+    Its `n_alpha` and `n_beta` are None, because no single number is true of several speeds. Equal kinds are put
+    together.
 
     >>> inner, outer = Tier("box"), Tier("card", level=1)
     >>> cost = TieredCost((inner, outer), [Kind(3, (1, 0), (Fraction(1, 2), Fraction(0))), Kind(1, (0, 1), (0, 1))])
@@ -178,15 +160,15 @@ class TieredCost(Cost):
         lasting = (max(map(mul, kind.hops, waits)) + max(map(mul, kind.loads, slowness)) for kind in self.kinds)
         return sum((kind.steps * time for kind, time in zip(self.kinds, lasting, strict=True)), Fraction(0))
 
-    def seconds(self, *, message: float, alpha: Price, bandwidth: Price) -> float:
+    def seconds(self, **price: Unpack[Terms]) -> float:
         """The time for a message of M bytes, with one alpha and one bandwidth for each level; as for `Cost`."""
-        alphas, speeds = values_per_level(self.levels, message=message, alpha=alpha, bandwidth=bandwidth)
-        exact = self.time(Fraction(message), [Fraction(a) for a in alphas], [Fraction(b) for b in speeds])
+        alphas, speeds = values_per_level(self.levels, **price)
+        exact = self.time(Fraction(price["message"]), list(map(Fraction, alphas)), list(map(Fraction, speeds)))
         try:
             seconds = float(exact)
         except OverflowError:
             seconds = inf
-        return finite(seconds, message=message, alpha=alpha, bandwidth=bandwidth)
+        return finite(seconds, **price)
 
 
 def whole_if_possible(value: Fraction) -> int | Fraction:
@@ -216,8 +198,12 @@ def values_per_level(
     ((2,), (3,))
     """
     alphas, bandwidths = _per_level("alpha", alpha, levels), _per_level("bandwidth", bandwidth, levels)
-    for level_alpha, level_bandwidth in zip(alphas, bandwidths, strict=True):
-        check_quantities(message=message, alpha=level_alpha, bandwidth=level_bandwidth)
+    for name, value in (("message size", message), *(("alpha", value) for value in alphas)):
+        if not (isfinite(value) and value >= 0):
+            raise ValueError(f"{name} {value!r}: must be a finite number of at least 0")
+    for value in bandwidths:
+        if not (isfinite(value) and value > 0):
+            raise ValueError(f"bandwidth {value!r}: must be a finite number above 0")
     return alphas, bandwidths
 
 
@@ -231,15 +217,6 @@ def _per_level(name: str, values: Price, levels: int) -> tuple[float, ...]:
     return several
 
 
-def check_quantities(*, message: float, alpha: float, bandwidth: float) -> None:
-    """Refuse a negative or non-finite message size or alpha, and a bandwidth that is not positive."""
-    for name, value in (("message size", message), ("alpha", alpha)):
-        if not (isfinite(value) and value >= 0):
-            raise ValueError(f"{name} {value!r}: must be a finite number of at least 0")
-    if not (isfinite(bandwidth) and bandwidth > 0):
-        raise ValueError(f"bandwidth {bandwidth!r}: must be a finite number above 0")
-
-
 #: The size at which two costs are equal, in units of alpha BW.
 CROSSOVER = Formula("(a2 - a) / (b - b2)")
 
@@ -247,8 +224,7 @@ CROSSOVER = Formula("(a2 - a) / (b - b2)")
 def crossover(first: Cost, second: Cost) -> Fraction | None:
     """The message size at which two costs are equal, in units of alpha * BW.
 
-    Multiply by alpha * BW for bytes. None if the lines do not cross at a positive size: then one
-    cost is at least the other at every size.
+    None if the lines do not cross at a positive size: then one cost is at least the other at every size.
 
     Raises:
         ValueError: for a cost over several levels, which is no line.
@@ -290,12 +266,8 @@ def half_bandwidth_message(cost: Cost) -> Fraction:
 def pipeline_cost(stages: int, segments: int) -> Cost:
     """L + P - 1 steps of M/P each: the closed form of a pipeline without collisions.
 
-    It holds where every step of the schedule moves all of M over its most loaded link and no two
-    steps load the same link.
-
-    Args:
-        stages: number of steps L of the schedule in one piece.
-        segments: number of segments P.
+    It holds where each of the L steps, or stages, of the schedule in one piece moves all of M over its most loaded
+    link, and no two load the same link.
 
     >>> pipeline_cost(3, 10)
     Cost(n_alpha=12, n_beta=6/5)
@@ -308,41 +280,30 @@ def pipeline_cost(stages: int, segments: int) -> Cost:
 BEST_SEGMENTS_SQUARED = Formula("(L - 1) * m")
 
 
-def best_segments_unrounded(stages: int, *, message: float, alpha: float, bandwidth: float) -> float:
+def best_segments_unrounded(stages: int, **price: Unpack[Terms]) -> float:
     """The real number P* = sqrt((L - 1) M / (alpha BW)) that minimizes `pipeline_cost`; below 1 for a small message.
 
-    The best whole number is one of its two neighbors, and at least 1.
-
-    Args:
-        stages: number of steps L of the schedule in one piece.
-        message: M in bytes.
-        alpha: latency in seconds, above 0.
-        bandwidth: BW in bytes per second.
+    The best whole number is one of its two neighbors, and at least 1; alpha must be above 0.
 
     >>> best_segments_unrounded(10, message=400e3, alpha=1e-6, bandwidth=100e9)
     6.0
     """
-    check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-    check_latency((alpha,))
-    return sqrt(BEST_SEGMENTS_SQUARED(L=stages, m=Fraction(message / (alpha * bandwidth))))
+    (alpha,), (bandwidth,) = values_per_level(1, **price)
+    check_latency(alpha)
+    return sqrt(BEST_SEGMENTS_SQUARED(L=stages, m=Fraction(price["message"] / (alpha * bandwidth))))
 
 
 FEW = 4  # numbers of segments that are tried one by one
 SAME = 1 + 2e-15  # times that rounding alone tells apart are equal
 
 
-def best_segments(
-    cost: Callable[[int], Cost], *, message: float, alpha: Price, bandwidth: Price, limit: int = 2**20
-) -> int:
+def best_segments(cost: Callable[[int], Cost], *, limit: int = 2**20, **price: Unpack[Terms]) -> int:
     """The whole number of segments P that makes a pipelined schedule fastest, of several the smallest.
 
     Args:
         cost: the cost at P segments, such as a closed form that execution has confirmed. Its time
             must fall and then rise along P, as (L + P - 1)(alpha + M / P BW) does; the first four
             may be anything, since a pipeline of fewer segments than stages is a schedule of its own kind.
-        message: M in bytes.
-        alpha: latency in seconds, of each level.
-        bandwidth: BW in bytes per second, of each level.
         limit: the largest P to consider.
 
     >>> chain = lambda segments: Cost(7 + segments - 1, Fraction(7 + segments - 1, segments))
@@ -351,9 +312,9 @@ def best_segments(
     """
     check_counts(limit=limit)
     limit = int(limit)
-    time = cache(lambda segments: cost(segments).seconds(message=message, alpha=alpha, bandwidth=bandwidth))
+    time = cache(lambda segments: cost(segments).seconds(**price))
     time(1)  # refuses what is no price
-    check_latency(alpha)
+    check_latency(price["alpha"])
     first = min(FEW + 1, limit)
     tried = (*range(1, first), first_lowest(time, first, limit))
     lowest = min(map(time, tried)) * SAME

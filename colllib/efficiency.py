@@ -16,18 +16,13 @@ from colllib.cost import Cost, Kind, TieredCost
 class Eta:
     """What a fabric is said to lose: alpha times eta_alpha, BW times eta_beta.
 
-    Args:
-        alpha: eta_alpha, at least 1.
-        beta: eta_beta, above 0 and at most 1.
-        source: where the two numbers come from.
-
     Raises:
-        ValueError: for coefficients outside these ranges.
+        ValueError: for coefficients outside their ranges.
     """
 
-    alpha: Fraction
-    beta: Fraction
-    source: str = ""
+    alpha: Fraction  # eta_alpha, at least 1
+    beta: Fraction  # eta_beta, above 0 and at most 1
+    source: str = ""  # where the two numbers come from
 
     def __post_init__(self) -> None:
         if self.alpha < 1 or not 0 < self.beta <= 1:
@@ -56,9 +51,7 @@ PROFILES: Mapping[str, Eta] = {
 
 
 def effective(cost: Cost, eta: Eta) -> Cost:
-    """The cost with the coefficients in it: n_alpha eta_alpha and n_beta / eta_beta.
-
-    Over several tiers both are every tier's.
+    """The cost with the coefficients in it: n_alpha eta_alpha and n_beta / eta_beta, on every tier.
 
     Source: Lu (2026), part 05, section 4.
 
@@ -79,9 +72,8 @@ def effective(cost: Cost, eta: Eta) -> Cost:
 def implied_eta_beta(bus_bandwidth: float, link: float, n_beta: Fraction | int, ranks: int) -> float:
     """The eta_beta that makes n_beta M / (eta_beta BW) last as long as an all-reduce that was measured.
 
-    A bus bandwidth is M over the time, times 2(N-1)/N with the N of the measurement. So the time of
-    a large message is 2(N-1)/N M over it, and eta_beta is n_beta over 2(N-1)/N, times the bus
-    bandwidth over the link's one way, both in bytes per second.
+    A bus bandwidth is M over the time, times 2(N-1)/N with the N of the measurement, and the link's BW is one way, both
+    in bytes per second.
 
     >>> round(implied_eta_beta(360e9, 450e9, Fraction(7, 4), 8), 3), round(implied_eta_beta(470e9, 450e9, 1, 8), 3)
     (0.8, 0.597)

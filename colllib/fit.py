@@ -30,8 +30,8 @@ class Fit:
 def fit(messages: Sequence[float], seconds: Sequence[float], cost: Cost) -> Fit:
     """The alpha and BW that make n_alpha alpha + n_beta M/BW deviate least, in relative terms.
 
-    Relative deviations weigh a microsecond-sized point as much as a millisecond-sized one; absolute
-    ones would let the largest message decide alone. Messages are in bytes, the cost is that of the algorithm that ran.
+    Absolute deviations would let the largest message decide alone. Messages are in bytes, the cost is that of the
+    algorithm that ran.
 
     Raises:
         ValueError: if there are fewer than two sizes, a time is not positive, or the counts are 0.

@@ -19,12 +19,6 @@ class Formula:
     perhaps a digit, ``lg(x)`` for the logarithm to base 2 rounded up, and over all axes, of which each has the size d,
     ``total(x)`` for the sum of x and ``most(x)`` for the largest.
 
-    Args:
-        text: the expression.
-
-    Attributes:
-        tex: the same as TeX, without dollars.
-
     Raises:
         ValueError: for a text outside the grammar. None of it is ever run: what computes is written from its parts.
 
@@ -35,7 +29,7 @@ class Formula:
     """
 
     text: str
-    tex: str = field(init=False, repr=False, compare=False)
+    tex: str = field(init=False, repr=False, compare=False)  # without dollars
     _code: str = field(init=False, repr=False, compare=False)
     _value: Callable[..., tuple[Number]] = field(init=False, repr=False, compare=False)
 

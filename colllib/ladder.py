@@ -57,15 +57,11 @@ LONGEST = 6.0  # seconds, as expected, of the one that is executed where its bes
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """An algorithm, configured or not, on a topology, before it has a price.
-
-    Args:
-        trusting: whether its closed form, which tests hold to executions, is taken wherever it is
-            the cost there; else only in segments, of which a search tries many.
-    """
+    """An algorithm, configured or not, on a topology, before it has a price."""
 
     algorithm: Algorithm
     topology: Topology
+    #: whether a closed form, which tests hold to executions, is taken wherever it is the cost; else only in segments
     trusting: bool = False
     _costs: dict[int, tuple[Cost, str]] = field(default_factory=dict, repr=False)
     _in_radix: dict[int, Entry] = field(default_factory=dict, repr=False)
@@ -175,10 +171,8 @@ class Entry:
         """The entry with a price, in the best whole number of segments, unless one is given, and the best radix.
 
         Args:
-            segments: how many.
             eta: what the topology is said to lose; the best number of segments follows it.
             equal_injection: a rank's links have BW together, instead of each.
-            price: message, alpha and bandwidth.
 
         >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
         >>> tree = entry("all-reduce", "double-binary-tree", "star:512").priced(**price)
@@ -209,7 +203,7 @@ class Entry:
                 segments = lowest(continued(parts, steps, self.rounds), steps, MOST_SEGMENTS, rounds=self.rounds)[1]
         chosen = cost(segments)
         seconds = effective(chosen, eta).seconds(**price)
-        return Rung(self, segments, chosen, seconds, price["message"], self._known(segments)[1], eta)
+        return Rung(self, segments, chosen, seconds, price["message"], self._known(segments)[1])
 
 
 def _symmetric(schedule: Schedule) -> TypeGuard[Orbit]:
@@ -241,10 +235,9 @@ class Rung:
     entry: Entry
     segments: int  # 1 where it takes none
     cost: Cost
-    seconds: float  # lock-step, with what `eta` says is lost
+    seconds: float  # lock-step, with what the topology is said to lose
     message: float  # M in bytes
     how: str  # "executed", "by symmetry" or "closed form"
-    eta: Eta = IDEAL  # what the topology is said to lose
     run: Execution | None = field(default=None, repr=False)  # that the cost comes from
     not_run: NotRun | None = None  # what would be faster and takes long to run
 
@@ -373,7 +366,6 @@ def run(algorithm: Algorithm, topology: Topology, *, segments: int | None = None
     Args:
         segments: how many; None takes the best whole number where the algorithm is segmented, by the closed form
             where it holds and else by a search, without executing what is not chosen.
-        price: message, alpha and bandwidth.
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or it cannot run there.
@@ -393,8 +385,7 @@ def run(algorithm: Algorithm, topology: Topology, *, segments: int | None = None
     if segments != 1:
         candidate.check(segments)
     execution = candidate.execution(segments)
-    cost = execution.cost
-    seconds = cost.seconds(**price)
+    cost, seconds = execution.cost, execution.cost.seconds(**price)
     return Rung(candidate, segments, cost, seconds, price["message"], execution.how, run=execution, not_run=not_run)
 
 

@@ -2,8 +2,8 @@
 
 Each table in `library_choices.csv` was read from the source file that `SOURCES` names. They are the defaults for one
 flat communicator, a commutative built-in operation and elements of four bytes; hierarchical variants (Open MPI 5.0
-prefers its own, `han`, over several nodes), tuning files and environment variables override them. `algorithm` is this
-book's name for the same schedule, or for one with the same closed form on a star; None where the book has neither.
+prefers its own, `han`, over several nodes), tuning files and environment variables override them. `library_names.csv`
+has this book's names for the same schedules, or for such with the same closed form on a star, where it has any.
 
 NCCL has no table: what its model says is in `colllib.measured.tuning`.
 """
@@ -48,37 +48,6 @@ class Choice:
 
 
 SENDS = "send and receive"
-# (primitive, the library's name) -> this book's name
-_NAMES = {
-    ("all-reduce", "recursive_doubling"): "recursive-doubling",
-    ("all-reduce", "reduce_scatter_allgather"): "rabenseifner",
-    ("all-reduce", "rabenseifner"): "rabenseifner",
-    ("all-reduce", "ring"): "ring",
-    ("all-reduce", "segmented_ring"): "ring",
-    ("all-reduce", "nonoverlapping"): "binomial-tree",
-    ("all-reduce", "tree"): "double-binary-tree",
-    ("all-gather", "recursive_doubling"): "recursive-doubling",
-    ("all-gather", "brucks"): "bruck",
-    ("all-gather", "bruck"): "bruck",
-    ("all-gather", "ring"): "ring",
-    ("all-gather", "two_proc"): "ring",
-    ("all-gather", "PAT"): "pat",
-    ("reduce-scatter", "recursive_halving"): "recursive-halving",
-    ("reduce-scatter", "pairwise"): "ring",
-    ("reduce-scatter", "ring"): "ring",
-    ("reduce-scatter", "PAT"): "pat",
-    ("broadcast", "binomial"): "binomial-tree",
-    ("broadcast", "scatter_ring_allgather"): "scatter-allgather",
-    ("broadcast", "ring"): "chain",
-    ("reduce", "binomial"): "binomial-tree",
-    ("reduce", "ring"): "chain",
-    ("all-to-all", "brucks"): "bruck",
-    ("all-to-all", "modified_bruck"): "bruck",
-    ("all-to-all", "pairwise"): "pairwise",
-    ("all-to-all", "two_proc"): "pairwise",
-    ("all-to-all", SENDS): "pairwise",
-    ("point-to-point", SENDS): "direct",
-}
 
 
 @dataclass(frozen=True)
@@ -104,11 +73,15 @@ class Rule:
         )
 
 
+def _rows(name: str) -> list[list[str]]:
+    """Of a table beside this module, without its header."""
+    _, *rows = csv.reader((resources.files(__package__) / name).read_text(encoding="utf-8").splitlines())
+    return rows
+
+
 def _tables() -> dict[str, dict[str, list[Rule]]]:
     tables: dict[str, dict[str, list[Rule]]] = {}
-    text = (resources.files(__package__) / "library_choices.csv").read_text(encoding="utf-8")
-    _, *rows = csv.reader(text.splitlines())
-    for library, primitive, compared, ranks, power, limit, inclusive, few, takes in rows:
+    for library, primitive, compared, ranks, power, limit, inclusive, few, takes in _rows("library_choices.csv"):
         rule = Rule(compared, float(ranks or inf), bool(power), float(limit or inf), bool(inclusive), bool(few), takes)
         tables.setdefault(library, {}).setdefault(primitive, []).append(rule)
     return tables
@@ -118,6 +91,9 @@ def _tables() -> dict[str, dict[str, list[Rule]]]:
 TABLES = _tables()
 
 LIBRARIES = tuple(SOURCES)
+
+#: By primitive and a library's name this book's name.
+_NAMES = {(primitive, named): algorithm for primitive, named, algorithm in _rows("library_names.csv")}
 
 
 def choice(library: str, primitive: str, ranks: int, message: float) -> Choice | None:

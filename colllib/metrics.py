@@ -47,8 +47,8 @@ def phases(busy: list[int]) -> Phases:
 def port_messages(schedule: Schedule) -> list[int]:
     """The most messages that one node sends, or one node receives, in each step.
 
-    The lock-step clock charges a step one alpha, however many messages share a port. The sum of
-    this list is what it would charge if each message on a port paid its own.
+    The lock-step clock charges a step one alpha, however many messages share a port. The sum of this list is what it
+    would charge if each message on a port paid its own.
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.schedule import pipelined
@@ -66,23 +66,19 @@ def one_way_cost(schedule: Schedule) -> Cost:
     Cost(n_alpha=6, n_beta=3)
     """
     share = schedule.blocks.share
-    steps = total = 0
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
-        if len(step.src):
-            ends = np.concatenate((step.src, step.dst))
-            load = counted(ends, np.tile(share.numerators[step.block], 2), schedule.nodes)
-            total += int(load.max())
-            steps += 1
-    return Cost(steps, Fraction(total, share.denominator))
+    most = [
+        int(counted(np.concatenate((src, dst)), np.tile(share.numerators[block], 2), schedule.nodes).max())
+        for src, dst, block, _ in schedule.steps
+        if len(src)
+    ]
+    return Cost(len(most), Fraction(sum(most), share.denominator))
 
 
 def busiest_link(execution: Execution) -> Fraction:
     """The most that one link carries over the whole run, in units of M/BW: what no pipelining gets below.
 
-    The lock-step `n_beta` is the sum over the steps of the most loaded link; this is the most
-    loaded link of the sum. With endlessly many segments the one becomes the other. Over several
-    levels it is that where all of them have one BW.
+    The lock-step `n_beta` is the sum over the steps of the most loaded link; this is the most loaded link of the sum,
+    over several levels where all of them have one BW. With endlessly many segments the one becomes the other.
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.execution import execute
@@ -176,10 +172,9 @@ def joules(execution: Execution, message: float) -> tuple[float, float]:
 def staging(schedule: Schedule) -> tuple[Fraction, ...]:
     """After each step, the largest share of M that any one rank has received and must send again later.
 
-    In an all-gather these are shards on their way to others, in a reduce-scatter partial sums that
-    belong to someone else. What a rank holds from the start is not counted, nor what has come to
-    stay. A reduce-scatter that is an all-gather backwards needs the same memory, in reverse order.
-    The schedule must be one that `execute` has proved.
+    In an all-gather these are shards on their way to others, in a reduce-scatter partial sums that belong to someone
+    else. What a rank holds from the start is not counted, nor what has come to stay. The schedule must be one that
+    `execute` has proved.
 
     >>> from colllib.algorithms import allgather
     >>> [str(share) for share in staging(allgather.ring(4))]

@@ -1,11 +1,10 @@
 """What a schedule on a network of ranks costs by what a rank's links carry together, and whether any could cost less.
 
-**Two conventions.** Everywhere else BW is a link's and n_beta counts M/BW. Texts on direct-connect
-networks give a node B over all its d links, so that a link has B/d: in units of M/B the same load is
-d times as much, `n_beta_node`.
+**Two conventions.** Everywhere else BW is a link's and n_beta counts M/BW. Texts on direct-connect networks give a
+node B over all its d links, so that a link has B/d: in units of M/B the same load is d times as much, `n_beta_node`.
 
-Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications", and
-Zhao's dissertation, section A.3.
+Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications", and Zhao's
+dissertation, section A.3.
 """
 
 from __future__ import annotations

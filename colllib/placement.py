@@ -23,10 +23,7 @@ MOST_TRIED = 2000
 
 
 def order_of(topology: Topology, kind: str, seed: int = 0) -> IntArray:
-    """At which of the topology's places each rank stands.
-
-    Args:
-        kind: "contiguous" (box r div G), "strided" (box r mod B), or "random", of which there is one for each seed.
+    """The topology's place of each rank: "contiguous" (box r div G), "strided" (box r mod B), or "random".
 
     Raises:
         ValueError: for another kind, or a stride over boxes that are not equal.
@@ -52,9 +49,9 @@ def local_search(
 ) -> IntArray:
     """A good order of the ranks, by exchanging two ranks or turning some in a row around, again and again.
 
-    It begins with the faster one of rank order and a random order. What makes the schedule faster
-    stays, or, at the same time, what lightens the links of the outermost level. It ends after as
-    many tries as take a few seconds, `tries` at most, and need not be the best, but is no slower than rank order.
+    It begins with the faster one of rank order and a random order. What makes the schedule faster stays, or, at the
+    same time, what lightens the links of the outermost level. It ends after as many tries as take a few seconds,
+    `tries` at most, and need not be the best, but is no slower than rank order.
 
     >>> from colllib.algorithms import allgather
     >>> from colllib.topology import boxes

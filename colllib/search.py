@@ -1,32 +1,31 @@
 """Exhaustive search on few ranks: the fewest bytes in a given number of steps, and whether these suffice at all.
 
-Every rank owns one full-duplex port and sends at most one message, and receives at most one, in a
-step. A message may carry any part of what its sender holds. A rank keeps one value for each byte
-of a reduction, as in `execute`: what arrives is added to it or replaces it.
+Every rank sends at most one message, and receives at most one, in a step. A message may carry any part of what its
+sender holds. A rank keeps one value for each byte of a reduction: what arrives is added to it or replaces it.
 
-Who sends to whom in one step is a permutation of the ranks in which at most one rank stands idle
-(any other pattern lacks a message that would do no harm). For a sequence of such patterns, each
-byte of the message takes one of finitely many routes: a path, a tree, or sums that reach every rank.
-Which part of the message takes which route is a linear program. Its optimum is a schedule, with
-blocks of unequal size; its dual, rounded to exact fractions and checked, proves that no cut of the
-message does better on that sequence.
+Who sends to whom in one step is a permutation of the ranks in which at most one rank stands idle (any other pattern
+lacks a message that would do no harm). For a sequence of such patterns, each byte of the message takes one of finitely
+many routes: a path, a tree, or sums that reach every rank. Which part of the message takes which route is a linear
+program. Its optimum is a schedule, with blocks of unequal size; its dual, rounded to exact fractions and checked,
+proves that no cut of the message does better on that sequence.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import chain, permutations, product, takewhile
 from math import lcm
+from typing import NamedTuple
 
 import numpy as np
 
 from colllib.bounds import lower_bound
 from colllib.exact import Fractions
-from colllib.primitives import Blocks, check_counts, check_ranks
+from colllib.primitives import Blocks, all_gather, all_reduce, all_to_all, broadcast, check_counts, check_ranks
 from colllib.schedule import Schedule, Step, reversed_in_time
 
 Pattern = tuple[int, ...]
@@ -34,6 +33,8 @@ Route = tuple["Hop", ...]
 Parts = list[list[tuple[Fraction, Route]]]  # of each group of bytes: the share of M that takes each route
 FINEST = 10_000  # the largest denominator that a part of the message, or of a proof, may have
 
+_BLOCKS: dict[str, Callable[[int], Blocks]]
+_BLOCKS = {"broadcast": broadcast, "all-reduce": all_reduce, "all-gather": all_gather, "all-to-all": all_to_all}
 #: Primitive -> the one whose schedules, run backwards, are its schedules.
 BACKWARDS = {"reduce": "broadcast", "reduce-scatter": "all-gather"}
 SEARCHED = ("broadcast", "reduce", "all-reduce", "reduce-scatter", "all-gather", "all-to-all")
@@ -48,14 +49,11 @@ class Hop:
     add: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Best:
+class Best(NamedTuple):
     """The fewest bytes in a given number of steps."""
 
-    steps: int
     n_beta: Fraction  # the least sum over the steps of the largest message, in units of M
     schedule: Schedule  # that attains it
-    sequences: int  # of patterns that were settled, of those that differ by more than the names of ranks
 
 
 def patterns(ranks: int) -> tuple[Pattern, ...]:
@@ -92,46 +90,24 @@ def least_bytes(primitive: str, ranks: int, steps: int) -> Best | None:
         raise ValueError(f"N = {ranks}: the search for {primitive} is for 2 to {most} ranks")
     if primitive in BACKWARDS:
         forward = least_bytes(BACKWARDS[primitive], ranks, steps)
-        if forward is None:
-            return None
-        return Best(steps, forward.n_beta, reversed_in_time(forward.schedule), forward.sequences)
-    floor = lower_bound(primitive, ranks).n_beta
+        return None if forward is None else Best(forward.n_beta, reversed_in_time(forward.schedule))
+    floor, blocks = lower_bound(primitive, ranks).n_beta, _BLOCKS[primitive](ranks)
     best: tuple[Fraction, Parts, Sequence[Pattern]] | None = None
-    settled = 0
-    for sequence, routes in _possible(primitive, ranks, steps):
-        settled += 1
-        n_beta, parts = _program(ranks, steps, _share(primitive, ranks), routes, best[0] if best else None)
+    for sequence, routes in _possible(blocks, steps, rooted=primitive == "broadcast"):
+        n_beta, parts = _program(blocks, steps, routes, best[0] if best else None)
         if parts is not None and (best is None or n_beta < best[0]):
             best = (n_beta, parts, sequence)
         if best and best[0] == floor:
             break
-    if best is None:
-        return None
-    return Best(steps, best[0], _schedule(primitive, ranks, best[2], best[1]), settled)
+    return None if best is None else Best(best[0], _schedule(blocks, best[2], best[1]))
 
 
-def _ends(primitive: str, ranks: int) -> list[tuple[int, int]]:
-    """Source and target of each part of the message, a rank or everybody, who is number N."""
-    if primitive == "all-to-all":
-        return list(permutations(range(ranks), 2))
-    return {
-        "broadcast": [(0, ranks)],
-        "all-reduce": [(ranks, ranks)],
-        "all-gather": [(rank, ranks) for rank in range(ranks)],
-    }[primitive]
-
-
-def _share(primitive: str, ranks: int) -> Fraction:
-    """What each of these parts has of the message."""
-    return Fraction(1, ranks if primitive in ("all-gather", "all-to-all") else 1)
-
-
-def _possible(primitive: str, ranks: int, steps: int) -> Iterator[tuple[Sequence[Pattern], list[list[Route]]]]:
-    """The sequences of patterns on which each part of the message has routes, and these."""
-    ends = _ends(primitive, ranks)
-    for sequence in _sequences(ranks, steps, rooted=primitive == "broadcast"):
+def _possible(blocks: Blocks, steps: int, rooted: bool) -> Iterator[tuple[Sequence[Pattern], list[list[Route]]]]:
+    """The sequences of patterns on which each block has routes, and these."""
+    for sequence in _sequences(blocks.ranks, steps, rooted):
+        ends = zip(blocks.source.tolist(), blocks.target.tolist(), strict=True)
         routes = list(takewhile(len, (_routes(sequence, *pair) for pair in ends)))
-        if len(routes) == len(ends):
+        if len(routes) == len(blocks):
             yield sequence, routes
 
 
@@ -159,7 +135,10 @@ def _sequences(ranks: int, steps: int, rooted: bool) -> tuple[tuple[Pattern, ...
 
 
 def _routes(sequence: Sequence[Pattern], source: int, target: int) -> list[Route]:
-    """How one byte can get from where it is to where it must be, but for routes that use all that another does."""
+    """How one byte can get from where it is to where it must be, but for routes that use all that another does.
+
+    Everybody is number N.
+    """
     everybody = len(sequence[0])
     if target != everybody:
         candidates = _paths(sequence, source, target)
@@ -229,11 +208,12 @@ def _partial(ranks: int, sequence: tuple[Pattern, ...]) -> tuple[tuple[tuple[int
 
 
 def _program(
-    ranks: int, steps: int, share: Fraction, routes: list[list[Route]], beat: Fraction | None
+    blocks: Blocks, steps: int, routes: list[list[Route]], beat: Fraction | None
 ) -> tuple[Fraction, Parts | None]:
     """The least n_beta on one sequence of patterns; without parts if it is proved to be no less than `beat`."""
     from scipy.optimize import linprog
 
+    ranks, share = blocks.ranks, blocks.share[0]
     flat = list(chain.from_iterable(routes))
     group = np.repeat(np.arange(len(routes)), list(map(len, routes)))
     load = np.zeros((steps * ranks, len(flat)))
@@ -276,13 +256,10 @@ def _dual(ranks: int, routes: list[list[Route]], prices: list[Fraction]) -> Frac
     return Fraction(sum(cheapest), scale)
 
 
-def _schedule(primitive: str, ranks: int, sequence: Sequence[Pattern], parts: Parts) -> Schedule:
-    ends = _ends(primitive, ranks)
-    rows = [(size, *pair, route) for pair, group in zip(ends, parts, strict=True) for size, route in group]
-    if primitive == "all-to-all":  # what a rank keeps
-        rows += [(Fraction(1, ranks), rank, rank, ()) for rank in range(ranks)]
-    share, source, target, routes = zip(*rows, strict=True)
-    blocks = Blocks(ranks, Fractions.of(share), np.array(source), np.array(target), (np.arange(ranks),))
+def _schedule(whole: Blocks, sequence: Sequence[Pattern], parts: Parts) -> Schedule:
+    part_of = np.repeat(np.arange(len(whole)), list(map(len, parts)))
+    share, routes = zip(*chain.from_iterable(parts), strict=True)
+    blocks = Blocks(whole.ranks, Fractions.of(share), whole.source[part_of], whole.target[part_of], whole.groups)
     steps = []
     for t, pattern in enumerate(sequence):
         messages = [

@@ -35,10 +35,7 @@ SELDOM = 50  # links that are busy in at most one step of so many are looked at 
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """How long the links are busy in each step, at a price.
-
-    Links that are always busy for as long as one another share a column.
-    """
+    """How long the links are busy in each step, at a price; those that are so alike in all steps share a column."""
 
     waits: FloatArray  # the latency of each step in seconds, shape (T,)
     column: IntArray  # of each link, shape (L,)
@@ -96,10 +93,9 @@ class Traffic:
 
 
 def _seldom(of: IntArray, step: IntArray, lasting: FloatArray) -> Callable[[int, int], FloatArray]:
-    """For how long the busiest of columns that are busy in a few steps is, in so many steps in a row.
+    """For how long the busiest of columns that are busy in a few steps is, in so many in a row, by the last of these.
 
-    By the last of these steps, of so many. What a column takes changes when a step comes in or goes out, and is at
-    least that until the next goes out.
+    What a column takes changes when a step comes in or goes out, and is at least that until the next goes out.
     """
     _, row, count = np.unique(of, return_inverse=True, return_counts=True)
     _, nth = ragged(count)

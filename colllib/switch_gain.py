@@ -74,16 +74,15 @@ def switch_gain(primitive: str, ranks: int, message: float, endpoint: float, swi
 
 
 @cache
-def streamed(primitive: str, message: float, endpoint: float, switch: float, ranks: int = 8) -> float:
-    """Seconds through one switch in 512 segments, executed on the event clock: nearly the `stream_limit`.
+def streamed(primitive: str, message: float, endpoint: float, switch: float) -> float:
+    """Seconds of 8 ranks through one switch in 512 segments, executed on the event clock: nearly the `stream_limit`.
 
-    M in bytes; what an endpoint and the switch take of alpha, in seconds. One switch takes as long for any number of
-    ranks where none is spared its own share of M.
+    M in bytes, endpoint and switch in seconds. More ranks take as long where none is spared its own share of M.
 
     >>> round(streamed("all-reduce", 16e6, 300e-9, 200e-9) * 1e6, 1)
     18.3
     """
-    topology = able_star(ranks, endpoint, switch)
+    topology = able_star(8, endpoint, switch)
     schedule = find(primitive, "in-network").build(topology, segments=STREAM)
     price: Terms = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
     return event_clock(schedule, topology, **price).seconds

@@ -35,9 +35,7 @@ _MOST_DIGITS = 18  # of a whole number, so that sums of a few fit a machine inte
 def parse(kind: str, text: str) -> float:
     """Read a message size, time or bandwidth in bytes, seconds or bytes per second, as the nearest float.
 
-    Args:
-        kind: "message size", "time" or "bandwidth".
-        text: a decimal number with its unit, such as "16MB", "0.5us", "1e-6 s", "900GB/s" or "400Gb/s".
+    The text is a decimal number with its unit, such as "16MB", "0.5us", "1e-6 s", "900GB/s" or "400Gb/s".
 
     Raises:
         ValueError: if the text cannot be read, has another unit, is negative, or says more than a number can.
@@ -146,13 +144,13 @@ def rate(value: float, digits: int = 3) -> str:
     return size(value, digits) + "/s"
 
 
-def energy(value: float, digits: int = 2) -> str:
+def energy(value: float) -> str:
     """Joules for reading.
 
     >>> energy(5.8), energy(0.0935), energy(35_800)
     ('5.8 J', '94 mJ', '36 kJ')
     """
-    return _scaled(value, "J", ((1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")), digits)
+    return _scaled(value, "J", ((1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")), 2)
 
 
 def several(count: int, noun: str) -> str:

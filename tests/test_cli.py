@@ -731,6 +731,13 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert result.stderr == ""
 
 
+def test_a_command_that_ends_by_itself_keeps_its_status(monkeypatch):
+    monkeypatch.setattr(cli, "invoke", lambda context: sys.exit(3))
+    with pytest.raises(SystemExit) as end:
+        main(["list"])
+    assert end.value.code == 3
+
+
 def keys(result):
     """Every key of a result, at any depth."""
     if isinstance(result, dict):

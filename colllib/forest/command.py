@@ -7,10 +7,11 @@ from time import perf_counter
 from typing import Any
 
 import click
+from tabulate import tabulate
 
 from colllib import forest as forests
 from colllib import units
-from colllib.cli_io import PRIMITIVE, Answer, Network, answered, bandwidth_option, lines, whole
+from colllib.cli_io import PRIMITIVE, Answer, Network, answered, bandwidth_option, whole
 from colllib.cost import Price
 from colllib.forest import Forest
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
@@ -107,4 +108,4 @@ def _about_forest(forest: Forest, result: dict[str, Any], bound: str) -> str:
             f"links carry {saved['saved_on_links']} M less, and ranks send and receive {saved['saved_at_ranks']} M less"
         )
         rows += (("multicast", savings if saved["saved_on_links"] != "0" else "no switch here replicates"),)
-    return lines([("", *line) for line in rows])
+    return tabulate([("", *line) for line in rows], tablefmt="plain", disable_numparse=True)
