@@ -1,4 +1,4 @@
-"""Every execution that the ledger rests on, once more through the second interpreter."""
+"""Every execution that the ledger rests on, once more through the second interpreter, or the third if it is large."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import reference
+import reference_in_arrays
 
 from colllib import claims
 from colllib.algorithms import allreduce, broadcast
 from colllib.claims import runs
+from colllib.schedule import Schedule, Step
 
-MOST = 1500  # messages of a run that is repeated
+MOST = 1500  # messages of a run that dictionaries repeat
 MESSAGE, ALPHA = Fraction(1, 1000), Fraction(1)  # a thousandth tells bytes from latencies
 LADDER = claims.ledger()
 
@@ -65,29 +68,57 @@ def priced(schedule, topology, message, alpha):
     return total
 
 
-def test_every_recorded_execution_that_is_not_large_is_repeated_by_the_second_interpreter(all_runs):
-    repeated = 0
+def recorded(large):
+    """Every run that is small, or large, with its schedule and whether it was proved."""
     for run, proved in runs.RECORD.items():
         try:
             schedule = run.schedule()
         except ValueError:  # a schedule that cannot even be built was refused, and is claimed to be
             assert not proved
             continue
-        if not small(schedule):
-            continue
+        if small(schedule) != large:
+            yield run, schedule, proved
+
+
+def lock_step(run):
+    """What a run was recorded to take, at one alpha for all levels and links of their own speed."""
+    done = runs._executed(run)
+    levels = 1 + max(tier.level for tier in done.topology.tiers)
+    price = {"alpha": (ALPHA,) * levels, "bandwidth": (1,) * levels} if levels > 1 else {"alpha": ALPHA, "bandwidth": 1}
+    return float(done.cost.seconds(message=MESSAGE, **price))
+
+
+def test_every_recorded_execution_that_is_not_large_is_repeated_by_the_second_interpreter(all_runs):
+    repeated = 0
+    for run, schedule, proved in recorded(large=False):
         repeated += 1
         if not proved:
             continue
         assert reference.holds(schedule), run
-        topology = run.topology(schedule.ranks)
-        done = runs._executed(run)
-        levels = 1 + max(tier.level for tier in topology.tiers)
-        price = (
-            {"alpha": (ALPHA,) * levels, "bandwidth": (1,) * levels} if levels > 1 else {"alpha": ALPHA, "bandwidth": 1}
-        )
-        seconds = done.cost.seconds(message=MESSAGE, **price)
-        assert float(seconds) == pytest.approx(float(priced(schedule, topology, MESSAGE, ALPHA)), rel=1e-12), run
+        seconds = priced(schedule, run.topology(schedule.ranks), MESSAGE, ALPHA)
+        assert lock_step(run) == pytest.approx(float(seconds), rel=1e-12), run
     assert repeated > 0.75 * len(runs.RECORD)
+
+
+def test_every_large_recorded_execution_is_repeated_by_the_third_interpreter(all_runs):
+    for run, schedule, proved in recorded(large=True):
+        assert proved, run
+        assert schedule.paths is None, run  # the topology's router knows every way
+        assert reference_in_arrays.holds(schedule), run
+        seconds = reference_in_arrays.seconds(schedule, run.topology(schedule.ranks), float(MESSAGE), float(ALPHA))
+        assert lock_step(run) == pytest.approx(seconds, rel=1e-9), run
+
+
+@pytest.mark.parametrize("build", [allreduce.ring, allreduce.rabenseifner, broadcast.binomial_tree])
+def test_the_third_interpreter_agrees_with_the_second_on_what_is_sent_once_twice_or_not_at_all(build):
+    schedule = build(8)
+    *before, last = (schedule.step(t) for t in range(schedule.num_steps))
+    verdicts = []
+    for keep in (np.s_[:], np.s_[1:], np.r_[0, 0 : len(last.src)]):
+        changed = Schedule.from_steps(schedule.blocks, [*before, Step(*(column[keep] for column in last))])
+        verdicts.append(reference_in_arrays.holds(changed))
+        assert verdicts[-1] == reference.holds(changed)
+    assert verdicts[:2] == [True, False]
 
 
 def test_every_recorded_time_of_a_small_run_is_repeated_on_the_second_event_clock(all_runs):
