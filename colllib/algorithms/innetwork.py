@@ -285,7 +285,7 @@ scatter_bundles_cost = _cost_of(
 
 
 def port_load(ranks: int, *, shots: int) -> Fraction:
-    """What a port carries in an all-reduce through a switch that adds: n_beta in segments without end.
+    """What a port carries in an all-reduce through a switch that adds: n_beta in infinitely many segments.
 
     Args:
         shots: 1 for whole vectors (`one_shot_all_reduce`), 2 for slices (`two_shot_all_reduce`).
