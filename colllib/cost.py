@@ -101,7 +101,8 @@ class Cost:
         """The time for a message of M bytes.
 
         Args:
-            price: M, alpha and BW, each way; over several tiers one alpha and BW for each level, innermost first.
+            price: M in bytes and alpha in seconds, both at least 0, and BW in bytes per second and direction, above 0;
+                over several tiers one alpha and one BW for each level, innermost first.
 
         Raises:
             ValueError: naming the quantity that is negative, zero where it may not be, or not finite,
@@ -283,7 +284,11 @@ BEST_SEGMENTS_SQUARED = Formula("(L - 1) * m")
 def best_segments_unrounded(stages: int, **price: Unpack[Terms]) -> float:
     """The real number P* = sqrt((L - 1) M / (alpha BW)) that minimizes `pipeline_cost`; below 1 for a small message.
 
-    The best whole number is one of its two neighbors, and at least 1; alpha must be above 0.
+    The best whole number is one of its two neighbors, and at least 1.
+
+    Args:
+        stages: number of steps L of the schedule in one piece.
+        price: as for `Cost.seconds` on one level, with alpha above 0.
 
     >>> best_segments_unrounded(10, message=400e3, alpha=1e-6, bandwidth=100e9)
     6.0
@@ -305,6 +310,7 @@ def best_segments(cost: Callable[[int], Cost], *, limit: int = 2**20, **price: U
             must fall and then rise along P, as (L + P - 1)(alpha + M / P BW) does; the first four
             may be anything, since a pipeline of fewer segments than stages is a schedule of its own kind.
         limit: the largest P to consider.
+        price: as for `Cost.seconds`, with an alpha above 0.
 
     >>> chain = lambda segments: Cost(7 + segments - 1, Fraction(7 + segments - 1, segments))
     >>> best_segments(chain, message=16e6, alpha=0.5e-6, bandwidth=900e9)

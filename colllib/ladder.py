@@ -173,6 +173,7 @@ class Entry:
         Args:
             eta: what the topology is said to lose; the best number of segments follows it.
             equal_injection: a rank's links have BW together, instead of each.
+            price: as for `Cost.seconds`.
 
         >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
         >>> tree = entry("all-reduce", "double-binary-tree", "star:512").priced(**price)
@@ -366,6 +367,7 @@ def run(algorithm: Algorithm, topology: Topology, *, segments: int | None = None
     Args:
         segments: how many; None takes the best whole number where the algorithm is segmented, by the closed form
             where it holds and else by a search, without executing what is not chosen.
+        price: as for `Cost.seconds`.
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or it cannot run there.

@@ -23,7 +23,10 @@ MOST_TRIED = 2000
 
 
 def order_of(topology: Topology, kind: str, seed: int = 0) -> IntArray:
-    """The topology's place of each rank: "contiguous" (box r div G), "strided" (box r mod B), or "random".
+    """At which of the topology's places each rank stands.
+
+    Args:
+        kind: "contiguous" (box r div G), "strided" (box r mod B), or "random", of which there is one for each seed.
 
     Raises:
         ValueError: for another kind, or a stride over boxes that are not equal.

@@ -220,7 +220,6 @@ EQUIVALENT = {
     "return _scrambled(color - np.uint64(3) * (self.out @ scrambled) + np.uint64(5) * (self.into @ scrambled))": (
         "that is another color as well"
     ),
-    "if high <= best_high:": "as good a bound as the other",
     "turn = np.arange(len(into)) - np.minimum.accumulate(np.where(first, np.arange(len(into)), 0))": (
         "one message at a time adds up to the same"
     ),

@@ -176,7 +176,7 @@ def _places(ranks: int, radix: int) -> tuple[int, list[int]]:
     if radix < 2:
         raise ValueError(f"a radix must be at least 2, not {radix}")
     radix = min(radix, max(ranks, 2))
-    powers = (radix**exponent for exponent in range(ranks.bit_length()))
+    powers = (radix**exponent for exponent in range(int(ranks).bit_length()))
     return radix, [place for place in powers if place < ranks]
 
 

@@ -2,9 +2,8 @@
 
 A reverse-symmetric graph also runs it backwards, as a reduce-scatter, or both ways at once.
 
-Ranks of the expanded graphs are numbered as `colllib.graphs.operations` numbers them. Every schedule is an all-gather
-over the links of its graph, all shards of one size and in equally many equal pieces, piece p of rank r being block
-r P + p; for another one, or for a graph of other ranks, there is a ValueError.
+Ranks of the expanded graphs are numbered as `colllib.graphs.operations` numbers them. All shards of a schedule are of
+one size and in equally many equal pieces; piece p of rank r is block r P + p.
 
 Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications", and
 Zhao's dissertation, sections 3.5, A.1.6, A.2 and A.4, whose theorems give the costs.
@@ -35,7 +34,11 @@ def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
     receives a shard of rank v over a link, that link passes the shards of all links into v on to all links out of w.
 
     Args:
+        schedule: an all-gather over the links of the graph.
         graph: a topology of ranks and equal links; the links of a trunk take turns.
+
+    Raises:
+        ValueError: for a schedule that is no all-gather of equal shards, or for other ranks.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -76,8 +79,12 @@ def degree_expansion(schedule: Schedule, graph: Topology, times: int) -> Schedul
     others. In the last step the copies of its own rank receive it in equal parts over all their links.
 
     Args:
+        schedule: an all-gather over the links of the graph.
         graph: d links out of and into every rank, none of them a self-loop.
         times: n copies.
+
+    Raises:
+        ValueError: for a schedule that is no all-gather of equal shards, or for other ranks.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -124,7 +131,10 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
     another factor. On equal factors, a Cartesian power, no two of them ever share a link.
 
     Args:
-        schedules: an all-gather for each factor, at least one.
+        schedules: an all-gather for each factor.
+
+    Raises:
+        ValueError: for no schedule, or one that is no all-gather of equal shards.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
@@ -145,8 +155,12 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
 def reduce_scatter(schedule: Schedule, graph: Topology) -> Schedule:
     """The all-gather backwards, its ranks renamed so that it runs over the graph's own links.
 
+    Args:
+        schedule: an all-gather over the links of the graph.
+        graph: isomorphic to its transpose.
+
     Raises:
-        ValueError: for a graph that is not isomorphic to its transpose: an all-gather on that has to be reversed.
+        ValueError: for a graph that is not: there an all-gather on the transpose has to be made, and reversed.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute

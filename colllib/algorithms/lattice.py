@@ -255,7 +255,7 @@ def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
     18
     """
     _powers(lattice, "halving")
-    on_axis = partial(reducescatter.recursive_halving, order=reducescatter.AFTER.get(order, order))
+    on_axis = partial(reducescatter.recursive_halving, order=reducescatter.UNDONE_BY.get(order, order))
     return there_and_back(_by_axes)(lattice, on_axis, None)
 
 

@@ -181,6 +181,11 @@ def down_colored(parent: IntArray, color: IntArray, blocks: Blocks) -> Schedule:
     In round t an edge of color t mod 2 sends the next block that its parent holds and its
     child lacks. With the colors of `two_colors` a rank sends at most one block and receives at
     most one in every round, over both trees together.
+
+    Args:
+        parent: parent of each rank.
+        color: color of the edge into each rank.
+        blocks: what is broadcast, block after block.
     """
     ready = first_arrivals(parent, color)
     child = np.flatnonzero(np.asarray(parent) != ROOT)

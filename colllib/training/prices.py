@@ -118,7 +118,7 @@ def by_nccl(primitive: str, machine: str, boxes: int, inside: int, message: floa
 
 
 def standing(machine: str, ranks: int, apart: int) -> tuple[int, int]:
-    """Boxes of a machine that a `group` reaches, and its ranks in each.
+    """Boxes of a machine that a `group` of ranks reaches, so far apart from one to the next, and its ranks in each.
 
     Raises:
         ValueError: for a machine without boxes or speeds, or too small, or where groups stand unevenly.
@@ -132,6 +132,14 @@ def standing(machine: str, ranks: int, apart: int) -> tuple[int, int]:
 
 def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Choice:
     """The fastest algorithm for a group of ranks on its machine, all groups of its kind at a time: `in_boxes`.
+
+    Args:
+        machine: of boxes with speeds, such as "dgx-h100:16".
+        apart: from one rank of the group to the next.
+        message: M in bytes.
+
+    Raises:
+        ValueError: as for `standing`.
 
     >>> price("all-gather", "dgx-h100:16", 16, 8, 1e9).entry.topology.name  # one rank in each box
     'star:16'

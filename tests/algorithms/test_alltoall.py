@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import reference
 from hypothesis import given
@@ -101,6 +102,13 @@ def test_a_hot_receiver_sets_the_time_on_both_clocks_and_scattered_favorites_on_
     assert max(execute(scattered).received) * 16 == 8 + 7  # every port receives one favorite's block and seven others
     assert execute(scattered).cost.n_beta * 16 == 8 * 8  # yet every round waits for one large block
     assert 8 + 7 <= event_clock(scattered, **price).seconds < 8 * 8
+
+
+def test_a_number_of_ranks_may_be_numpys():
+    ranks = np.arange(7)[-1]
+    assert list(map(repr, alltoall.bruck(ranks).steps)) == list(map(repr, alltoall.bruck(6).steps))
+    assert alltoall.bruck_cost(ranks) == alltoall.bruck_cost(6)
+    assert list(alltoall.bruck_buffers(ranks)) == list(alltoall.bruck_buffers(6))
 
 
 def test_a_radix_below_two_is_refused():
