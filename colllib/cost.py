@@ -30,6 +30,14 @@ class Terms(TypedDict):
 class Tier:
     """Links of one speed.
 
+    Args:
+        name: what tables call it.
+        bandwidth: of each link, in units of the BW of its level, above 0.
+        level: which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost; a tier has no
+            alpha of its own.
+        cables: of how many equal cables a link consists. A message takes one cable; ports that one
+            message uses together are one link, and one cable.
+
     Raises:
         ValueError: for a bandwidth that is not positive, a negative level or fewer than one cable.
 
@@ -37,10 +45,10 @@ class Tier:
     Fraction(8, 3)
     """
 
-    name: str = "link"  # what tables call it
-    bandwidth: Fraction = Fraction(1)  # of each link, in units of the BW of its level
-    level: int = 0  # which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost
-    cables: int = 1  # equal ones that a link consists of: a message takes one; ports that it uses together are one
+    name: str = "link"
+    bandwidth: Fraction = Fraction(1)
+    level: int = 0
+    cables: int = 1
 
     def __post_init__(self) -> None:
         if self.bandwidth <= 0:
@@ -67,12 +75,17 @@ class Kind(NamedTuple):
 class Cost:
     """t = n_alpha * alpha + n_beta * M / BW.
 
+    Args:
+        n_alpha: latencies on the critical path, in units of alpha; an int wherever routes are whole
+            multiples of alpha.
+        n_beta: the most loaded link, summed over the steps, in units of M/BW.
+
     >>> Cost(6, Fraction(3, 2)) + Cost(1, 1)
     Cost(n_alpha=7, n_beta=5/2)
     """
 
-    n_alpha: int | Fraction  # latencies on the critical path; an int wherever routes are whole multiples of alpha
-    n_beta: Fraction | int  # the most loaded link, summed over the steps, in units of M/BW
+    n_alpha: int | Fraction
+    n_beta: Fraction | int
 
     def __post_init__(self) -> None:
         if type(self.n_alpha) is not int:

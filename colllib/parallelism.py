@@ -47,6 +47,25 @@ class Latent:
 class Model:
     """A decoder-only transformer with SwiGLU and RMSNorm, by its published configuration.
 
+    Args:
+        name: as published.
+        reference: a key of the bibliography.
+        layers: how many.
+        hidden: width of the residual stream.
+        heads: query heads.
+        kv_heads: key and value heads.
+        head_width: width of a head.
+        ffn: inner width of a dense layer's MLP; 0 where every layer has experts.
+        vocabulary: tokens.
+        experts: routed experts of a layer, 0 for a dense model.
+        top_k: routed experts that a token visits.
+        expert_ffn: inner width of an expert.
+        shared_experts: experts that every token visits.
+        dense_layers: layers without experts at the bottom of a model with experts.
+        router_bias: whether the router has one number per expert beside its matrix.
+        latent: the sizes of latent attention, None for grouped-query attention.
+        tied: whether one matrix of the vocabulary is input and output.
+
     Raises:
         ValueError: for layers, widths or heads below 1, more dense layers than layers, or a top_k that is
             not between 1 and the number of experts.
@@ -56,22 +75,22 @@ class Model:
     """
 
     name: str
-    reference: str  # a key of the bibliography
+    reference: str
     layers: int
-    hidden: int  # width of the residual stream
-    heads: int  # of queries
-    kv_heads: int  # of keys and values
+    hidden: int
+    heads: int
+    kv_heads: int
     head_width: int
-    ffn: int  # inner width of a dense layer's MLP; 0 where every layer has experts
-    vocabulary: int  # tokens
-    experts: int = 0  # routed ones of a layer, 0 for a dense model
-    top_k: int = 0  # routed experts that a token visits
-    expert_ffn: int = 0  # inner width of an expert
-    shared_experts: int = 0  # that every token visits
-    dense_layers: int = 0  # without experts, at the bottom of a model with experts
-    router_bias: bool = False  # whether the router has one number per expert beside its matrix
-    latent: Latent | None = None  # the sizes of latent attention, None for grouped-query attention
-    tied: bool = False  # whether one matrix of the vocabulary is input and output
+    ffn: int
+    vocabulary: int
+    experts: int = 0
+    top_k: int = 0
+    expert_ffn: int = 0
+    shared_experts: int = 0
+    dense_layers: int = 0
+    router_bias: bool = False
+    latent: Latent | None = None
+    tied: bool = False
 
     def __post_init__(self) -> None:
         sizes = ("layers", "hidden", "heads", "kv_heads", "head_width", "vocabulary")
@@ -175,6 +194,19 @@ Group = tuple[float, int, int]  # M in bytes or parameters, ranks, and how far a
 class Plan:
     """How many ways each axis cuts the work. GPUs = DP x TP x PP x CP; EP's ranks are among DP's and CP's.
 
+    Args:
+        dp: data parallel: replicas, each with its part of the batch.
+        tp: tensor parallel: ranks that share each matrix.
+        pp: pipeline parallel: stages of consecutive layers.
+        cp: context parallel: ranks that share each sequence.
+        ep: expert parallel: ranks that share each layer's experts.
+        zero: what data parallelism shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and
+            parameters (FSDP).
+        replicate: copies of what ZeRO shards, above 1 in hybrid sharding (HSDP, MiCS): ranks next to each other
+            share one, and the copies' gradients are summed in the end.
+        sequence_parallel: whether TP keeps the activations between its matrices cut along the
+            sequence: reduce-scatter and all-gather instead of all-reduce.
+
     Raises:
         ValueError: for a number below 1, a ZeRO stage that does not exist, an EP or copies that do not
             divide DP x CP, or copies of nothing that is sharded.
@@ -183,17 +215,13 @@ class Plan:
     16384
     """
 
-    dp: int = 1  # data parallel: replicas, each with its part of the batch
-    tp: int = 1  # tensor parallel: ranks that share each matrix
-    pp: int = 1  # pipeline parallel: stages of consecutive layers
-    cp: int = 1  # context parallel: ranks that share each sequence
-    ep: int = 1  # expert parallel: ranks that share each layer's experts
-    zero: int = 1  # what DP shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and parameters (FSDP)
-    #: copies of what ZeRO shards, above 1 in hybrid sharding (HSDP, MiCS): ranks next to each other share one, and
-    #: the copies' gradients are summed in the end
+    dp: int = 1
+    tp: int = 1
+    pp: int = 1
+    cp: int = 1
+    ep: int = 1
+    zero: int = 1
     replicate: int = 1
-    #: whether TP keeps the activations between its matrices cut along the sequence: reduce-scatter and all-gather
-    #: instead of all-reduce
     sequence_parallel: bool = False
 
     def __post_init__(self) -> None:

@@ -45,16 +45,24 @@ USUAL = ("V100", "A100", "H100", "B200", "MI300X")  # GPUs with links of their o
 class Hints:
     """What the options say beside the log; they override it, but not how many ranks ran on how many hosts.
 
+    Args:
+        gpus_per_box: ranks on a host.
+        boxes: hosts.
+        gpu: its name.
+        cards: how many a host has, and the rate of one in bytes per second.
+        collective: the book's name.
+        machine: all of the hardware at once.
+
     Raises:
         ValueError: for cards that are not so told.
     """
 
-    gpus_per_box: int | None = None  # ranks on a host
-    boxes: int | None = None  # hosts
-    gpu: str = ""  # its name
-    cards: tuple[int, float] | None = None  # how many a host has, and the rate of one in bytes per second
-    collective: str | None = None  # the book's name
-    machine: Machine | None = None  # all of the hardware at once
+    gpus_per_box: int | None = None
+    boxes: int | None = None
+    gpu: str = ""
+    cards: tuple[int, float] | None = None
+    collective: str | None = None
+    machine: Machine | None = None
 
     def __post_init__(self) -> None:
         match self.cards:

@@ -45,15 +45,25 @@ def factor(collective: str, ranks: int) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """One time of a table."""
+    """One time of a table.
 
-    line: int  # its number in the file, from 1
-    message: float  # the size in bytes
-    seconds: float | None  # the time; null where only bandwidths are printed
-    algbw: float | None  # bytes per second as printed, or null
-    busbw: float | None  # likewise
-    in_place: bool | None = None  # which half of the table; null where the table does not say
-    wrong: str = ""  # the column "#wrong" or "error" as printed, or empty
+    Args:
+        line: its number in the file, from 1.
+        message: the size in bytes.
+        seconds: the time; null where only bandwidths are printed.
+        algbw: bytes per second as printed, or null.
+        busbw: bytes per second as printed, or null.
+        in_place: which half of the table; null where the table does not say.
+        wrong: the column "#wrong" or "error" as printed, or empty.
+    """
+
+    line: int
+    message: float
+    seconds: float | None
+    algbw: float | None
+    busbw: float | None
+    in_place: bool | None = None
+    wrong: str = ""
 
     @property
     def failed(self) -> bool:
@@ -77,18 +87,31 @@ class Unread:
 
 @dataclass(frozen=True)
 class Run:
-    """One table."""
+    """One table.
 
-    dialect: str  # nccl-tests, markdown, columns, nccom-test or osu
-    rows: tuple[Row, ...]  # as printed, in order; none where nothing was measured, as the facts or streams then say
-    collective: str | None = None  # the book's name, or null where neither the text nor the columns say it
-    ranks: int | None = None  # or null
-    boxes: int | None = None  # hosts, or null
-    gpus_per_box: int | None = None  # or null
-    gpu: str = ""  # the device's name as printed, or empty
-    streams: int = 1  # how many processes printed rows, or are rank 0
-    facts: Mapping[str, str] = field(default_factory=dict)  # what the text around says, such as NCCL_ALGO -> Ring
-    unread: tuple[Unread, ...] = ()  # lines that could not be read
+    Args:
+        dialect: nccl-tests, markdown, columns, nccom-test or osu.
+        rows: as printed, in order; none where nothing was measured, as the facts or streams then say.
+        collective: the book's name, or null where neither the text nor the columns say it.
+        ranks: number of ranks, or null.
+        boxes: number of hosts, or null.
+        gpus_per_box: or null.
+        gpu: the device's name as printed, or empty.
+        streams: how many processes printed rows, or are rank 0.
+        facts: what the text around the table says, such as network -> Socket and NCCL_ALGO -> Ring.
+        unread: lines that could not be read.
+    """
+
+    dialect: str
+    rows: tuple[Row, ...]
+    collective: str | None = None
+    ranks: int | None = None
+    boxes: int | None = None
+    gpus_per_box: int | None = None
+    gpu: str = ""
+    streams: int = 1
+    facts: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[Unread, ...] = ()
 
     @property
     def mixed(self) -> str:

@@ -47,23 +47,33 @@ Closing = Mapping[int, Mapping[float, list[Op]]]  # by the place of a pass, and 
 class Training:
     """What a step does.
 
+    Args:
+        model: its layers are cut into stages.
+        plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
+        machine: of boxes with speeds, such as "dgx-h100:16".
+        tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
+        rate: operations per second that a rank reaches in matrix products, waits aside.
+        schedule, chunks: as for `colllib.training.pipelines.order`.
+        bucket: bytes of gradients, of whole weights, that leave together up to ZeRO-1 (default: `BUCKET`); with more of
+            ZeRO each layer's leave alone.
+        nccl: whether the collectives are those of NCCL, as it is predicted (`colllib.measured.predict`), instead of the
+            fastest schedules known.
+        hows: how the times that were asked for are known: predicted, by a closed form, executed, or counted.
+
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
     """
 
-    model: Model  # whose layers are cut into stages
-    plan: Plan  # dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead
-    machine: str  # of boxes with speeds, such as "dgx-h100:16"
-    tokens: int = 8192  # of a microbatch
-    microbatches: int = 1  # of a replica's step
-    rate: float = 400e12  # operations per second that a rank reaches in matrix products, waits aside
-    schedule: str = "1f1b"  # as for `colllib.training.pipelines.order`
-    chunks: int = 1  # likewise
-    #: bytes of gradients, of whole weights, that leave together up to ZeRO-1 (default: `BUCKET`); with more of ZeRO
-    #: each layer's leave alone
+    model: Model
+    plan: Plan
+    machine: str
+    tokens: int = 8192
+    microbatches: int = 1
+    rate: float = 400e12
+    schedule: str = "1f1b"
+    chunks: int = 1
     bucket: float | None = None
-    nccl: bool = False  # whether collectives are those of NCCL, as `predict` has it, not the fastest schedules known
-    #: how the times that were asked for are known: predicted, by a closed form, executed, or counted
+    nccl: bool = False
     hows: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -19,20 +19,29 @@ Floats = NDArray[np.float64]
 class Node:
     """A tensor, and the operation that makes it.
 
+    Args:
+        name: what it is called.
+        letters: its dimensions, small letters.
+        inputs: the tensors that it is made of; none for an input of the graph.
+        kind: "input"; "einsum"; "add" of equal shapes; a name in FUNCTIONS; "rename", which gives dimensions other
+            letters, or the same: then its users share what a change of state costs.
+        along: the dimension that a function needs all of at once (softmax, normalization); it maps value by value
+            without one.
+        keep: an input that stays on its ranks between steps, as parameters do, and takes memory.
+        backward: whether it is made in the backward pass.
+
     Raises:
         ValueError: for an unknown kind, dimensions that are not told apart, or a function that needs all of a dimension
             without one.
     """
 
     name: str
-    letters: str  # its dimensions, small letters
-    inputs: tuple[str, ...] = ()  # the tensors that it is made of; none for an input of the graph
-    #: "input"; "einsum"; "add" of equal shapes; a name in FUNCTIONS; "rename", which gives dimensions other letters, or
-    #: the same: then its users share what a change of state costs
+    letters: str
+    inputs: tuple[str, ...] = ()
     kind: str = "input"
-    along: str = ""  # the dimension that a function needs all of at once (softmax, normalization), if any
-    keep: bool = False  # whether it is an input that stays between steps, as parameters do, and takes memory
-    backward: bool = False  # whether it is made in the backward pass
+    along: str = ""
+    keep: bool = False
+    backward: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in (known := ("input", "einsum", "add", "rename", *FUNCTIONS)):
@@ -77,13 +86,17 @@ FUNCTIONS: dict[str, Callable[..., Floats]] = {
 class Graph:
     """Tensors in the order in which they are made, and how long their dimensions are.
 
+    Args:
+        nodes: the tensors.
+        sizes: of the letters.
+        same: tensors that must be made in the state of another, as new parameters in that of the old.
+
     Raises:
         ValueError: for a letter without a size, an input that is not made before, or shapes that do not fit.
     """
 
     nodes: tuple[Node, ...]
-    sizes: Mapping[str, int]  # of the letters
-    #: tensors that must be made in the state of another, as new parameters in that of the old
+    sizes: Mapping[str, int]
     same: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -22,20 +22,31 @@ Offers = Mapping[str, list[Way]]
 class Machine:
     """What a plan is priced on.
 
+    Args:
+        mesh: ranks on each axis.
+        bandwidth: of a port on each axis, bytes per second.
+        flops: of a device, per second, for einsums.
+        touch: bytes per second that a device reads and writes in its memory, for everything else.
+        width: bytes of a number.
+        memory: numbers that a device can keep of what stays between steps (default: no limit).
+        activations: numbers that a device can keep from the forward pass for the backward pass (default: no limit).
+        stages: the axis whose ranks are the stages of a pipeline (default: none).
+        microbatches: that a batch is cut into for the pipeline, which runs as 1F1B does.
+
     Raises:
         ValueError: for an axis below 1 or one that is not there, a bandwidth for another number of axes, or what is
             not positive.
     """
 
-    mesh: tuple[int, ...]  # ranks on each axis
-    bandwidth: tuple[float, ...]  # of a port on each axis, bytes per second
-    flops: float = 400e12  # of a device, per second, for einsums
-    touch: float = 3.35e12  # bytes per second that a device reads and writes in its memory, for everything else
-    width: int = 2  # bytes of a number
-    memory: float = inf  # numbers that a device can keep of what stays between steps
-    activations: float = inf  # numbers that a device can keep from the forward pass for the backward pass
-    stages: int | None = None  # the axis whose ranks are the stages of a pipeline
-    microbatches: int = 1  # that a batch is cut into for the pipeline, which runs as 1F1B does
+    mesh: tuple[int, ...]
+    bandwidth: tuple[float, ...]
+    flops: float = 400e12
+    touch: float = 3.35e12
+    width: int = 2
+    memory: float = inf
+    activations: float = inf
+    stages: int | None = None
+    microbatches: int = 1
 
     def __post_init__(self) -> None:
         if not self.mesh or len(self.bandwidth) != len(self.mesh) or not all(is_whole(n) and n > 0 for n in self.mesh):
