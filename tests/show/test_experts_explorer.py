@@ -41,5 +41,6 @@ def test_a_copy_per_box_leaves_of_a_popular_experts_cost_what_the_chapter_says()
         return 1e6 * (popular - uniform)
 
     alone, left, by_cards = more("per expert", 450e9), more("per box", 450e9), more("per box", 1e18)
-    sentence = f"adds {alone:.0f} µs; once per box it adds {left:.0f}, of which {left - by_cards:.0f} are spent in the box"
+    of_these = f"of which {left - by_cards:.0f} are spent in the box"
+    sentence = f"adds {alone:.0f} µs; once per box it adds {left:.0f}, {of_these}"
     assert sentence in (Path(__file__).parents[2] / "notebooks/experts.ipynb").read_text(encoding="utf-8")
