@@ -211,8 +211,8 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     (Schedule(4 ranks, 4 blocks, 4 steps), Schedule(6 ranks, 4 blocks, 6 steps), 3)
     """
     check_ranks(ranks)
-    power, doubling = _power_below(ranks), reducescatter.UNDONE_BY.get(order, order)
-    schedule = there_and_back(reducescatter.recursive_halving)(power, order=doubling)
+    doubling = reducescatter.UNDONE_BY.get(order, order)  # any other word is refused by the halving
+    schedule = there_and_back(reducescatter.recursive_halving)(_power_below(ranks), order=doubling)
     if fused and schedule.num_steps:
         steps, last = list(schedule.steps), schedule.num_steps // 2
         both = Step.joined(steps[last - 1 : last + 1])

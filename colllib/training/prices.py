@@ -60,10 +60,15 @@ def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: flo
         machine: of boxes with speeds, such as "dgx-h100:16"; each rank has what `tiers` says.
         message: M in bytes.
 
+    Raises:
+        ValueError: for a point-to-point among any other number than two.
+
     >>> fastest = in_boxes("all-reduce", "dgx-h100:16", 16, 1, 1e9)
     >>> fastest.entry.algorithm.label, round(fastest.seconds * 1e3, 1)
     ('Rabenseifner', 37.5)
     """
+    if primitive == "point-to-point" and boxes * inside != 2:
+        raise ValueError(f"point-to-point among {boxes * inside} ranks: takes two")
     if boxes == 1 or inside == 1:
         _, alpha, bandwidth, joined = tiers(machine)
         outside = boxes > 1

@@ -380,6 +380,13 @@ def test_a_group_is_priced_that_has_more_messages_than_can_be_executed():
     assert fewest < price("all-gather", "dgx-h100:2048", 8 * 2048, 1, 1e9).seconds < 1.2 * fewest
 
 
+@pytest.mark.parametrize("machine", ["dgx-h100:2", "mi300x:2"])
+def test_a_message_has_two_ends(machine):
+    assert price("point-to-point", machine, 2, 1, 1e6).seconds > 0
+    with pytest.raises(ValueError, match="point-to-point among 4 ranks: takes two"):
+        price("point-to-point", machine, 4, 1, 1e6)
+
+
 @pytest.mark.parametrize("nccl", [False, True])
 def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further(nccl):
     assert takes("all-reduce", "dgx-h100:2", 2, 15, 1e6, nccl=nccl) > 0
