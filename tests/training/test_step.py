@@ -572,7 +572,7 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
         ("--on mi300x:16", "nccl", "what NCCL is predicted to take on such links; RCCL's own choices are not modeled."),
         ("--on trn2:8", "fastest", "the fastest schedules known in which no switch adds; NCCL's model knows no such m"),
         ("--on dgx-h100:16,rails=8", "fastest", "in which no switch adds; NCCL's model knows no such machine."),
-        ("--batch 1048576 --plan all", "nccl", "Collectives take what NCCL is predicted to take; with"),
+        ("--on dgx-h100:2 --batch 131072 --plan all", "nccl", "Collectives take what NCCL is predicted to take; with"),
     ],
 )
 def test_collectives_are_priced_as_nccl_where_its_model_knows_the_machine_and_the_output_says_how(
@@ -616,7 +616,7 @@ def test_with_the_rate_that_is_assumed_published_steps_of_405b_come_out(boxes, m
             "\n650 TFLOP/s a GPU are assumed for matrix products alone, with which two published",
         ),
         (
-            "--plan all --batch 1048576",
+            "--plan all --on dgx-h100:2 --batch 131072",
             "\n650 TFLOP/s a GPU are assumed for matrix products alone, 66% of the peak, with which",
         ),
         ("--teraflops 300", None),
