@@ -110,6 +110,7 @@ class Topology:
         acting: which switches may do any of this, shape (switches,); None for all.
         lattice: the axes of a ring, line, torus or mesh, or of places in boxes; None elsewhere.
         in_box: how many ranks in a row stand in a box, of which the last may have fewer; 0 where there are none.
+        inside: the torus in each box, of its ranks alone; None for a switch, or links between every two ranks.
         speeds: of a machine that exists, the alphas in seconds and the bandwidths in bytes per second, one for each
             level, innermost first; None elsewhere.
         link_class: where to shift the lattice (without one, to permute the ranks in any way) takes links to
@@ -140,6 +141,7 @@ class Topology:
     acting: NDArray[np.bool_] | None = None
     lattice: Lattice | None = None
     in_box: int = 0
+    inside: Topology | None = None
     speeds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     link_class: IntArray | None = None
 

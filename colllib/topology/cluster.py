@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
@@ -16,7 +17,7 @@ from colllib.plain_xml import number, parsed
 from colllib.topology import Topology, machines
 from colllib.topology.boxes import boxes
 from colllib.topology.machines import Machine, by_gpu
-from colllib.topology.presets import PRESETS
+from colllib.topology.presets import PRESETS, Preset
 from colllib.units import parse, shortened
 
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
@@ -78,6 +79,19 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
     if not (machine.cards_known or machine.linked):
         machines.check_cards(machine, text)
     return machine
+
+
+def preset_of(on: str) -> Preset | None:
+    """What is known of the GPU of a machine, by its preset, or by its name where that or a file tells it, or nothing.
+
+    >>> preset_of("h100:2").memory, preset_of("superpod:4").note[:9], preset_of("star:8")
+    (80000000000.0, 'its cards', None)
+    """
+    name, intact = on.partition(":")[0], on.partition(",")[0]
+    with suppress(ValueError):
+        machine = machine_on(intact)
+        name = {kind.name: preset for preset, kind in machines.PRESETS.items()}.get(machine.name, name)
+    return PRESETS.get(name)
 
 
 def is_file(expression: str) -> bool:
