@@ -144,11 +144,10 @@ OPTICS = (15 / 0.8, 9 / 0.4)
 PICOJOULES: dict[str, tuple[float, float]] = {"box": (1.3, 5.5), "card": OPTICS, "uplink": OPTICS}
 
 
-def joules(execution: Execution, message: float) -> tuple[float, float]:
+def joules(execution: Execution, message: float) -> tuple[float, float] | None:
     """The least and the most energy in joules that the links of a run take, for a message of M bytes.
 
-    Raises:
-        ValueError: for a tier of which no energy is known, or a negative message.
+    None where links carry something of which no energy is known.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.execution import execute
@@ -162,7 +161,7 @@ def joules(execution: Execution, message: float) -> tuple[float, float]:
     for name, crossing in crossings(execution).items():
         kind = _kind(name)
         if crossing.total and kind not in PICOJOULES:
-            raise ValueError(f"no picojoules per bit for the tier {name!r}: known are {', '.join(PICOJOULES)}")
+            return None
         low, high = PICOJOULES.get(kind, (0.0, 0.0))
         bits = 8 * float(crossing.total) * message
         least, most = least + bits * low * 1e-12, most + bits * high * 1e-12

@@ -252,6 +252,16 @@ def test_a_ladder_of_no_known_machine_or_of_other_speeds_predicts_nothing(words)
     assert answer("ladder", "all-gather", *words)["nccl"] is None
 
 
+def test_a_fault_in_the_prediction_of_nccl_is_no_machine_that_it_does_not_know(monkeypatch):
+    def faulty(*_):
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr("colllib.cli.predict", faulty)
+    with redirect_stderr(io.StringIO()) as errors, pytest.raises(SystemExit):
+        main(["ladder", "all-reduce", "--on", "dgx-h100:2"])
+    assert "could not be broadcast" in errors.getvalue()
+
+
 def test_a_ladder_without_a_card_says_what_trees_take_where_another_box_lacks_it():
     """Of eight boxes 0 and 7 are the roots."""
     at = ("--message", "64MiB")
