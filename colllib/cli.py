@@ -34,7 +34,7 @@ from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.log import PROGRAMS
 from colllib.measured.predict import predict
 from colllib.measured.tuning import model_of
-from colllib.metrics import OPTICS, PICOJOULES, joules, optical
+from colllib.metrics import IN_BOX, OPTICS, PICOJOULES, joules, optical
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
@@ -464,7 +464,7 @@ def _sentences(result: dict[str, Any]) -> str:
         verdict = "agrees" if formula["agrees"] else "does not agree"
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
     if energy := result["energy_J"]:
-        lines.append(f"  energy      {_span(energy)} in the links")
+        lines.append(f"  energy      {_span(energy)} in the links, in a box {IN_BOX}")
     lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({_CLOCKS[result['clock']]} clock)")
     if None not in (result["algbw_GBps"], result["busbw_GBps"]):  # as of one rank, in no time
         algbw, busbw = (units.rate(1e9 * result[f"{name}_GBps"]) for name in ("algbw", "busbw"))
@@ -685,7 +685,7 @@ def _what_takes_energy(topology: Topology) -> str:
     inside, outside = (f"{low:g} to {high:g} pJ" for low, high in (PICOJOULES["box"], OPTICS))
     links = optical(topology)
     way = f", of which a message to the same place in another box crosses {links}" if links else ""
-    return f"\nenergy is that of the ends of links, {inside} a bit in a box, {outside} on an optical link{way}"
+    return f"\nenergy is that of the ends of links, {inside} a bit in a box {IN_BOX}, {outside} on an optical link{way}"
 
 
 @cli.command("mpi-run")
