@@ -19,7 +19,7 @@ from colllib.show.lines import Curve, Frame, Mark, key, number, plot
 from colllib.show.looks import letters, looks
 from colllib.show.race import BOUND
 from colllib.show.table import Table
-from colllib.show.views import keys, listed
+from colllib.show.views import in_prose, keys
 from colllib.topology import star
 
 SEGMENTS = (1, 4, 32)
@@ -157,14 +157,14 @@ def _summary(primitive: str, n: int, ports: str) -> str:
     both = [label for label in steps if label in load]
     described = f"On {PORTS[ports]}, at N = {n}: "
     if both:
-        described += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {primitive}"
+        described += f"{in_prose(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {primitive}"
     else:
         described += f"nothing here attains both bounds of {primitive}. That on latencies is met by "
-        described += f"{listed(steps) or 'nothing'}, that on bytes by {listed(load) or 'nothing'}"
+        described += f"{in_prose(steps) or 'nothing'}, that on bytes by {in_prose(load) or 'nothing'}"
     if ports == "one" and not n & (n - 1):
         price = bytes_in_fewest_steps(primitive, n)
         if price > bound.n_beta:
             described += f". No schedule meets both: {bound.n_alpha} steps cost n_beta = {price} at least"
     if crowded:
-        described += f". In as few steps, but with several messages through a port at once: {listed(crowded)}"
+        described += f". In as few steps, but with several messages through a port at once: {in_prose(crowded)}"
     return described + "."

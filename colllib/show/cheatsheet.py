@@ -9,7 +9,7 @@ from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import BEST_SEGMENTS_SQUARED, CROSSOVER, Terms
 from colllib.ladder import Entry, Rung
 from colllib.show.ladder_explorer import fabric_name
-from colllib.show.views import listed
+from colllib.show.views import in_prose
 from colllib.two_tiers import CLUSTERS, cluster, price, rungs
 
 #: The kinds of topology, each with the one whose times are shown.
@@ -138,13 +138,13 @@ def handy() -> str:
     names: dict[str, list[str]] = {}
     for primitive in ladder.PRIMITIVES:
         names.setdefault(ONE_PORT[primitive].n_beta.tex, []).append(primitive)
-    factors = [f"${factor}$ for {listed(primitives)}" for factor, primitives in names.items()]
+    factors = [f"${factor}$ for {in_prose(primitives)}" for factor, primitives in names.items()]
     return "\n".join(
         [
             rf"- Two schedules without segments cost the same at $M^* = {CROSSOVER.tex}\,\alpha\,\mathrm{{BW}}$ "
             "([which algorithm wins](../notebooks/ladder-512)).",
             rf"- A pipeline of $L$ steps is fastest with about $P^* = \sqrt{{{BEST_SEGMENTS_SQUARED.tex}}}$ segments, "
             r"where $m = M/(\alpha\,\mathrm{BW})$ ([pipelining](../notebooks/pipelining)).",
-            f"- Bus bandwidth is $M/t$ times {listed(factors)} ([bus bandwidth](../notebooks/bus-bandwidth)).",
+            f"- Bus bandwidth is $M/t$ times {in_prose(factors)} ([bus bandwidth](../notebooks/bus-bandwidth)).",
         ]
     )

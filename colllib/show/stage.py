@@ -12,7 +12,7 @@ from colllib.algorithms.trees import depths
 from colllib.show import layouts
 from colllib.show.film import Film, Message, amount
 from colllib.show.geometry import Box, Point, Track, between, bow, ends, jump, lane, num
-from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrows, cell, extent, token
+from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Pen, Tile, arrows, cell, extent, token
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology
 
@@ -86,7 +86,7 @@ class Stage:
 
     # -- cards ------------------------------------------------------------------------------------
 
-    def _look(self) -> Look:
+    def _look(self) -> Tile:
         film = self.film
         slots = max(cell.slots for cell in film.cells)
         if film.kind == "contributions":
@@ -94,8 +94,8 @@ class Stage:
         if film.kind == "groups" or film.schedule.ranks > FEW:
             side = 18 if len(film.cells) < 5 else 10
             many = max(len(cell.blocks) for cell in film.cells) if film.kind == "groups" else 0
-            return Look(side, side, slots, labeled=False, many=many)
-        return Look(21, 26, slots) if slots > 1 else Look(17, 18)
+            return Tile(side, side, slots, labeled=False, many=many)
+        return Tile(21, 26, slots) if slots > 1 else Tile(17, 18)
 
     @property
     def _gap(self) -> int:

@@ -2,11 +2,12 @@
 
 from bisect import bisect
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from colllib.algorithms import of
 from colllib.ladder import PRIMITIVES
-from colllib.library_choices import LIBRARIES, choice
+from colllib.library_choices import LIBRARIES, Choice, choice
 from colllib.show.control import Control
 from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
@@ -64,15 +65,18 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
     """What a library takes, as the sizes in bytes below which it takes it, found by bisection between powers of two."""
     labels = {a.name: a.label for a in of(primitive)}
 
-    def at(size: int) -> str:
-        chosen = choice(library, primitive, ranks, size)
-        return "nothing that is known" if chosen is None else labels.get(chosen.algorithm or "", chosen.named)
+    def at(size: int) -> Choice | None:
+        return choice(library, primitive, ranks, size)
 
     ranges = []
     current = at(1)
-    for low, high in pairwise(2**k for k in range(EDGE + 1)):
+    for low, high in pairwise(size for k in range(EDGE + 1) for size in (2**k, 2 * 2**k - 1)):
         while at(high) != current:
             low += bisect(range(low, high), False, key=lambda size: at(size) != current)  # the first of another choice
             ranges.append((low, current))
             current = at(low)
-    return (*ranges, (1e99, current))
+    named = [
+        (limit, labels.get(one.algorithm or "", one.named) if one else "nothing that is known")
+        for limit, one in [*ranges, (1e99, current)]
+    ]
+    return tuple(list(alike)[-1] for _, alike in groupby(named, itemgetter(1)))

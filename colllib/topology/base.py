@@ -304,27 +304,25 @@ def injection(topology: Topology) -> Fraction:
     return Fraction(int(out.max(initial=0)), speed.denominator)
 
 
-def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
-    """The topology with links so slow that the best-connected rank injects `total` times BW over all its links.
+def equal_injection(topology: Topology) -> Topology:
+    """The topology with links so slow that the best-connected rank injects BW over all its links together.
 
     A rank of a torus owns a link per neighbor, a rank of a star one link: this compares them fairly.
 
     Raises:
-        ValueError: for a total that is not positive, or a topology of several levels.
+        ValueError: for a topology of several levels.
 
     >>> from colllib.topology import torus
     >>> equal_injection(torus((4, 4))).bandwidth[0]
     Fraction(1, 4)
     """
-    if total <= 0:
-        raise ValueError(f"total = {total}: what a rank injects must be positive")
     most = injection(topology)
     if most == 0:
         return topology
     return replace(
         topology,
-        tiers=tuple(replace(tier, bandwidth=tier.bandwidth * total / most) for tier in topology.tiers),
-        port_model=f"{topology.port_model}, {total} BW together",
+        tiers=tuple(replace(tier, bandwidth=tier.bandwidth / most) for tier in topology.tiers),
+        port_model=f"{topology.port_model}, 1 BW together",
     )
 
 

@@ -18,7 +18,7 @@ from colllib.topology import Topology, machines
 from colllib.topology.boxes import boxes
 from colllib.topology.machines import Machine, by_gpu
 from colllib.topology.presets import PRESETS, Preset
-from colllib.units import parse, shortened
+from colllib.units import BadText, parse, shortened
 
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
@@ -59,7 +59,7 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
     """
     name, *options = text.split(",")
     if (word := text.partition(":")[0]) in PRESETS.keys() - machines.PRESETS.keys():
-        raise ValueError(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL")
+        raise BadText(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL")
     if not is_file(text):
         return machines.find(text)
     if not name.endswith(".toml"):
@@ -75,7 +75,7 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
         machine = read_nccl_xml(content, gpu) if name.endswith(".xml") else read_smi(content, gpu)
     machine = machines.changed(machine, ",".join(options)) if options else machine
     if machine.rails and not schedules:
-        raise ValueError(f"{shortened(name)}, rails = {machine.rails}: {machines.on_rails(machine, machine.boxes)}")
+        raise BadText(f"{shortened(name)}, rails = {machine.rails}: {machines.on_rails(machine, machine.boxes)}")
     if not (machine.cards_known or machine.linked):
         machines.check_cards(machine, text)
     return machine

@@ -159,7 +159,7 @@ def _gpu(on: str, figure: str) -> Any:
 
 def _machine(on: str) -> Machine | None:
     """The one that NCCL's model knows, or nothing."""
-    with suppress(ValueError):
+    with suppress(units.BadText):
         return machine_on(on)
     return None
 

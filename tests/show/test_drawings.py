@@ -34,7 +34,7 @@ from colllib.show.drawings import (
 from colllib.show.drawings import star as draw_star
 from colllib.show.film import amount
 from colllib.show.geometry import Box
-from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, extent, in_a_row, looks
+from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, cell_classes, extent, in_a_row
 from colllib.topology import boxes, fat_tree, leaf_spine, line, ring, star, torus
 from colllib.topology.expression import find
 from colllib.training import experts
@@ -338,7 +338,7 @@ def test_a_picture_has_room_for_all_that_is_put_into_it_and_two_pixels_around():
 @pytest.mark.parametrize("marks", [part for size in range(4) for part in combinations((FINAL, ARRIVED, SPENT), size)])
 def test_each_mark_of_a_block_is_a_class_of_its_own(marks):
     classes = "".join(word for mark, word in ((FINAL, " f"), (ARRIVED, " m"), (SPENT, " x")) if mark in marks)
-    assert looks(0, HELD + sum(marks)) == classes
+    assert cell_classes(0, HELD + sum(marks)) == classes
 
 
 @pytest.mark.parametrize(("width", "rows"), [(784, 1), (390, 2)])

@@ -479,8 +479,7 @@ def test_energy_is_bits_times_picojoules_on_every_link():
     outside = bits["card"] + bits["uplink"]
     assert isclose(joules(run, 1e9)[0], (1.3 * bits["box"] + 15 / 0.8 * outside) * 1e-12)
     assert isclose(joules(run, 1e9)[1], (5.5 * bits["box"] + 9 / 0.4 * outside) * 1e-12)
-    with pytest.raises(ValueError, match="no picojoules per bit for the tier 'port'"):
-        joules(execute(allreduce.ring(4)), 1e9)
+    assert joules(execute(allreduce.ring(4)), 1e9) is None
     assert joules(run, 0) == (0, 0)
     with pytest.raises(ValueError, match="message size -1"):
         joules(run, -1)
