@@ -88,7 +88,7 @@ def preset_of(on: str) -> Preset | None:
     (80000000000.0, 'its cards', None)
     """
     name, intact = on.partition(":")[0], on.partition(",")[0]
-    with suppress(ValueError):
+    with suppress(ValueError):  # what is wrong with it the command says
         machine = machine_on(intact)
         name = {kind.name: preset for preset, kind in machines.PRESETS.items()}.get(machine.name, name)
     return PRESETS.get(name)
