@@ -65,7 +65,7 @@ LOOKS = {
     "in-network": Look(1, 0, "IN"),
     "in-network-two-shot": Look(1, 3, "I2"),
     "direct": Look(7, 0, "Di"),
-    "one-shot": Look(7, 4, "OS"),
+    "one-shot": Look(2, 4, "OS"),
     "hierarchical": Look(4, 0, "Hi"),
     "forest": Look(7, 1, "Fo"),
     "channels": Look(2, 5, "Cs"),

@@ -344,6 +344,7 @@ _SWATCHES = {
     "line": (28, 16, '<path class="l {}" d="M1 8H27"/>'),
     "disk": (16, 16, '<g class="n {}"><circle cx="8" cy="8" r="6.5"/></g>'),
     "patch": (16, 16, '<g class="c p f {}"><rect x="2" y="2" width="12" height="12"/></g>'),
+    "pale": (16, 16, '<g class="c p {}"><rect x="2" y="2" width="12" height="12"/></g>'),
     "dot": (12, 16, '<circle class="dot {}" cx="6" cy="8" r="5"/>'),
     "port": (12, 16, '<circle class="port" cx="6" cy="8" r="5"/>'),
     **{
@@ -371,7 +372,7 @@ def swatch(name: str) -> str:
     """A small picture for a legend.
 
     Args:
-        name: "arrow add", "line t1", "disk i", "patch h2" (a mark and its class), "block final" (a
+        name: "arrow add", "line t1", "disk i", "patch h2", "pale h2" (a mark and its class), "block final" (a
             block in one of its states), "sum" (a block in its contributors' colors; also "one", "two", "rest"),
             "dot on" or "port"; anything else is written as it is.
 
