@@ -34,7 +34,7 @@ def winners_map(library: str = NOBODY) -> Explorer:
             Control("primitive", "Primitive", PRIMITIVES, "all-reduce", kind="select"),
             Control("library", "Compare with", (NOBODY, *LIBRARIES), library, kind="select"),
             ranks(64),
-            *prices(2e6),  # at 1 MB the rule would cross letters
+            *prices(4e6),  # at 1 MB the rule would cross letters
         ],
         [
             Map(race, "Who is fastest at each N and M", over=RANKS),
