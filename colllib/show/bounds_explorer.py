@@ -112,7 +112,7 @@ def _ratio(count: float | Fraction, bound: float | Fraction) -> str:
 
 
 def _plane(primitive: str, n: int, ports: str) -> Chart:
-    """Every algorithm as dots that its number of segments joins, named, or by its letters; the bounds as two lines."""
+    """Every algorithm as dots that its number of segments joins, by its letters; the bounds as two lines."""
     bound = _bound(primitive, n, ports)
     points: dict[str, list[tuple[float, float]]] = {}
     for name, _, cost, _ in entries(primitive, n, ports):
@@ -134,13 +134,12 @@ def _plane(primitive: str, n: int, ports: str) -> Chart:
 
     def draw(width: float) -> str:
         frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number, True, width)
-        named = width == BROAD
         marks = [
-            Mark(x, ", ".join(curve.name if named else curve.label for curve in alike), y, alike[0].look)
+            Mark(x, ", ".join(curve.label for curve in alike), y, alike[0].look)
             for (x, y), alike in sorted(starts.items())
         ]
         words = "lower bounds: nothing is below, or left with one message per port at a time"
-        legend = "" if named else keys([(curve.name, curve.look) for curve in curves])
+        legend = keys([(curve.name, curve.look) for curve in curves])
         return plot([*bounds, *curves], frame, marks=marks) + legend + legend_row([(key(bounds[0]), words)])
 
     alt = f"Latencies against bytes at N = {n}. {_summary(primitive, n, ports)}"

@@ -348,11 +348,13 @@ _SWATCHES = {
     "dot": (12, 16, '<circle class="dot {}" cx="6" cy="8" r="5"/>'),
     "port": (12, 16, '<circle class="port" cx="6" cy="8" r="5"/>'),
     **{
-        f"block {state}": (23, 28, cell(1, 1, Tile(21, 26, 4), 2, value, marks))
+        f"{kind} {state}": (tile.width + 2, tile.height + 2, cell(1, 1, tile, 2, value, marks))
+        for kind, tile in (("block", Tile(21, 26, 4)), ("whole", Tile(17, 18)))
         for state, value, marks in (
             ("partial", 0b0101, HELD),
             ("final", 0b1111, FINAL),
             ("new", 0b0101, ARRIVED),
+            ("new final", 0b1111, ARRIVED + FINAL),
             ("spent", 0b0101, SPENT),
         )
     },
@@ -372,9 +374,9 @@ def swatch(name: str) -> str:
     """A small picture for a legend.
 
     Args:
-        name: "arrow add", "line t1", "disk i", "patch h2", "pale h2" (a mark and its class), "block final" (a
-            block in one of its states), "sum" (a block in its contributors' colors; also "one", "two", "rest"),
-            "dot on" or "port"; anything else is written as it is.
+        name: "arrow add", "line t1", "disk i", "patch h2", "pale h2" (a mark and its class), "block final" (a block in
+            one of its states; "whole final" without slots), "sum" (a block in its contributors' colors; also "one",
+            "two", "rest"), "dot on" or "port"; anything else is written as it is.
 
     >>> swatch("×")
     '<b>×</b>'

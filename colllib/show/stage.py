@@ -19,7 +19,7 @@ from colllib.topology import Lattice, Topology
 NAME = 17.0  # height of the line with a card's name
 MARGIN = 8.0  # that the picture keeps
 BENDS = (14, 24, 36, 50, 66, 84, 104)
-NEAR = 52.0  # how far from its sender a token rests at best, if its track is longer than twice that
+NEAR = 52.0  # how far from its sender a token rests at best on a track longer than twice that, but for a column's
 AXES = ("h0", "h1", "h3")  # the colors of X, Y and Z
 
 Pair = tuple[int, int, int]
@@ -360,11 +360,12 @@ class Stage:
             contents = {"all": message.content, "amount": amount(self.film.share(message.blocks)), "dot": ""}
             content = contents[says]
             _, width, height = token(content)
-            best = min(50.0, 100 * NEAR / track.length)
+            best = 50.0 if self.side else min(50.0, 100 * NEAR / track.length)
             edge = 100 * sum(starmap(dist, pairwise(track.runs[0]))) / track.length  # where it jumps, if it does
             shares = [share for share in range(8, 93, 3) if abs(share - edge) > 1]
-            for rest in sorted(shares, key=lambda share: abs(share - best)):
-                box = Box(*track.at(rest / 100), width, height)
+            shares.sort(key=lambda share: abs(share - best))
+            for aside, rest in product((6, 0) if self.side else (0,), shares):  # two that touch read as one
+                box = Box(*track.at(rest / 100), width + aside, height)
                 if free := not any(box.meets(other, 1) for other in taken):
                     break
             else:
@@ -453,7 +454,7 @@ class Stage:
 def _beside(a: Box, b: Box, bend: float, side: int, gap: float = 5) -> Track:
     """An arrow between two boxes of a column, out at their right or left and in again."""
     down = 1 if b.y > a.y else -1
-    start, end = ((box.x + side * (box.width / 2 + gap), box.y + 4 * way) for box, way in ((a, down), (b, -down)))
+    start, end = ((box.x + side * (box.width / 2 + gap), box.y + at) for box, at in ((a, 4), (b, -4)))
     return bow(start, end, down * side * bend)
 
 

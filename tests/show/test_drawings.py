@@ -124,6 +124,15 @@ def test_a_tree_has_an_edge_for_each_pair_that_talks_with_the_steps_in_which_it_
         assert sorted(map(int, re.findall(r'<g class="g ">.*?>(\d+)</text>', svg))) == sorted(talks.values())
 
 
+def test_labels_of_a_tree_that_is_used_up_and_down_do_not_touch():
+    label = r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)" rx="8"/><text[^>]*>↑'
+    for svg in pictures(tree(allreduce.binomial_tree(8)).body):
+        rooms = [tuple(map(float, match)) for match in re.findall(label, svg)]
+        assert len(rooms) == 7
+        for one, other in combinations(rooms, 2):
+            assert abs(one[0] - other[0]) > one[2] or abs(one[1] - other[1]) > one[3]
+
+
 @pytest.mark.parametrize("n", range(3, 17))
 def test_of_the_double_tree_each_rank_is_inner_in_one_tree_at_most(n):
     schedule = allreduce.double_binary_tree(n)

@@ -46,6 +46,18 @@ def test_nothing_on_the_map_beats_the_round_optimal_pipeline(explorer, primitive
             assert pipeline in {one.row.name for one in first}
 
 
+def test_of_two_that_tie_the_map_names_the_one_that_needs_no_power_of_two(explorer):
+    for n in (64, 72):
+        assert fastest(standings(explorer, n=n, m=1e9))[0].row.name == "Bruck"
+
+
+def test_the_rule_crosses_no_letters_at_first(explorer):
+    svg = explorer.parts[0].draw(explorer.start, explorer.texts(explorer.start))
+    rule = float(re.search(r"zM([\d.]+) 0V", svg)[1])
+    letters = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle"[^>]*>[A-Z]\w<', svg)
+    assert min(abs(float(at) - rule) for at in letters) > 12
+
+
 def test_the_map_draws_every_row_from_edge_to_edge(explorer):
     svg = explorer.render(0, explorer.start)
     boxes = re.findall(r'<path d="M([\d.]+) ([\d.]+)H([\d.]+)V[\d.]+H[\d.]+z" data-row', svg)

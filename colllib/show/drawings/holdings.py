@@ -131,7 +131,8 @@ def before_after(schedule: Schedule, *, colors: Literal["block", "contributor"] 
 
     spent = {rank for rank, _ in film.states[-1].keys() - film.useful[-1] if rank < schedule.ranks}
     left_over = bool(spent) and film.kind != "destinations"
-    legend = [("block final", "what must be there"), *([("block spent", "left over")] * left_over)]
+    kind = "block" if look.slots > 1 else "whole"
+    legend = [(f"{kind} final", "what must be there"), *([(f"{kind} spent", "left over")] * left_over)]
     if striped:
         summed = film.kind != "destinations" and film.need(0) > 1
         legend = [("one", "from one rank")] + [("sum", "a sum")] * summed + [("rest", "left over")] * left_over
