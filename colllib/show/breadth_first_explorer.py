@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from math import hypot
 from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colllib.algorithms.breadth_first import BreadthFirst, Transport
 from colllib.show.control import Control, Part
@@ -28,7 +28,7 @@ def fast_and_slow() -> Topology:
     return from_links("fast ring, slow chords", 8, ring + chords, bandwidth=[2] * 16 + [1] * 8)
 
 
-PLACES = (0.3, 0.36, 0.42, 0.48, 0.54, 0.6, 0.66, 0.24, 0.18)  # of a tag along its arrow, the best first
+PLACES = [k / 50 for k in range(8, 44)]  # of a tag along its arrow, the best first
 
 #: What the explorer offers. Tori are products here, so that every receiver has its own problem.
 GRAPHS = {
@@ -150,9 +150,13 @@ def reception(problem: Reception, title: str = "") -> Drawing:
             if problem.usable(owner) >> link & 1 and (owner, link) not in flow
         )
         tags: list[Point] = []
+        drawn = {at: [track.at(k / 50) for k in range(51)] for at, track in tracks.items()}
         for at, track in tracks.items():
             if flow[at] < 1 and len(flow) <= 14:
-                tags.append(max(map(track.at, PLACES), key=lambda place: _clearance(place, tags)))
+                places = list(map(track.at, PLACES))
+                others = [point for other, points in drawn.items() if other != at for point in points]
+                clear = np.minimum(_clearance(places, tags, 17), _clearance(places, others, 10))
+                tags.append(places[clear.argmax()])
                 pen.tag(*tags[-1], flow[at])
         for link, box in enumerate(neighbor_boxes):
             load = sum((share for (_, by), share in flow.items() if by == link), Fraction(0))
@@ -170,9 +174,11 @@ def reception(problem: Reception, title: str = "") -> Drawing:
     return drawing(draw, title=title, alt=_alt(problem), legend=legend)
 
 
-def _clearance(at: Point, others: Sequence[Point]) -> float:
-    """How far a tag is from the nearest other one, as a share of what is enough; a tag is twice as wide as high."""
-    return min([1.0, *(hypot((at[0] - x) / 2, at[1] - y) / 17 for x, y in others)])
+def _clearance(places: Sequence[Point], points: Sequence[Point], enough: float) -> NDArray[np.float64]:
+    """How far a tag at each place is from the nearest point, as a share of what is enough; it is wider than high."""
+    apart = np.array(places)[:, None] - np.array(points).reshape(-1, 2)
+    nearest: NDArray[np.float64] = np.hypot(apart[..., 0] / 2, apart[..., 1]).min(axis=1, initial=enough)
+    return nearest / enough
 
 
 def _alt(problem: Reception) -> str:
@@ -232,8 +238,8 @@ def _words(graph: str, receiver: int, step: int) -> str:
         f"<p><b>Tight set:</b> {', '.join(links)}. {count} of {len(problem.owners)} shards can come by no other link: "
         f"{shards(Fraction(count))} over {over}, so <b>U ≥ {problem.least}</b>; the division above attains it.</p>"
         f"<p>{slowest} Over all {len(problem.plan.layers)} steps the graph "
-        f"needs {shards(sum(problem.plan.loads, Fraction(0)))} a link, with every shard in "
-        f"{several(problem.plan.pieces, 'piece')}.</p>"
+        f"needs {shards(sum(problem.plan.loads, Fraction(0)))} a link. {several(problem.plan.pieces, 'piece')} a shard "
+        "will do: only the slowest receiver must be exact.</p>"
     )
 
 

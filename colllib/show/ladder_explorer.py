@@ -109,6 +109,8 @@ def _realistic_rungs(p: str, ports: bool) -> list[Row]:
         losses = _losses(p, spec)
         labels = {line.name: line.label for line in LINES if (line.primitive, line.on) == (p, spec)}
         entries = ladder.entries(p, spec, trusting=True)
+        if spec.startswith("inc"):  # what leaves the switch out is a row of the plain star
+            entries = tuple(entry for entry in entries if entry.algorithm.name.startswith("in-network"))
         for entry in entries:
             if label := labels.get(entry.algorithm.name):
                 rungs.append(rung(label, Form.variants(entry), entry, ports, losses))

@@ -6,15 +6,18 @@ import re
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from show_browser import opened, write_page
+from show_svg import pictures
 
 from colllib.algorithms import breadth_first
 from colllib.show import breadth_first_explorer, expansion_explorer, graph_player
 from colllib.show.breadth_first_explorer import GRAPHS as RECEPTIONS
 from colllib.show.breadth_first_explorer import Reception, plan_of
+from colllib.show.breadth_first_explorer import reception as drawn
 from colllib.show.drawings import Spread, graph, graphs, shard
 from colllib.show.expansion_explorer import FITS, Expanded
 from colllib.show.graph_player import GRAPHS, gathered, link_loads
@@ -78,6 +81,20 @@ def test_every_shard_arrives_whole_by_usable_links_none_of_which_carries_more_th
             load = sum(share for (_, by), share in reception.flow.items() if by == link)
             assert load <= reception.least * width
             assert load == reception.least * width or not reception.is_tight(link)
+
+
+@pytest.mark.parametrize(("name", "receiver"), [("circulant:16x3x4", 0), ("kautz:4x11", 1), ("fast and slow", 0)])
+def test_the_part_of_a_shard_stands_on_one_arrow_alone(name, receiver):
+    """Where two arrows cross or are near each other, nobody could say whose the number is."""
+    number = r"([\d.]+)"
+    for picture in pictures(drawn(Reception(plan_of(name), receiver, 2)).body):
+        left = picture[: picture.index("<circle")]  # what is drawn before the neighbors: the arrows of the shards
+        arrows = re.findall(rf'<g class="a [^"]*"><path d="M{number} {number}L{number} {number}"', left)
+        tags = re.findall(rf'<rect x="{number}" y="{number}" width="{number}" height="{number}"', left)
+        places = np.array([np.linspace((float(x), float(y)), (float(u), float(v)), 200) for x, y, u, v in arrows])
+        for x, y, width, height in np.array(tags, dtype=float):
+            inside = np.abs(places - (x + width / 2, y + height / 2)) < (width / 2 - 3, height / 2 - 2)
+            assert inside.all(axis=2).any(axis=1).sum() == 1
 
 
 @pytest.mark.parametrize(("kind", "base"), [(kind, base) for kind in FITS for base in FITS[kind]])

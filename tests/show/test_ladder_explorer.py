@@ -96,6 +96,15 @@ def test_coefficients_of_one_change_nothing(primitive):
         assert [a.seconds for a in race.standings(state)] == [a.seconds for a in race.ideal(state, "alpha", "bw")]
 
 
+@pytest.mark.parametrize("primitive", ladder.PRIMITIVES)
+def test_no_row_of_a_switch_that_takes_part_leaves_it_out(primitive):
+    """It would be charged the adder's coefficient beside the same algorithm on the plain star."""
+    plain = {entry.algorithm.label for entry in ladder.entries(primitive, "star:512", trusting=True)}
+    taking_part = {name: row for name, row in table(REALISTIC, p=primitive).items() if name.startswith("star that")}
+    assert taking_part
+    assert not any(row[0].split(",")[0] in plain for row in taking_part.values())
+
+
 def test_what_the_chapter_asks_for_can_be_found():
     """The plain star overtakes one shot; the torus loses an all-to-all to Bruck."""
 
