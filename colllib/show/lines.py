@@ -19,7 +19,7 @@ Place = tuple[float, float]
 
 HEIGHT = 250.0
 TOP, RIGHT, BOTTOM = 29.0, 14.0, 42.0
-LETTER, LARGE = 6.6, 7.8  # a wide letter of 12 px, and of 13.5 px, the type of a phone
+LETTER, LARGE = 6.6, 7.8  # a wide letter of 12 px, and of 13.5 px, the type of a phone; a percent sign is two wide
 ROOM = 0.07  # of a logarithmic axis, below the lowest curve
 DECADE = 24  # the least room for values between powers of ten
 AT_ENDS = 0.25  # of the width for a label beside the curves
@@ -419,7 +419,8 @@ def plot(
         high = math.ceil(high / step - 1e-9) * step
     strip = 11 if rule and rule.strip else 0
     y = Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0), whole_y)
-    left = max(12 + frame.letter * max(len(frame.y_format(value)) for value in y.ticks(5)), 50 if strip else 0)
+    ticks = [frame.y_format(value) for value in y.ticks(5)]
+    left = max(12 + frame.letter * max(len(tick) + tick.count("%") for tick in ticks), 50 if strip else 0)
     head = f"at {rule.label}" if ends and rule else ""
     right = 18 + frame.letter * max(len(head), *(len(curve.label) for curve in curves)) if ends else RIGHT
     x = Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right, whole_x)

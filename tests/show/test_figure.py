@@ -73,6 +73,16 @@ def test_lines_draw_any_range_inside_the_picture(log_y, values):
         assert drawn.count("<text") >= 5
 
 
+def test_a_percentage_on_the_axis_begins_inside_the_picture():
+    for low, high in ((0, 3), (0, 0.4), (-0.2, 0.2)):
+        chart = lines({"a": ([1, 2], [low, high])}, x_label="x", y_label="y", y_format="{:+.0%}".format)
+        for drawn, size in ((chart.body, 13.5), (chart.broad(), 12)):
+            ticks = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="end">([^<]*)%<', drawn)
+            assert len(ticks) > 2
+            for right, digits in ticks:
+                assert float(right) > size * (0.58 * len(digits) + 0.92)  # of an em, in a wide type
+
+
 def test_a_band_lies_around_its_curve_inside_the_picture_and_is_told():
     low, high = [1, 1], [40, 50]
     chart = lines({"a": ([1, 2], [5, 6])}, x_label="x", y_label="y", bands={"a": (low, high)})
