@@ -239,7 +239,7 @@ const draw = (function () {
     const ends = `<div><span></span><i class="cl-track cl-scale">${scale}</i><span></span></div>`;
     const marks = [["<em></em>", "time, log scale"]];
     if (plain.size) marks.push(["<s></s>", "ideal"]);
-    if (all.some((one) => one.floor)) marks.push(['<u class="cl-floor"></u>', "sum of the lower bounds"]);
+    if (all.some((one) => one.floor)) marks.push(['<u class="cl-floor"></u>', plain.size ? "lower bounds, with coefficients" : "sum of the lower bounds"]);
     const key = marks.map(([drawn, words]) => `<span><i class="cl-track cl-key">${drawn}</i>${words}</span>`).join("");
     const body = `<div class="cl-legend">${key}</div><div class="cl-dots">${ends}${rows.join("")}${ends}</div>`;
     return { html: figure(`Time of each, logarithmic: ${described}.`, body) };
