@@ -306,7 +306,7 @@ def link_heat_explorer() -> Explorer:
         [
             Part(lambda shape, rule, sender: heat_map(heat(shape, rule, sender), sender), "Link map"),
             Part(_facts, "The hottest link"),
-            Rows(every, "Every rule", "Every rule in numbers", heads),
+            Rows(every, "Every rule", "Every rule in numbers", heads, swatches=False),
         ],
         summary=Summary(
             Race(_chosen),
