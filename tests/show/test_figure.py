@@ -131,6 +131,13 @@ def test_short_labels_stand_above_where_a_curve_ends_far_from_the_right():
     assert "cl-legend" in lines({"far": far, "near": near}, x_label="x", y_label="y").body
 
 
+def test_labels_stand_above_where_many_curves_end_in_one_place_and_a_lone_curve_needs_none():
+    for many, above in ((1, False), (2, False), (4, True)):
+        curves = {f"curve {k}": ([1, 8], [k, 9]) for k in range(many)}
+        chart = lines(curves, x_label="x", y_label="y")
+        assert ("cl-legend" in chart.body) == ("cl-legend" in chart.broad()) == above
+
+
 def test_the_label_of_a_mark_takes_the_corner_where_nothing_crosses_it():
     def stands(at, *ys):
         html = lines({"a": ([1, 2, 3], ys)}, x_label="x", y_label="y", marks=[Mark(at, "best", ys[at - 1])]).body
