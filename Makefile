@@ -68,8 +68,13 @@ book: $(INSTALLED) ## build the book, every warning an error, and say where it i
 	@echo 'The book: $(SITE)/index.html'
 
 .PHONY: test
-test: lint unit check-notebooks book browser ## make everything and run the whole suite
+test: lint-and-book unit check-notebooks browser ## make everything and run the whole suite
 	@echo 'make test: lint, types, unit and property tests, doctests, notebooks, book and browser tests have passed'
+
+# Each keeps one core busy for about a minute.
+.PHONY: lint-and-book
+lint-and-book: $(INSTALLED)
+	@printf 'lint\nbook\n' | xargs -P 2 -n 1 $(MAKE)
 
 .PHONY: lint
 lint: $(INSTALLED) ## formatting, lint, types, and no code that nothing uses

@@ -34,7 +34,7 @@ from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.log import PROGRAMS
 from colllib.measured.predict import predict
 from colllib.measured.tuning import model_of
-from colllib.metrics import OPTICS, PICOJOULES, joules, optical
+from colllib.metrics import IN_BOX, OPTICS, PICOJOULES, joules, optical
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, local_search, order_of, read_groups, read_placement
 from colllib.primitives import PRIMITIVES
@@ -369,7 +369,7 @@ def _described(rung: ladder.Rung, price: dict[str, Any]) -> dict[str, Any]:
         "sent_max": _most(run, run.ledger.sent[: topology.ranks]),
         "received_max": _most(run, run.ledger.received[: topology.ranks]),
         "link_load_max": _most(run, run.ledger.link),
-        "energy_J": _energy(run, price["message"]),
+        "energy_J": joules(run, price["message"]),
         "tiers": [
             {
                 "name": tier.name,
@@ -396,14 +396,6 @@ def _described(rung: ladder.Rung, price: dict[str, Any]) -> dict[str, Any]:
 def _most(run: Execution, counts: IntArray) -> str:
     """The largest share of M; of a million ranks not all become fractions."""
     return str(Fractions(counts, run.ledger.denominator).largest())
-
-
-def _energy(run: Execution, message: float) -> tuple[float, float] | None:
-    """The least and the most joules that the links take, or nothing where it is not known of each."""
-    try:
-        return joules(run, message)
-    except ValueError:
-        return None
 
 
 def _at_node(rung: ladder.Rung) -> dict[str, Any]:
@@ -472,7 +464,7 @@ def _sentences(result: dict[str, Any]) -> str:
         verdict = "agrees" if formula["agrees"] else "does not agree"
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
     if energy := result["energy_J"]:
-        lines.append(f"  energy      {_span(energy)} in the links")
+        lines.append(f"  energy      {_span(energy)} in the links, in a box {IN_BOX}")
     lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({_CLOCKS[result['clock']]} clock)")
     if None not in (result["algbw_GBps"], result["busbw_GBps"]):  # as of one rank, in no time
         algbw, busbw = (units.rate(1e9 * result[f"{name}_GBps"]) for name in ("algbw", "busbw"))
@@ -581,11 +573,11 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
     named, size = on.replace(",inc=both", ",collnet=true"), units.message(network.message)
     try:
         machine = machine_on(named)
-        one = predict(machine, primitive, network.message)
-    except ValueError:
+    except units.BadText:
         return None
-    if machine.alpha:
+    if machine.alpha or machine.ranks < 2 or not network.message:
         return None
+    one = predict(machine, primitive, network.message)
     command = f"colllib predict {primitive} --on {shlex.quote(named)} --message {size.replace(' ', '')}"
     result = {"model": model_of(machine), "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
     return result | {"command": command}
@@ -634,7 +626,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         "by_box_s": by_box,
     }
     counts, fastest = topology.levels == 1, rungs[0].seconds
-    energies = [_energy(rung.execution, network.message) for rung in rungs]
+    energies = [joules(rung.execution, network.message) for rung in rungs]
     known = any(energies)
     rows = [
         (
@@ -693,7 +685,7 @@ def _what_takes_energy(topology: Topology) -> str:
     inside, outside = (f"{low:g} to {high:g} pJ" for low, high in (PICOJOULES["box"], OPTICS))
     links = optical(topology)
     way = f", of which a message to the same place in another box crosses {links}" if links else ""
-    return f"\nenergy is that of the ends of links, {inside} a bit in a box, {outside} on an optical link{way}"
+    return f"\nenergy is that of the ends of links, {inside} a bit in a box {IN_BOX}, {outside} on an optical link{way}"
 
 
 @cli.command("mpi-run")

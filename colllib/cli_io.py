@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import chain
 from typing import Any, TypeVar
 
 import click
@@ -20,6 +21,7 @@ from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH
 from colllib.limits import check_size
 from colllib.primitives import PRIMITIVES
 from colllib.topology import Topology
+from colllib.topology.cluster import preset_of
 
 #: What a command yields: first what --json prints, or a function that makes it, then the paragraphs printed otherwise.
 Answer = Iterator[Any]
@@ -137,7 +139,7 @@ def priced(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def answered(command: Callable[..., Answer]) -> Callable[..., None]:
-    """A command that prints what the function yields, and takes --json.
+    """A command that prints what the function yields, and takes --json; at the end what is left out of a machine `on`.
 
     >>> @answered
     ... def half(number):
@@ -152,7 +154,13 @@ def answered(command: Callable[..., Answer]) -> Callable[..., None]:
     def printed(*, as_json: bool, **arguments: Any) -> None:
         answer = command(**arguments)
         result = next(answer)
-        for text in [json_text(result() if callable(result) else result)] if as_json else answer:
+        preset = preset_of(arguments.get("on") or arguments.get("fabric") or "")
+        note = preset.note if preset else ""
+        if as_json:
+            answer = iter([json_text((result() if callable(result) else result) | ({"note": note} if note else {}))])
+        elif note:
+            answer = chain(answer, [f"\nOf this machine, {note}."])
+        for text in answer:
             click.echo(text)
 
     return printed

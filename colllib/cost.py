@@ -126,7 +126,7 @@ class Cost:
         546.49
         """
         (alpha,), (bandwidth,) = values_per_level(1, **price)
-        seconds = float(self.n_alpha) * alpha + float(self.n_beta) * price["message"] / bandwidth
+        seconds = float(self.n_alpha) * alpha + float(self.n_beta) * (price["message"] / bandwidth)  # as a page does
         return finite(seconds, **price)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from colllib.algorithms.innetwork import port_load
 from colllib.bounds import bus_factor
 from colllib.busbw import MEASURED
-from colllib.cost import Cost, Kind, TieredCost
+from colllib.cost import Cost, Kind, Price, Terms, TieredCost
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,22 @@ def effective(cost: Cost, eta: Eta) -> Cost:
         )
         return TieredCost(cost.tiers, kinds)
     return Cost(cost.n_alpha * eta.alpha, cost.n_beta / eta.beta)
+
+
+def slowed(price: Terms, eta: Eta, injected: Fraction | int = 1) -> Terms:
+    """The price at which a cost takes what it takes with the coefficients in it, through links of BW over `injected`.
+
+    >>> slowed({"message": 1, "alpha": 5, "bandwidth": (20, 40)}, PROFILES["torus"], injected=6)
+    {'message': 1, 'alpha': 6.0, 'bandwidth': (2.0, 4.0)}
+    """
+    if eta == IDEAL and injected == 1:
+        return price
+
+    def times(value: Price, factor: Fraction) -> Price:
+        return tuple(one * float(factor) for one in value) if isinstance(value, Sequence) else value * float(factor)
+
+    alpha, bandwidth = times(price["alpha"], eta.alpha), times(price["bandwidth"], eta.beta / injected)
+    return {"message": price["message"], "alpha": alpha, "bandwidth": bandwidth}
 
 
 def implied_eta_beta(bus_bandwidth: float, link: float, n_beta: Fraction | int, ranks: int) -> float:

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cache, cached_property
 from math import inf
 from operator import attrgetter
@@ -17,7 +16,7 @@ from colllib.algorithms import Algorithm, every, find, of
 from colllib.algorithms.alltoall import radices
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Terms, best_segments, check_latency
-from colllib.efficiency import IDEAL, Eta, effective
+from colllib.efficiency import IDEAL, Eta, slowed
 from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import IN_FULL, MOST_BLOCKS, SOON, NotSoon, TooLarge, check_seconds, check_size, waiting
 from colllib.schedule import Orbit, Schedule
@@ -149,7 +148,7 @@ class Entry:
             self._in_radix[radix] = Entry(in_radix, self.topology, self.trusting)
         return self._in_radix[radix]
 
-    def in_best_radix(self, *, eta: Eta = IDEAL, **price: Unpack[Terms]) -> Entry:
+    def in_best_radix(self, **price: Unpack[Terms]) -> Entry:
         """The same in the best of its `radices` at a price; itself where it has none.
 
         >>> at = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
@@ -160,8 +159,7 @@ class Entry:
             return self
 
         def seconds(radix: int) -> float:
-            cost = self.algorithm.cost.configured(radix=radix)(self.topology.ranks)
-            return effective(cost, eta).seconds(**price)
+            return self.algorithm.cost.configured(radix=radix)(self.topology.ranks).seconds(**price)
 
         return self.in_radix(min(self.radices, key=seconds))
 
@@ -180,31 +178,17 @@ class Entry:
         >>> tree.label, tree.how, round(tree.seconds * 1e6, 2)
         ('double binary tree, P = 12', 'closed form', 96.78)
         """
+        price = slowed(price, eta, injection(self.topology) if equal_injection else 1)
         if self.radices:
-            best = self.in_best_radix(eta=eta, **price)
-            return best.priced(segments=segments, eta=eta, equal_injection=equal_injection, **price)
-        scale = injection(self.topology) if equal_injection else Fraction(1)
-
-        def cost(pieces: int) -> Cost:
-            plain = self.cost(pieces)
-            return plain if scale == 1 else Cost(plain.n_alpha, plain.n_beta * scale)
-
-        def parts(pieces: int) -> tuple[float, float]:
-            lost = effective(cost(pieces), eta)
-            wait = lost.seconds(message=0, alpha=price["alpha"], bandwidth=price["bandwidth"])
-            return wait, lost.seconds(**price) - wait
-
+            return self.in_best_radix(**price).priced(segments=segments, **price)
         if segments is None:
             segments = 1
             if self.algorithm.segmented and self.how == CLOSED_FORM:
-                segments = best_segments(lambda p: effective(cost(p), eta), **price)
+                segments = best_segments(self.cost, **price)
             elif self.algorithm.segmented:
-                check_latency(price["alpha"])
-                steps = self.schedule().num_steps
-                segments = lowest(continued(parts, steps, self.rounds), steps, MOST_SEGMENTS, rounds=self.rounds)[1]
-        chosen = cost(segments)
-        seconds = effective(chosen, eta).seconds(**price)
-        return Rung(self, segments, chosen, seconds, price["message"], self._known(segments)[1])
+                segments, _ = _best_segments(self, price)
+        cost, how = self._known(segments)
+        return Rung(self, segments, cost, cost.seconds(**price), price["message"], how)
 
 
 def _symmetric(schedule: Schedule) -> TypeGuard[Orbit]:
@@ -236,7 +220,7 @@ class Rung:
     entry: Entry
     segments: int  # 1 where it takes none
     cost: Cost
-    seconds: float  # lock-step, with what the topology is said to lose
+    seconds: float  # lock-step, with what the topology is said to lose, and at equal injection where that is asked
     message: float  # M in bytes
     how: str  # "executed", "by symmetry" or "closed form"
     run: Execution | None = field(default=None, repr=False)  # that the cost comes from

@@ -136,19 +136,20 @@ def _kind(tier: str) -> str:
 
 
 #: Picojoules per bit and link, lowest and highest, of what its two ends take; memory and switching silicon are not in
-#: it. In a box: NVLink-C2C, and the serial link of 112 Gb/s that it is compared with
-#: (https://www.besthub.dev/articles/why-nvidia-s-nvlink-c2c-is-redefining-gpu-cpu-interconnects-f3c3b77f8d87).
+#: it. In a box: no maker tells it of NVLink through a switch or of PCIe, so `IN_BOX` stands for them, an article's
+#: figures (https://www.besthub.dev/articles/why-nvidia-s-nvlink-c2c-is-redefining-gpu-cpu-interconnects-f3c3b77f8d87).
 #: Outside: pluggable optics of 800 and 400 Gb/s, 15 and 9 W at most
 #: (https://docs.nvidia.com/networking/display/800gmma4z00nst/overview and .../MMA1Z00NS400T/Overview).
+#: Passive copper cables take 0.1 W at most (https://docs.nvidia.com/networking/display/mcp4y10nxxx2x400pub), unpriced.
 OPTICS = (15 / 0.8, 9 / 0.4)
+IN_BOX = "as of NVLink-C2C and of a 112 Gb/s SerDes"
 PICOJOULES: dict[str, tuple[float, float]] = {"box": (1.3, 5.5), "card": OPTICS, "uplink": OPTICS}
 
 
-def joules(execution: Execution, message: float) -> tuple[float, float]:
+def joules(execution: Execution, message: float) -> tuple[float, float] | None:
     """The least and the most energy in joules that the links of a run take, for a message of M bytes.
 
-    Raises:
-        ValueError: for a tier of which no energy is known, or a negative message.
+    None where links carry something of which no energy is known.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.execution import execute
@@ -162,7 +163,7 @@ def joules(execution: Execution, message: float) -> tuple[float, float]:
     for name, crossing in crossings(execution).items():
         kind = _kind(name)
         if crossing.total and kind not in PICOJOULES:
-            raise ValueError(f"no picojoules per bit for the tier {name!r}: known are {', '.join(PICOJOULES)}")
+            return None
         low, high = PICOJOULES.get(kind, (0.0, 0.0))
         bits = 8 * float(crossing.total) * message
         least, most = least + bits * low * 1e-12, most + bits * high * 1e-12

@@ -209,6 +209,9 @@ def launch(ranks: int, *words: str) -> str:
     """What `mpirun -n RANKS colllib WORDS` prints on this machine, or nothing where MPI or mpi4py is missing.
 
     Processes may outnumber cores, and root may start them: with Open MPI both need to be allowed.
+
+    Raises:
+        RuntimeError: with what the job said of its error, if it fails.
     """
     path = shutil.which("mpirun")
     if path is None or find_spec("mpi4py") is None:
@@ -219,7 +222,9 @@ def launch(ranks: int, *words: str) -> str:
     settings |= dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
     command = [path, "-n", str(ranks), sys.executable, "-m", "colllib", *words]
     job = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=120)
-    return job.stdout if job.returncode == 0 else ""
+    if job.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {job.returncode}: {job.stderr.strip()}")
+    return job.stdout
 
 
 def bench(

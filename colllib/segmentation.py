@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import Algorithm, channels, hierarchical
-from colllib.algorithms.nested import Flows, flows
+from colllib.algorithms.nested import Collision, Flows, flows
 from colllib.cost import SAME, Terms, first_lowest, values_per_level
 from colllib.exact import IntArray
 from colllib.limits import TooLarge
@@ -284,7 +284,7 @@ def _on_all_tiers(algorithm: Algorithm, pricing: Pricing) -> Iterator[tuple[Algo
             known.append({})
             for name in sorted(serving, key=lambda name: name != usual):
                 tiers = ",".join(name if tier == axis else usual for tier in range(len(lattice.dims)))
-                with suppress(ValueError):  # several lines would meet in one switch, or no route leads there
+                with suppress(NoRouteError, TooLarge, Collision):
                     phases = hierarchical.phases(algorithm.primitive, topology, tiers, order, defaults.get("root"))
                     known[-1][name] = {
                         place: pricing.traffic(flows(lattice, phases, place, topology.link_class is not None))

@@ -32,13 +32,17 @@ _MOST_POWER = 30  # of ten, up or down: products of a few quantities are still n
 _MOST_DIGITS = 18  # of a whole number, so that sums of a few fit a machine integer
 
 
+class BadText(ValueError):
+    """What somebody wrote that cannot be read, or names nothing that is known."""
+
+
 def parse(kind: str, text: str) -> float:
     """Read a message size, time or bandwidth in bytes, seconds or bytes per second, as the nearest float.
 
     The text is a decimal number with its unit, such as "16MB", "0.5us", "1e-6 s", "900GB/s" or "400Gb/s".
 
     Raises:
-        ValueError: if the text cannot be read, has another unit, is negative, or says more than a number can.
+        BadText: if the text cannot be read, has another unit, is negative, or says more than a number can.
 
     >>> parse("message size", "16MB"), parse("message size", "1GiB"), parse("bandwidth", "400Gbit/s")
     (16000000.0, 1073741824.0, 50000000000.0)
@@ -47,15 +51,15 @@ def parse(kind: str, text: str) -> float:
     match = _QUANTITY.fullmatch(text.strip(" "))
     if match is None or match[4] not in known:
         fault = f"{shortened(match[4])!r} is no unit of it" if match else "not readable"
-        raise ValueError(f"{kind} {shortened(text)!r}: {fault}; write a number with its unit, such as {example}")
+        raise BadText(f"{kind} {shortened(text)!r}: {fault}; write a number with its unit, such as {example}")
     sign, number, power, unit = match.groups()
     value = Fraction(number) * Fraction(10) ** int(power or 0) * known[unit]
     if sign or (value == 0 and kind == "bandwidth"):
         what = f"{kind} {shortened(text)!r}{' is negative' if sign else ''}"
-        raise ValueError(f"{what}: must be {'above' if kind == 'bandwidth' else 'at least'} 0, such as {example}")
+        raise BadText(f"{what}: must be {'above' if kind == 'bandwidth' else 'at least'} 0, such as {example}")
     smallest = 0 if value == 0 else Fraction(10) ** -_MOST_POWER
     if not smallest <= value <= 10**_MOST_POWER:
-        raise ValueError(f"{kind} {shortened(text)!r}: too {'large' if value > 1 else 'small'}; write it as {example}")
+        raise BadText(f"{kind} {shortened(text)!r}: too {'large' if value > 1 else 'small'}; write it as {example}")
     return float(value)
 
 
@@ -63,14 +67,14 @@ def whole(what: str, text: str, example: str, *, signed: bool = False) -> int:
     """Read a whole number of at most 18 decimal digits.
 
     Raises:
-        ValueError: if the text is anything else, saying what it is and, by an example, how it is written right.
+        BadText: if the text is anything else, saying what it is and, by an example, how it is written right.
 
     >>> whole("root", "3", "root=3"), whole("first", "-1", "first=0", signed=True)
     (3, -1)
     """
     digits = text.removeprefix("-") if signed else text
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
-        raise ValueError(
+        raise BadText(
             f"{what} {shortened(text)!r}: must be a whole number of at most {_MOST_DIGITS} digits, as in {example}"
         )
     return int(text)

@@ -151,15 +151,20 @@ def event_times(schedule, topology, message, alpha, bandwidth, processor=None, l
         for src, dst, block, add in step:
             bundles.setdefault((t, src, dst), []).append((block, add))
     flows = sorted(bundles)
+    order = {f: i for i, f in enumerate(flows)}
+    written = defaultdict(lambda: defaultdict(list))  # of each cell: by step, the messages that write it
+    for f in flows:
+        for block, add in bundles[f]:
+            written[f[2], block][f[0]].append((f, add))
 
     # a message needs what its sender's cells were last written by; an addition is there with the older ones
     def writers(node, block, before):
         """The messages whose arrival makes the value that the cell holds before a step."""
         needed = []
-        for t in range(before - 1, -1, -1):
-            arriving = [(f, add) for f in flows if f[0] == t and f[2] == node for b, add in bundles[f] if b == block]
+        for t in sorted((t for t in written[node, block] if t < before), reverse=True):
+            arriving = written[node, block][t]
             needed += [f for f, _ in arriving]
-            if arriving and not all(add for _, add in arriving):
+            if not all(add for _, add in arriving):
                 break
         return needed
 
@@ -187,11 +192,11 @@ def event_times(schedule, topology, message, alpha, bandwidth, processor=None, l
 
     while len(done) < len(flows):
         for f in flows:
-            if f not in at and waits[f] <= set(done):
+            if f not in at and waits[f] <= done.keys():
                 ready[f] = at[f] = max([done[g] for g in waits[f]] + [Fraction(late.get(f[1], 0))])
                 tail[f], hop[f] = Fraction(0), -1 if processor else 0
         # the earliest request is served first, ties in schedule order
-        now, _, f = min((when(g), flows.index(g), g) for g in at if g not in done)
+        now, _, f = min((when(g), order[g], g) for g in at if g not in done)
         links = route[f[1:]]
         if hop[f] < 0:
             at[f] = busy[f[1]] = now + overhead

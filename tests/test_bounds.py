@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -34,7 +35,7 @@ from colllib.execution import execute
 from colllib.primitives import PRIMITIVES, all_reduce
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.search import least_bytes
-from colllib.topology import boxes, equal_injection, from_links, full_mesh, leaf_spine, line, mesh, ring, star, torus
+from colllib.topology import boxes, from_links, full_mesh, leaf_spine, line, mesh, ring, star, torus
 from colllib.topology.cuts import cut_bandwidth
 from colllib.topology.failures import without
 
@@ -282,7 +283,9 @@ def test_bad_input_is_refused(call, words):
     "build", [lambda: torus((4, 3)), lambda: mesh((3, 2)), lambda: full_mesh(5), lambda: torus((8,))]
 )
 def test_nothing_that_runs_on_links_of_any_width_beats_the_floor(build, width):
-    topology = equal_injection(build(), width)
+    topology = build()
+    tiers = tuple(replace(tier, bandwidth=tier.bandwidth * width) for tier in topology.tiers)
+    topology = replace(topology, tiers=tiers)
     for algorithm in CATALOGUE:
         if algorithm.name not in ("flow", "forest", "synthesis") and algorithm.refusal(topology) is None:
             cost = execute(algorithm.build(algorithm.argument(topology)), topology).cost

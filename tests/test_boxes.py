@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.topology import NoRouteError, boxes, fat_tree, leaf_spine
+from colllib.topology import NoRouteError, boxes, fat_tree, leaf_spine, torus
 from colllib.topology.expression import find
 from colllib.topology.routes import flow_hash
 
@@ -129,6 +129,21 @@ def test_a_leaf_above_boxes_without_switches_is_reached_from_every_rank():
     assert [walk(net, 6, rank) for rank in (0, 2, 5)] == [[6, 0], [6, 2], [6, 8, 7, 5]]
 
 
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(1, 3), st.sampled_from([None, 1]))
+def test_routes_within_a_box_are_those_of_the_torus_in_it_and_others_take_cards(dims, count, cards):
+    alone = torus(dims)
+    net = boxes((count, alone.ranks), inside=alone.name, cards=cards)
+    first = alone.ranks * (count - 1)
+    for src in range(alone.ranks):
+        for dst in range(alone.ranks):
+            assert [node - first for node in walk(net, first + src, first + dst)] == walk(alone, src, dst)
+            if count > 1:
+                switched = walk(
+                    boxes((count, alone.ranks), cards=cards), src, first + dst
+                )  # of more switches, in boxes
+                assert walk(net, src, first + dst) == [n if n < net.ranks else n - count for n in switched]
+
+
 def test_hashing_takes_whole_cables_and_keeps_a_flow_on_its_cable():
     net = boxes((2, 4), seed=1)
     assert [tier.cables for tier in net.tiers] == [1, 1, 1]
@@ -213,7 +228,13 @@ def test_thousands_of_ranks_build_at_once():
         ("boxes:2x8,rails=3", "rails = 3: must divide the 8 ranks"),
         ("boxes:2x8,rails=2,cards=4", "must divide the 8 ranks of a box, with a card for each"),
         ("boxes:2x8,apart=true", "only rails can be apart"),
-        ("boxes:2x8,inside=ring", "inside 'ring': must be one of switch, full-mesh"),
+        ("boxes:2x8,inside=ring", "inside 'ring': must be switch, full-mesh or a torus, such as torus:4x4x4"),
+        ("boxes:2x8,inside=torus:4x4", "inside 'torus:4x4': is of 16 ranks, and a box has 8"),
+        ("boxes:2x8,inside=torus:4xb", "'b': must be a whole number of at most 18 digits, as in torus:4x4x4"),
+        ("boxes:2x8,inside=torus", "'': must be a whole number"),
+        ("boxes:2x8,inside=torus:0x8", "is of 0 ranks"),
+        ("boxes:2x8,inside=torus:8,ranks=12", "ranks = 12: a box with torus:8 in it has all of them"),
+        ("boxes:2x8,inside=torus:8,inc=box", "boxes of direct links have no switch"),
         ("boxes:2x8,inc=leaf", "inc 'leaf': must be one of none, box, network, both"),
         ("boxes:2x8,inc=box,inside=full-mesh", "boxes of direct links have no switch"),
         ("boxes:2x8,ranks=8", "2 boxes of 8, of which only the last may have fewer, hold 9 to 16"),
@@ -248,6 +269,7 @@ def test_expressions_that_cannot_be_are_refused_in_one_short_line(expression, co
         "boxes:4x4x8,cards=2,oversubscription=2:4",
         "boxes:2x8,oversubscription=8/3",
         "boxes:2x4,seed=3",
+        "boxes:2x3x8,cards=2,inside=torus:4x2",
         "leaf-spine:4x4x2,uplink=2,routing=fixed",
         "leaf-spine:4x4x2,seed=5",
         "fat-tree:4,routing=hash,seed=2",

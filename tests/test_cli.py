@@ -218,12 +218,13 @@ def test_a_ladder_of_boxes_has_a_column_of_energy_and_says_how_many_optical_link
     assert tuple(ring["energy_J"]) == joules(execute(allreduce.ring(topology(on).ranks), topology(on)), 1e9)
     shown = printed(*words)
     assert {"dgx-h100:1": "290 mJ to 1.2 J"}.get(on, "5.8 to 10 J") in shown
+    assert "1.3 to 5.5 pJ a bit in a box as of NVLink-C2C and of a 112 Gb/s SerDes, 18.75 to 22.5 pJ on an" in shown
     assert (f"of which a message to the same place in another box crosses {way}" in shown) == (way > 0)
 
 
 def test_energy_is_told_only_of_links_whose_own_is_known():
     assert answer("run", "all-reduce", "ring", "--on", "dgx-h100:4", "--message", "1GB")["energy_J"][0] > 5
-    assert "  energy      5.8 to 10 J in the links" in printed(
+    assert "  energy      5.8 to 10 J in the links, in a box as of NVLink-C2C and of a 112 Gb/s SerDes\n" in printed(
         "run", "all-reduce", "ring", "--on", "dgx-h100:4", "--message", "1GB"
     )
     assert answer("run", "all-reduce", "ring", "--on", "star:8")["energy_J"] is None
@@ -250,6 +251,16 @@ def test_a_ladder_of_a_machine_ends_with_what_nccl_is_predicted_to_take(on, mach
                                    ("--on", "gaudi3:1"), ("--on", "dgx-h100:2,inc=none")])  # fmt: skip
 def test_a_ladder_of_no_known_machine_or_of_other_speeds_predicts_nothing(words):
     assert answer("ladder", "all-gather", *words)["nccl"] is None
+
+
+def test_a_fault_in_the_prediction_of_nccl_is_no_machine_that_it_does_not_know(monkeypatch):
+    def faulty(*_):
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr("colllib.cli.predict", faulty)
+    with redirect_stderr(io.StringIO()) as errors, pytest.raises(SystemExit):
+        main(["ladder", "all-reduce", "--on", "dgx-h100:2"])
+    assert "could not be broadcast" in errors.getvalue()
 
 
 def test_a_ladder_without_a_card_says_what_trees_take_where_another_box_lacks_it():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from colllib import ladder as ladders
 from colllib.algorithms import alltoall, channels, find, hierarchical, of
+from colllib.algorithms.nested import Collision
 from colllib.cli import cli
 from colllib.cost import Cost
 from colllib.execution import execute, expected_seconds
@@ -98,7 +99,7 @@ def costs_of_all_algorithms_on_the_tiers(primitive, on):
     for order in hierarchical.ORDERS:
         for names in product(*(hierarchical.choices(on, axis, primitive, order) for axis in axes)):
             algorithm = plain.configured({"tiers": ",".join(names), "order": order})
-            with suppress(ValueError):  # lines that would meet in one switch
+            with suppress(Collision):
                 costs += [execute(algorithm.build(on, segments=pieces), on).cost for pieces in PIECES]
     return costs
 

@@ -1,11 +1,15 @@
-"""The six decisions of book/model.md, a test each, with alpha = 1 s and one message taking 8 s over a link."""
+"""The six decisions of book/model.md, a test each, and its quote; alpha = 1 s, one message takes 8 s over a link."""
+
+import re
+from inspect import getsource
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from colllib import units
 from colllib.events import event_clock
-from colllib.execution import execute
+from colllib.execution import Ledger, execute
 from colllib.primitives import broadcast, point_to_point
 from colllib.schedule import Schedule, Step
 from colllib.topology import ring, star
@@ -50,3 +54,9 @@ def test_decision_6_units_are_decimal():
     assert units.parse("bandwidth", "1GB/s") == 1e9
     assert units.parse("message size", "1MiB") == pytest.approx(2**20)
     assert units.size(1e9) == "1 GB"
+
+
+def test_the_line_that_counts_a_byte_is_quoted_as_it_stands():
+    page = Path(__file__).parents[1] / "book" / "model.md"
+    [quoted] = re.findall(r"There `([^`]+)` adds each message's size", page.read_text(encoding="utf-8"))
+    assert getsource(Ledger.record).count(quoted) == 1

@@ -134,3 +134,25 @@ def test_the_command_line_describes_a_machine_and_prices_with_its_speeds():
     assert "of 144 ports" in CliRunner().invoke(cli, ["describe", "superpod:32", "--radix", "144"]).output
     run = CliRunner().invoke(cli, ["run", "all-reduce", "hierarchical", "--on", "dgx-h100:2", "--json"])
     assert [tier["bandwidth"] for tier in json.loads(run.output)["tiers"]] == [450e9, 50e9, 400e9]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ladder broadcast --on mi250x:1",
+        "run broadcast chain --on mi250x:1",
+        "trace broadcast chain --on mi250x:1",
+        "describe mi250x:1",
+        "predict all-reduce --on mi250x:1 --message 1MB",
+        "forest mi250x:1 --primitive broadcast",
+        "step --on mi250x:1 --plan tp=8 --model Llama/3.1/8B",
+        "experts --on mi250x:1",
+    ],
+)
+def test_every_command_on_a_machine_says_last_what_the_model_of_it_leaves_out(command):
+    words, note = [word.replace("/", " ") for word in command.split()], PRESETS["mi250x"].note
+    result = CliRunner().invoke(cli, words)
+    assert result.output.endswith(f"\nOf this machine, {note}.\n"), result.output
+    assert json.loads(CliRunner().invoke(cli, [*words, "--json"]).output)["note"] == note
+    plain = CliRunner().invoke(cli, [word.replace("mi250x", "dgx-a100") for word in words]).output
+    assert "Of this machine" not in plain

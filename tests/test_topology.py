@@ -145,7 +145,7 @@ def test_messages_of_one_step_may_go_to_ranks_and_to_the_switch():
 
 def test_equal_injection_of_a_single_rank_leaves_it_as_it_is():
     alone = ring(1)
-    assert equal_injection(alone, 3) is alone
+    assert equal_injection(alone) is alone
 
 
 @pytest.mark.parametrize(

@@ -268,6 +268,7 @@ class Algorithm:
         >>> find("all-reduce", "swing").refusal(mesh((4, 3)))
         'needs a power of two, not 3 ranks'
         """
+        topology = self._home(topology)
         if (refusal := self.topologies(topology)) is not None:
             return refusal
         if self.takes == "lattice" and topology.lattice is not None:
@@ -282,10 +283,16 @@ class Algorithm:
         """
         if (refusal := self.refusal(topology)) is not None:
             raise ValueError(f"{self.primitive} {self.name} {refusal}")
+        topology = self._home(topology)
         if self.takes == "lattice":
             assert topology.lattice is not None
             return topology.lattice
         return topology if self.takes == "topology" else topology.ranks
+
+    def _home(self, topology: Topology) -> Topology:
+        """The torus in the only box of a topology, for what runs there; else itself."""
+        inside = topology.inside if topology.ranks == topology.in_box else None
+        return inside if inside and self.topologies(inside) is None else topology
 
     def at_home(self, ranks: int) -> Topology:
         """A topology of N ranks of the kind that it is made for: a star, a square torus, boxes, or a switch that adds.

@@ -187,9 +187,13 @@ def _lattice(topology: Topology) -> Lattice:
 
 
 def _serving(topology: Topology, axis: int, primitive: str) -> tuple[Algorithm, ...]:
-    """What runs behind one port and, where a tier's ranks have a link for each other one, what uses all of them."""
-    from colllib.algorithms import find, of
+    """What runs behind one port and, where a tier's ranks have a link for each other one, what uses all of them; in a
+    torus all that runs there."""
+    from colllib.algorithms import every, find, of
 
+    if axis == 0 and (inside := topology.inside):
+        awaited = (a for a in every(primitive) if a.searched is None or a.searched >= inside.ranks * inside.num_links)
+        return tuple(a for a in awaited if not a.many_partners and a.refusal(inside) is None)
     return (*of(primitive), find(primitive, "direct")) if _meshed(topology, axis) else of(primitive)
 
 
@@ -222,7 +226,8 @@ def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | No
         raise ValueError(f"tiers: {primitive} {shortened(name)!r} on tier {axis}: must be one of {known}")
     if (refusal := algorithm.counts(size)) is not None:
         raise ValueError(f"{primitive} {name} on tier {axis} {refusal}")
-    return Phase(axis, algorithm.build(size, **at))
+    torus = topology.inside if axis == 0 else None
+    return Phase(axis, algorithm.build(algorithm.argument(torus) if torus else size, **at))
 
 
 def choices(topology: Topology, axis: int, primitive: str, order: str) -> list[str]:

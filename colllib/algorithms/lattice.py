@@ -313,7 +313,7 @@ def rotated_swing(lattice: Lattice) -> Schedule:
 rotated_swing_cost = (
     formulas("2 * total(2 * d // 3)", "(lg(N) + ((N + 1) // 3) / N) / 3", LONG_POWER_RING)
     | formulas("2 * total(2 * d // 3)", "(N - most(d) + (N + 1) // 5) / (2 * N)", LONG_POWER_SQUARE)
-    | formulas("2 * total(2 * d // 3)", "7 * ((N - most(d)) / 3 + (N + 1) // 9) / (9 * N)", LONG_POWER_CUBE)
+    | formulas("2 * total(2 * d // 3)", "7 * ((4 * N - 3 * most(d) + 1) // 9) / (9 * N)", LONG_POWER_CUBE)
 )
 
 

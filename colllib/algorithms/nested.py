@@ -28,6 +28,10 @@ from colllib.schedule import Orbit, Schedule, Step, kept
 from colllib.topology import Lattice
 
 
+class Collision(ValueError):
+    """Lines of an axis that bring one switch the same block, of which it holds one value."""
+
+
 @dataclass(frozen=True, eq=False)
 class Phase:
     """A schedule on every line of an axis.
@@ -66,7 +70,7 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int, shifted: bool =
         shifted: whether to give those of rank 0 alone, where all others' are these, shifted.
 
     Raises:
-        ValueError: for lines that bring a switch the same block.
+        Collision: for lines that bring a switch the same block.
         TooLarge: if a great many steps differ, each with many messages.
 
     >>> from colllib.algorithms import allgather
@@ -237,7 +241,7 @@ def _run(lattice: Lattice, phase: Phase, axes: list[_Axis], done: list[int]) -> 
             lines *= axis.size
     for switch in () if phase.switches is None else np.asarray(phase.switches).T:
         if len(np.unique(np.stack((switch[line], block)), axis=1).T) < len(block):  # a switch holds one value of each
-            raise ValueError(
+            raise Collision(
                 f"axis {phase.axis}: several of its lines would meet in one switch with the same blocks; let "
                 "it run where they have different ones, such as after a reduce-scatter on the axes that share it"
             )

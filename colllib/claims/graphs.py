@@ -36,9 +36,9 @@ from colllib.topology.cuts import diameter, distances
 
 #: Up to so many ranks a schedule is executed; above, its cost is that of its transportation problems.
 EXECUTED = 64
-MB = 2**20  # bytes; with 10^6 no row of the source's times comes out
+MIB = 2**20  # bytes; with 10^6 no row of the source's times comes out
 ALPHA = 10.0  # us
-M_OVER_B = MB * 8 / 100e9 * 1e6  # us, of 1 MB at 100 Gbit/s
+M_OVER_B = MIB * 8 / 100e9 * 1e6  # us, of 1 MiB at 100 Gbit/s
 
 
 def on(graph: str) -> Quantities:

@@ -16,7 +16,6 @@ from colllib import algorithms, units
 from colllib.buffers import fitting
 from colllib.cli_io import Answer, Read, answered, quantity, spelled, table
 from colllib.ladder import Rung, field_of
-from colllib.limits import check_size
 from colllib.measured import whatif
 from colllib.measured.diagnose import AS_IT_SHOULD, Diagnosis, diagnose
 from colllib.measured.expected import PAIRS
@@ -38,10 +37,11 @@ PEERS = (
 )
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
-MOST_RANKS = 256  # of schedules that are executed for a comparison
+MOST_RANKS = 256  # of schedules that are executed beside a prediction: those of 512 take a minute
 WHAT_IF = "the same with a change, such as cards=4, or the same ranks placed otherwise, such as boxes=4,gpus=4; "
 WHAT_IF += "oversubscription stays the ratio that it is"
 _OF_PAT = "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
+_NO_BEST = f"--best is looked for up to {MOST_RANKS} ranks; colllib ladder executes schedules of more."
 _ON_LEAVES = "all-reduce", "all-gather", "reduce-scatter"  # of which rings and trees leave a leaf with few messages
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")  # the worst first
 
@@ -220,7 +220,7 @@ def predict_command(
         raise ValueError(f"--what-if, --sensitivity and --best {why}: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [message]
     predictions = [predict(machine, primitive, size) for size in sizes]
-    rung = _best(machine, primitive, sizes[0]) if best else None
+    rung = _best(machine, primitive, sizes[0]) if best and machine.ranks <= MOST_RANKS else None
     shown = [_choices(machine, primitive, sizes)] if each else []
     if what_if:
         shown.append(_changes("what_if", "with", whatif.what_if(machine, primitive, sizes[0], what_if)))
@@ -234,6 +234,7 @@ def predict_command(
     notes = [
         *_of_the_network(machine, primitive, what_if),
         *([_OF_PAT] if without_pat else []),
+        *([_NO_BEST] if best and not rung else []),
         *_of_lost_cards(primitive, on, message, what_if),
         *_of_the_model(machine, primitive, predictions[0]),
     ]
@@ -344,8 +345,8 @@ def _of_lost_cards(primitive: str, on: str, message: float | None, what_if: Sequ
         going_on += f" --message {units.message(message).replace(' ', '')}" if message else ""
         yield (
             f"{lost.replace('=', ' ').capitalize()}: of a job that is restarted; NCCL then gives every box the "
-            f"channels of the box with fewest cards. One that goes on, where the box counts (least is lost in the "
-            f"first or the last): colllib ladder {primitive} --on {going_on}"
+            f"channels of the box with fewest cards. A running one fails. By a detour instead, where "
+            f"the box counts (least is lost in the first or the last): colllib ladder {primitive} --on {going_on}"
         )
 
 
@@ -396,7 +397,6 @@ def _cells(p: Prediction) -> tuple[str, ...]:
 def _best(machine: Machine, collective: str, message: float) -> Rung:
     """The fastest schedule of the ladder on the machine's boxes: its wires in full, its latencies NCCL's of a step."""
     topology = topology_of(machine)
-    check_size("--best", topology.ranks, MOST_RANKS, "ranks")
     alpha, bandwidth = topology.speeds or ((), ())
     rungs, _ = field_of(collective, topology, searching=True, message=message, alpha=alpha, bandwidth=bandwidth)
     return rungs[0]

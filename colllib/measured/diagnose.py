@@ -8,7 +8,17 @@ from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CERTAIN, Evidence, advice, modeled, weighed
-from colllib.measured.expected import CARD_TOTALS, FEWEST, PAIRS, UNSURE, Expected, expected, filled, totals_of
+from colllib.measured.expected import (
+    CARD_TOTALS,
+    FEWEST,
+    PAIRS,
+    UNSURE,
+    Expected,
+    expected,
+    filled,
+    slow_below,
+    totals_of,
+)
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, late, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
@@ -20,7 +30,6 @@ from colllib.units import binary_size, percent, several, shortened
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
-TWO_A_SLOT = ("K80", "M60")  # boards of two GPUs, which share it where they copy through host memory
 MUCH_LATER = 10.0  # times the predicted time of a small message: networks take up to 7
 WINDOW = 64  # messages that OSU's tests of bandwidth have under way at once
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
@@ -318,13 +327,7 @@ class _Case:
     def _by_speed(self, certain: bool) -> tuple[str, float]:
         form, bound, machine = self.form, self.bound, self.machine
         speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
-        # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
-        half_a_slot = machine.pcie >= UNKNOWN.pcie or machine.name in TWO_A_SLOT
-        halved = machine.boxes == 1 and (machine.bridge if machine.linked else half_a_slot)
-        # and of several racks nobody published a run that is known to be healthy
-        racks = machine.boxes > 1 and (form.unsettled or machine.gpus > UNKNOWN.gpus)
-        share = UNSURE / 2 if halved or racks else UNSURE
-        border = bound.low if certain else share * bound.least
+        border = bound.low if certain else slow_below(machine, bound, form.unsettled)
         too_fast, between = speed > FASTER_THAN_THE_WIRE * bound.high, bound.gap[0] < speed < bound.gap[1]
         if too_fast or between or (guessed and form.largest < LARGE):
             return "undecided", 0.0
@@ -580,7 +583,9 @@ def _test(cause: str | None, run: Run, boxes: int | None) -> str:
     else:
         exports = (f"-x {setting}" for setting in settings)
         launch, gpus = " ".join(["mpirun", f"-np {run.ranks or 'N'}", *exports, program]), 1
-    large, sweep = (f"{launch} {sizes} -g {gpus}" for sizes in ("-b 1G -e 8G -f 2", "-b 8 -e 16G -f 2 -n 100"))
+    large, sweep = (
+        f"{launch} {sizes} -g {gpus}" for sizes in ("-b 1G -e 8G -f 2 -w 20", "-b 8 -e 16G -f 2 -w 20 -n 100")
+    )
     return words.format(
         run=large, sweep=sweep, alone="" if alone or run.ranks == (run.boxes or 0) else ", then one box alone"
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from colllib.busbw import ideal_gain
 from colllib.measured.sweeps import of_others
-from colllib.topology.machines import Machine
+from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import several
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
@@ -20,6 +20,7 @@ POOR_CARDS = (1.25e9, 3.125e9, 6.25e9, 12.5e9)  # of 10 to 100 Gb/s, as smaller 
 UNSURE = 0.85  # of what healthy runs reach at the least: nearer than that, a run is neither healthy nor slow
 FEWEST, REPEATED = 4, 0.94  # published runs of such machines that make a range narrower; how near runs are repeated
 OVER_PCIE = 1.15  # of a slot: what a pair reaches over one link of its own at the least
+TWO_A_SLOT = ("K80", "M60")  # boards of two GPUs, which share it where they copy through host memory
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 
@@ -76,6 +77,26 @@ def expected(machine: Machine, collective: str, reached: float = 1.0) -> Expecte
     low, least = (REPEATED * np.quantile(runs, 0.1), runs[0]) if len(runs) >= FEWEST else (0.0, 0.0)
     low, least = max(bound.low, reached * float(low)), max(bound.least, reached * least)
     return replace(bound, low=low, least=min(low, least), runs=runs)
+
+
+def slow_below(machine: Machine, bound: Expected, unsettled: bool = False) -> float:
+    """The busbw below which a large message is slow: from there up to the range nobody can tell.
+
+    Args:
+        machine, bound: the boxes, and what is expected of them.
+        unsettled: whether the run is still climbing.
+
+    >>> from colllib.topology.machines import find
+    >>> h100 = find("dgx-h100:2")
+    >>> round(slow_below(h100, expected(h100, "all-reduce")) / 1e9)
+    280
+    """
+    # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
+    half_a_slot = machine.pcie >= UNKNOWN.pcie or machine.name in TWO_A_SLOT
+    halved = machine.boxes == 1 and (machine.bridge if machine.linked else half_a_slot)
+    # and of several racks nobody published a run that is known to be healthy
+    racks = machine.boxes > 1 and (unsettled or machine.gpus > UNKNOWN.gpus)
+    return (UNSURE / 2 if halved or racks else UNSURE) * bound.least
 
 
 def by_wires(machine: Machine, collective: str) -> Expected:

@@ -18,7 +18,7 @@ from colllib.show.figure import BROAD, SLIM, Chart, legend_row
 from colllib.show.lines import Curve, Frame, Mark, key, number, plot
 from colllib.show.looks import BOUND, letters, looks
 from colllib.show.table import Table
-from colllib.show.views import keys, listed
+from colllib.show.views import in_prose, keys
 from colllib.topology import star
 
 SEGMENTS = (1, 4, 32)
@@ -111,7 +111,7 @@ def _ratio(count: float | Fraction, bound: float | Fraction) -> str:
 
 
 def _plane(primitive: str, n: int, ports: str) -> Chart:
-    """Every algorithm as dots that its number of segments joins, named, or by its letters; the bounds as two lines."""
+    """Every algorithm as dots that its number of segments joins, by its letters; the bounds as two lines."""
     bound = _bound(primitive, n, ports)
     points: dict[str, list[tuple[float, float]]] = {}
     for name, _, cost, _ in entries(primitive, n, ports):
@@ -133,13 +133,12 @@ def _plane(primitive: str, n: int, ports: str) -> Chart:
 
     def draw(width: float) -> str:
         frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number, True, width)
-        named = width == BROAD
         marks = [
-            Mark(x, ", ".join(curve.name if named else curve.label for curve in alike), y, alike[0].look)
+            Mark(x, ", ".join(curve.label for curve in alike), y, alike[0].look)
             for (x, y), alike in sorted(starts.items())
         ]
         words = "lower bounds: nothing is below, or left with one message per port at a time"
-        legend = "" if named else keys([(curve.name, curve.look) for curve in curves])
+        legend = keys([(curve.name, curve.look) for curve in curves])
         return plot([*bounds, *curves], frame, marks=marks) + legend + legend_row([(key(bounds[0]), words)])
 
     alt = f"Latencies against bytes at N = {n}. {_summary(primitive, n, ports)}"
@@ -156,14 +155,14 @@ def _summary(primitive: str, n: int, ports: str) -> str:
     both = [label for label in steps if label in load]
     described = f"On {PORTS[ports]}, at N = {n}: "
     if both:
-        described += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {primitive}"
+        described += f"{in_prose(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {primitive}"
     else:
         described += f"nothing here attains both bounds of {primitive}. That on latencies is met by "
-        described += f"{listed(steps) or 'nothing'}, that on bytes by {listed(load) or 'nothing'}"
+        described += f"{in_prose(steps) or 'nothing'}, that on bytes by {in_prose(load) or 'nothing'}"
     if ports == "one" and not n & (n - 1):
         price = bytes_in_fewest_steps(primitive, n)
         if price > bound.n_beta:
             described += f". No schedule meets both: {bound.n_alpha} steps cost n_beta = {price} at least"
     if crowded:
-        described += f". In as few steps, but with several messages through a port at once: {listed(crowded)}"
+        described += f". In as few steps, but with several messages through a port at once: {in_prose(crowded)}"
     return described + "."

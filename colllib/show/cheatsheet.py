@@ -9,7 +9,7 @@ from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import BEST_SEGMENTS_SQUARED, CROSSOVER, Terms
 from colllib.ladder import Entry, Rung
 from colllib.show.ladder_explorer import fabric_name
-from colllib.show.views import listed
+from colllib.show.views import in_prose
 from colllib.two_tiers import CLUSTERS, cluster, price, rungs
 
 #: The kinds of topology, each with the one whose times are shown.
@@ -28,6 +28,30 @@ _BACKWARDS = {
     "all-reduce": "all-reduce",
     "all-to-all": "all-to-all",
 }
+
+#: The section that draws an algorithm which the glossary lacks.
+_DRAWN = {
+    **dict.fromkeys(("all links", "dim-chain"), "torus.ipynb#broadcast-a-tree-for-each-link-of-the-root"),
+    "dim-shortest-way": "torus.ipynb#why-it-cant-be-better-and-why-dim-ring-is-not-the-best",
+    **dict.fromkeys(
+        ("Rabenseifner by axes", "swing", "rotated swing"), "torus.ipynb#halving-on-wires-saves-no-latency-swing-some"
+    ),
+    "relay in slices": "all-to-all-on-wires.ipynb#the-order-decides-whether-links-idle",
+    "rooted breadth-first": "graphs-for-collectives.ipynb#three-ways-to-all-reduce-and-what-fewer-steps-cost",
+}
+#: What the page writes as a letter, so that tables are not wider than its column.
+_LETTERS = {r"\lceil\log_2 N\rceil": "q", r"\sum_i \lfloor d_i/2\rfloor": "D"}
+
+
+def in_letters(tex: str) -> str:
+    r"""Formulas as the page prints them.
+
+    >>> in_letters(r"$2\,\lceil\log_2 N\rceil$"), in_letters("$N = 2^m$")
+    ('$2q$', '$N = 2^q$')
+    """
+    for long, letter in _LETTERS.items():
+        tex = tex.replace(rf"\,{long}", letter).replace(long, letter)
+    return tex.replace(r"\frac", r"\dfrac").replace("N = 2^m", "N = 2^q")
 
 
 def closed_forms(kind: str) -> str:
@@ -52,7 +76,7 @@ def closed_forms(kind: str) -> str:
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = (f"| {' | '.join(row)} |" for row in (headers, ["---"] * len(headers), *rows))
-    return "\n".join(line.replace("|  |", "| |").replace(r"\frac", r"\dfrac") for line in lines)
+    return "\n".join(in_letters(line.replace("|  |", "| |")) for line in lines)
 
 
 def _time(seconds: float) -> str:
@@ -74,18 +98,20 @@ def _cells(entry: Entry, rung: Rung) -> list[str]:
     form = entry.algorithm.form(entry.topology, rung.segments)
     time = _time(rung.seconds) + (f" $P={rung.segments}$" if rung.segments > 1 else "")
     name = entry.algorithm.label
+    name = f"[{name}](../notebooks/{_DRAWN[name]})" if name in _DRAWN else name
     if (entry.algorithm.primitive, name) == ("all-gather", "recursive doubling"):
         name += ", halving"
     if form is None:
         return [name, f"({rung.cost.n_alpha})", f"({float(rung.cost.n_beta):.4g})", "–", time]
-    return [name, f"${form.n_alpha.tex}$", f"${form.n_beta.tex}$", form.holds.text, time]
+    n_beta = form.n_beta.tex.replace(r"d_{\max}", "d") if "equal" in form.holds.text else form.n_beta.tex
+    return [name, f"${form.n_alpha.tex}$", f"${n_beta}$", form.holds.text, time]
 
 
 def bounds_table() -> str:
     r"""The lower bounds as a Markdown table.
 
     >>> print(bounds_table().splitlines()[2])
-    | broadcast | $\lceil\log_2 N\rceil$ | $1$ | $\sum_i \lfloor d_i/2\rfloor$ | $\dfrac{1}{2k}$ |
+    | broadcast | $q$ | $1$ | $D$ | $\dfrac{1}{2k}$ |
     """
     headers = ["primitive", *(f"{network}: $n_\\{n}$" for network in ("one port", "torus") for n in ("alpha", "beta"))]
     rows = []
@@ -138,13 +164,13 @@ def handy() -> str:
     names: dict[str, list[str]] = {}
     for primitive in ladder.PRIMITIVES:
         names.setdefault(ONE_PORT[primitive].n_beta.tex, []).append(primitive)
-    factors = [f"${factor}$ for {listed(primitives)}" for factor, primitives in names.items()]
+    factors = [f"${factor}$ for {in_prose(primitives)}" for factor, primitives in names.items()]
     return "\n".join(
         [
             rf"- Two schedules without segments cost the same at $M^* = {CROSSOVER.tex}\,\alpha\,\mathrm{{BW}}$ "
             "([which algorithm wins](../notebooks/ladder-512)).",
             rf"- A pipeline of $L$ steps is fastest with about $P^* = \sqrt{{{BEST_SEGMENTS_SQUARED.tex}}}$ segments, "
             r"where $m = M/(\alpha\,\mathrm{BW})$ ([pipelining](../notebooks/pipelining)).",
-            f"- Bus bandwidth is $M/t$ times {listed(factors)} ([bus bandwidth](../notebooks/bus-bandwidth)).",
+            f"- Bus bandwidth is $M/t$ times {in_prose(factors)} ([bus bandwidth](../notebooks/bus-bandwidth)).",
         ]
     )

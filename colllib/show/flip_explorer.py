@@ -92,7 +92,7 @@ def _picture(phase: str, rank: int, bit: int) -> Drawing:
             pen.tag(cards[rank].x + 30, cards[rank].y - 33, f"bit {bit}")
 
     described = "; ".join(f"rank {k} has wrong {blocks or 'nothing'}" for k, blocks in enumerate(wrong))
-    legend = [("patch h7", "right"), ("patch h5", "wrong")]
+    legend = [("pale h7", "right"), ("patch h5", "wrong")]
     return drawing(draw, title="", alt=f"Bit {bit} flips {PHASES[phase]}, rank {rank}; {described}.", legend=legend)
 
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from functools import cache
 from statistics import median, quantiles
 
-from colllib.measured.expected import PAIRS, expected
+from colllib.measured.expected import PAIRS, expected, slow_below
 from colllib.measured.log import factor
 from colllib.measured.predict import Prediction, compared, healthy, predict
 from colllib.measured.read import BYTES
@@ -42,16 +42,19 @@ def predicted(collective: str, machine: str, boxes: int) -> list[Prediction]:
     return [predict(boxes_of(machine, boxes), collective, size) for size in SIZES]
 
 
-def ranges() -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Collective -> machine -> lowest and highest healthy bus bandwidth in GB/s, for 1 box, for 2, and so on.
+def ranges() -> dict[str, dict[str, list[tuple[float, float, float]]]]:
+    """Collective -> machine -> in GB/s, for 1 box, for 2, and so on, the lowest and the highest healthy bus bandwidth,
+    and below what a run is slow.
 
     >>> ranges()["all-reduce"]["dgx-h100"][1]
-    (361.43, 504.0)
+    (361.43, 504.0, 280.5)
     """
 
-    def of(collective: str, machine: str, boxes: int) -> tuple[float, float]:
-        healthy = expected(boxes_of(machine, boxes), collective)
-        return round(healthy.low / 1e9, 3), round(healthy.high / 1e9, 3)
+    def of(collective: str, machine: str, boxes: int) -> tuple[float, float, float]:
+        on = boxes_of(machine, boxes)
+        healthy = expected(on, collective)
+        low, high, slow = (round(rate / 1e9, 3) for rate in (healthy.low, healthy.high, slow_below(on, healthy)))
+        return low, high, slow
 
     counts = range(1, MOST_BOXES + 1)
     return {name: {machine: [of(name, machine, n) for n in counts] for machine in MACHINES} for name in COLLECTIVES}

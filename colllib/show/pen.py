@@ -34,7 +34,7 @@ FEW = 8  # contributions that a cell can tell apart
 
 
 @dataclass(frozen=True)
-class Look:
+class Tile:
     """How a block is drawn: its frame, how many contributions make it complete, whether it shows its number; and where
     it stands for several blocks, how many."""
 
@@ -45,7 +45,7 @@ class Look:
     many: int = 0
 
 
-def looks(value: int, marks: int, required: bool = False) -> str:
+def cell_classes(value: int, marks: int, required: bool = False) -> str:
     """The classes of a cell: is required in the end, holds something, is final, has just arrived, is of no more use."""
     words = [(required, "w"), (value, "p"), (marks & FINAL, "f"), (marks & ARRIVED, "m"), (marks & SPENT, "x")]
     return "".join(f" {word}" for condition, word in words if condition)
@@ -62,7 +62,7 @@ def dashes(value: int, slots: int) -> str:
     return " ".join(".8 .2" if value >> k & 1 else "0 1" for k in range(slots))
 
 
-def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int = HELD, required: bool = False) -> str:
+def cell(x: float, y: float, look: Tile, index: int, value: int = 1, marks: int = HELD, required: bool = False) -> str:
     """A block: a frame in its color, its number, and a strip with a slot for each contribution.
 
     Args:
@@ -87,13 +87,13 @@ def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int 
     if look.labeled:
         up = y + (h - 8 if look.slots > 1 else h) / 2 + 4
         text = f'<text x="{num(x + w / 2)}" y="{num(up)}">{index}</text>'
-    return f'<g class="c {hue(index)}{looks(value, marks, required)}">{frame}{strip}{text}</g>'
+    return f'<g class="c {hue(index)}{cell_classes(value, marks, required)}">{frame}{strip}{text}</g>'
 
 
-def stripes(x: float, y: float, look: Look, label: object, contributors: Sequence[int], marks: int = FINAL) -> str:
+def stripes(x: float, y: float, look: Tile, label: object, contributors: Sequence[int], marks: int = FINAL) -> str:
     """A block in the colors of those whose numbers are in it, from the top: stripes are a sum, a frame is nothing.
 
-    >>> stripes(0, 0, Look(20, 20), 3, [0, 2]).count('<path class="q h2"')
+    >>> stripes(0, 0, Tile(20, 20), 3, [0, 2]).count('<path class="q h2"')
     1
     """
     w, high = look.width, look.height / max(1, len(contributors))
@@ -106,13 +106,13 @@ def stripes(x: float, y: float, look: Look, label: object, contributors: Sequenc
         for k, rank in enumerate(contributors[1:], 1)
     )
     text = f'<text x="{num(x + w / 2)}" y="{num(y + look.height / 2 + 4)}">{label}</text>'
-    return f'<g class="c {hue(contributors[0])}{looks(1, FINAL | marks)}">{first}{others}{text}</g>'
+    return f'<g class="c {hue(contributors[0])}{cell_classes(1, FINAL | marks)}">{first}{others}{text}</g>'
 
 
-def filling(look: Look, value: int) -> str:
+def filling(look: Tile, value: int) -> str:
     """Several blocks as a rectangle: as wide as they are many, as high as each has contributions.
 
-    >>> filling(Look(18, 18, slots=4, labeled=False, many=8), 4 * 5 + 2)
+    >>> filling(Tile(18, 18, slots=4, labeled=False, many=8), 4 * 5 + 2)
     'M0 0h8v-8H0z'
     """
     blocks, contributions = divmod(value, look.slots + 1)
@@ -133,7 +133,7 @@ def arrows(tracks: Iterable[Track], kind: str, width: float = 0.0, head: float =
     return f'<g class="a {kind}"><path{thick} d="{shafts}"/><path class="d" d="{heads}"/></g>'
 
 
-CHIP = Look(13, 15)
+CHIP = Tile(13, 15)
 
 
 def token(content: Sequence[int] | str, kind: int = 0) -> tuple[str, float, float]:
@@ -244,12 +244,12 @@ class Pen:
         """A name in the upper left corner of a box around other things."""
         self.text(around.x - around.width / 2 + 8, around.y - around.height / 2 + 11, name, "q", "start")
 
-    def cell(self, x: float, y: float, look: Look, index: int, value: int = 1, marks: int = HELD) -> None:
+    def cell(self, x: float, y: float, look: Tile, index: int, value: int = 1, marks: int = HELD) -> None:
         """A block, as `cell` draws it."""
         room = Box(x + look.width / 2, y + look.height / 2, look.width, look.height)
         self.put(cell(x, y, look, index, value, marks), room)
 
-    def stripes(self, x: float, y: float, look: Look, label: object, contributors: Sequence[int], marks: int) -> None:
+    def stripes(self, x: float, y: float, look: Tile, label: object, contributors: Sequence[int], marks: int) -> None:
         """A block in the colors of its contributors, as `stripes` draws it."""
         room = Box(x + look.width / 2, y + look.height / 2, look.width, look.height)
         self.put(stripes(x, y, look, label, contributors, marks), room)
@@ -348,20 +348,23 @@ _SWATCHES = {
     "line": (28, 16, '<path class="l {}" d="M1 8H27"/>'),
     "disk": (16, 16, '<g class="n {}"><circle cx="8" cy="8" r="6.5"/></g>'),
     "patch": (16, 16, '<g class="c p f {}"><rect x="2" y="2" width="12" height="12"/></g>'),
+    "pale": (16, 16, '<g class="c p {}"><rect x="2" y="2" width="12" height="12"/></g>'),
     "dot": (12, 16, '<circle class="dot {}" cx="6" cy="8" r="5"/>'),
     "card": (12, 16, '<rect class="port" x="1" y="3" width="10" height="10" rx="2"/>'),
     "port": (12, 16, '<circle class="port" cx="6" cy="8" r="5"/>'),
     **{
-        f"block {state}": (23, 28, cell(1, 1, Look(21, 26, 4), 2, value, marks))
+        f"{kind} {state}": (tile.width + 2, tile.height + 2, cell(1, 1, tile, 2, value, marks))
+        for kind, tile in (("block", Tile(21, 26, 4)), ("whole", Tile(17, 18)))
         for state, value, marks in (
             ("partial", 0b0101, HELD),
             ("final", 0b1111, FINAL),
             ("new", 0b0101, ARRIVED),
+            ("new final", 0b1111, ARRIVED + FINAL),
             ("spent", 0b0101, SPENT),
         )
     },
     **{
-        name: (18, 20, stripes(1, 2, Look(16, 16), "", contributors, marks))
+        name: (18, 20, stripes(1, 2, Tile(16, 16), "", contributors, marks))
         for name, contributors, marks in (
             ("one", [0], FINAL),
             ("two", range(2), FINAL),
@@ -376,9 +379,9 @@ def swatch(name: str) -> str:
     """A small picture for a legend.
 
     Args:
-        name: "arrow add", "line t1", "disk i", "patch h2" (a mark and its class), "block final" (a
-            block in one of its states), "sum" (a block in its contributors' colors; also "one", "two", "rest"),
-            "dot on", "card" or "port"; anything else is written as it is.
+        name: "arrow add", "line t1", "disk i", "patch h2", "pale h2" (a mark and its class), "block final" (a block in
+            one of its states; "whole final" without slots), "sum" (a block in its contributors' colors; also "one",
+            "two", "rest"), "dot on", "card" or "port"; anything else is written as it is.
 
     >>> swatch("×")
     '<b>×</b>'

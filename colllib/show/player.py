@@ -179,6 +179,11 @@ class Show:
     def _summed(self) -> bool:
         return self.film.kind != "destinations" and self.film.need(0) > 1
 
+    @property
+    def _plain(self) -> bool:
+        """Whether cells have no slots."""
+        return self.film.kind in ("blocks", "contributions") and max(cell.slots for cell in self.film.cells) == 1
+
     def _states(self, step: int | None) -> Iterable[tuple[str, str]]:
         """What a block may be, or is somewhere after a step."""
         film, cells = self.film, [(card.node, cell) for card in self.stages[0].cards for cell in card.cells]
@@ -188,15 +193,19 @@ class Show:
             yield "partial", "partial"
         if step is None or any(marks & FINAL for marks in held):
             yield "final", "final"
-        if step is None or any(marks & ARRIVED for marks in held):
-            yield "new", "just arrived"
+        arrived = [marks for marks in held if marks & ARRIVED]
+        if step is None or arrived:
+            final = all(marks & FINAL for marks in arrived)
+            if step is None:
+                final = not self._summed and all(film.required(*cell) for cell in cells)
+            yield "new final" if self._plain and final else "new", "just arrived"
         if spent and film.kind in ("blocks", "contributions"):
             yield "spent", "not needed any more"
 
     def _swatches(self, step: int | None) -> list[tuple[str, str]]:
         """Names of swatches with what they stand for."""
         film = self.film
-        items = [(f"block {state}", words) for state, words in self._states(step)]
+        items = [(f"{'whole' if self._plain else 'block'} {state}", words) for state, words in self._states(step)]
         sent = {m.add for messages in (film.messages if step is None else [film.messages[step]]) for m in messages}
         arrows = ((True, "arrow add", "added"), (False, "arrow copy", "copied"))
         items += [(arrow, word) for add, arrow, word in arrows if add in sent]

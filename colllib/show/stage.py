@@ -12,14 +12,14 @@ from colllib.algorithms.trees import depths
 from colllib.show import layouts
 from colllib.show.film import Film, Message, amount
 from colllib.show.geometry import Box, Point, Track, between, bow, ends, jump, lane, num
-from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrows, cell, extent, token
+from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Pen, Tile, arrows, cell, extent, token
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology
 
 NAME = 17.0  # height of the line with a card's name
 MARGIN = 8.0  # that the picture keeps
 BENDS = (14, 24, 36, 50, 66, 84, 104)
-NEAR = 52.0  # how far from its sender a token rests at best, if its track is longer than twice that
+NEAR = 52.0  # how far from its sender a token rests at best on a track longer than twice that, but for a column's
 AXES = ("h0", "h1", "h3")  # the colors of X, Y and Z
 
 Pair = tuple[int, int, int]
@@ -86,7 +86,7 @@ class Stage:
 
     # -- cards ------------------------------------------------------------------------------------
 
-    def _look(self) -> Look:
+    def _look(self) -> Tile:
         film = self.film
         slots = max(cell.slots for cell in film.cells)
         if film.kind == "contributions":
@@ -94,8 +94,8 @@ class Stage:
         if film.kind == "groups" or film.schedule.ranks > FEW:
             side = 18 if len(film.cells) < 5 else 10
             many = max(len(cell.blocks) for cell in film.cells) if film.kind == "groups" else 0
-            return Look(side, side, slots, labeled=False, many=many)
-        return Look(21, 26, slots) if slots > 1 else Look(17, 18)
+            return Tile(side, side, slots, labeled=False, many=many)
+        return Tile(21, 26, slots) if slots > 1 else Tile(17, 18)
 
     @property
     def _gap(self) -> int:
@@ -361,11 +361,12 @@ class Stage:
             contents = {"all": message.content, "amount": amount(self.film.share(message.blocks)), "dot": ""}
             content = contents[says]
             _, width, height = token(content)
-            best = min(50.0, 100 * NEAR / track.length)
+            best = 50.0 if self.side else min(50.0, 100 * NEAR / track.length)
             edge = 100 * sum(starmap(dist, pairwise(track.runs[0]))) / track.length  # where it jumps, if it does
             shares = [share for share in range(8, 93, 3) if abs(share - edge) > 1]
-            for rest in sorted(shares, key=lambda share: abs(share - best)):
-                box = Box(*track.at(rest / 100), width, height)
+            shares.sort(key=lambda share: abs(share - best))
+            for aside, rest in product((6, 0) if self.side else (0,), shares):  # two that touch read as one
+                box = Box(*track.at(rest / 100), width + aside, height)
                 if free := not any(box.meets(other, 1) for other in taken):
                     break
             else:
@@ -456,7 +457,7 @@ class Stage:
 def _beside(a: Box, b: Box, bend: float, side: int, gap: float = 5) -> Track:
     """An arrow between two boxes of a column, out at their right or left and in again."""
     down = 1 if b.y > a.y else -1
-    start, end = ((box.x + side * (box.width / 2 + gap), box.y + 4 * way) for box, way in ((a, down), (b, -down)))
+    start, end = ((box.x + side * (box.width / 2 + gap), box.y + at) for box, at in ((a, 4), (b, -4)))
     return bow(start, end, down * side * bend)
 
 

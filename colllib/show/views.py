@@ -50,10 +50,10 @@ def _sizes(low: float = LOW, high: float = HIGH) -> list[float]:
     return [low * (high / low) ** (k / POINTS) for k in range(POINTS + 1)]
 
 
-def listed(names: Sequence[str]) -> str:
+def in_prose(names: Sequence[str]) -> str:
     """Names in prose.
 
-    >>> listed(["ring", "Bruck", "PAT"])
+    >>> in_prose(["ring", "Bruck", "PAT"])
     'ring, Bruck and PAT'
     """
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
@@ -487,7 +487,7 @@ class Turns(View):
 
 
 def _names(tied: Sequence[Priced]) -> str:
-    return listed([one.row.name for one in tied])
+    return in_prose([one.row.name for one in tied])
 
 
 @dataclass(frozen=True)
@@ -539,7 +539,7 @@ def _next(field: Field) -> str:
 
 def _fastest(field: Field) -> str:
     tied = fastest(field.all)
-    return f"the fastest {'is' if len(tied) == 1 else 'are'} {listed([one.title for one in tied])}"
+    return f"the fastest {'is' if len(tied) == 1 else 'are'} {in_prose([one.title for one in tied])}"
 
 
 def _slowest(field: Field) -> str:

@@ -2,11 +2,12 @@
 
 from bisect import bisect
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from colllib.algorithms import of
 from colllib.ladder import PRIMITIVES
-from colllib.library_choices import LIBRARIES, choice
+from colllib.library_choices import LIBRARIES, Choice, choice
 from colllib.show.control import Control
 from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
@@ -34,7 +35,7 @@ def winners_map(library: str = NOBODY) -> Explorer:
             Control("primitive", "Primitive", PRIMITIVES, "all-reduce", kind="select"),
             Control("library", "Compare with", (NOBODY, *LIBRARIES), library, kind="select"),
             ranks(64),
-            *prices(1e6),
+            *prices(4e6),  # at 1 MB the rule would cross letters
         ],
         [
             Map(race, "Who is fastest at each N and M", over=RANKS),
@@ -42,16 +43,16 @@ def winners_map(library: str = NOBODY) -> Explorer:
         ],
         summary="At N = {n} and M = {m}, {fastest} with {time}{next}.{taken}",
         note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
-        "in its best radix. Where several tie, the map names one that serves every N; at powers of two Bruck's "
-        "all-reduce ties Rabenseifner's. Columns are a third of a decade apart. NCCL chooses as it does for boxes of "
-        "one GPU and one card of 50 GB/s, whatever BW is.",
+        "in its best radix. Where several tie, the map names one that serves every N as it is; at powers of two "
+        "Rabenseifner's all-reduce ties Bruck's. Columns are a third of a decade apart. NCCL chooses as it does for "
+        "boxes of one GPU and one card of 50 GB/s, whatever BW is.",
         name="winners",
     )
 
 
 def _rows(primitive: str, library: str, n: int) -> list[Row]:
-    """The algorithms, those that serve every N first, and what the library takes, if one is asked."""
-    every = {a.label for a in of(primitive) if all(map(a.fits, RANKS))}
+    """The algorithms, those that serve every N as it is first, and what the library takes, if one is asked."""
+    every = {a.label for a in of(primitive) if all(map(a.fits, RANKS)) and a.name != "rabenseifner"}  # it folds
     rows = sorted((row for row in on_star(primitive, n) if not row.bound), key=lambda row: row.name not in every)
     if library == NOBODY:
         return rows
@@ -64,15 +65,18 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
     """What a library takes, as the sizes in bytes below which it takes it, found by bisection between powers of two."""
     labels = {a.name: a.label for a in of(primitive)}
 
-    def at(size: int) -> str:
-        chosen = choice(library, primitive, ranks, size)
-        return "nothing that is known" if chosen is None else labels.get(chosen.algorithm or "", chosen.named)
+    def at(size: int) -> Choice | None:
+        return choice(library, primitive, ranks, size)
 
     ranges = []
     current = at(1)
-    for low, high in pairwise(2**k for k in range(EDGE + 1)):
+    for low, high in pairwise(size for k in range(EDGE + 1) for size in (2**k, 2 * 2**k - 1)):
         while at(high) != current:
             low += bisect(range(low, high), False, key=lambda size: at(size) != current)  # the first of another choice
             ranges.append((low, current))
             current = at(low)
-    return (*ranges, (1e99, current))
+    named = [
+        (limit, labels.get(one.algorithm or "", one.named) if one else "nothing that is known")
+        for limit, one in [*ranges, (1e99, current)]
+    ]
+    return tuple(list(alike)[-1] for _, alike in groupby(named, itemgetter(1)))

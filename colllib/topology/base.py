@@ -110,6 +110,7 @@ class Topology:
         acting: which switches may do any of this, shape (switches,); None for all.
         lattice: the axes of a ring, line, torus or mesh, or of places in boxes; None elsewhere.
         in_box: how many ranks in a row stand in a box, of which the last may have fewer; 0 where there are none.
+        inside: the torus in each box, of its ranks alone; None for a switch, or links between every two ranks.
         speeds: of a machine that exists, the alphas in seconds and the bandwidths in bytes per second, one for each
             level, innermost first; None elsewhere.
         link_class: where to shift the lattice (without one, to permute the ranks in any way) takes links to
@@ -140,6 +141,7 @@ class Topology:
     acting: NDArray[np.bool_] | None = None
     lattice: Lattice | None = None
     in_box: int = 0
+    inside: Topology | None = None
     speeds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     link_class: IntArray | None = None
 
@@ -302,27 +304,25 @@ def injection(topology: Topology) -> Fraction:
     return Fraction(int(out.max(initial=0)), speed.denominator)
 
 
-def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
-    """The topology with links so slow that the best-connected rank injects `total` times BW over all its links.
+def equal_injection(topology: Topology) -> Topology:
+    """The topology with links so slow that the best-connected rank injects BW over all its links together.
 
     A rank of a torus owns a link per neighbor, a rank of a star one link: this compares them fairly.
 
     Raises:
-        ValueError: for a total that is not positive, or a topology of several levels.
+        ValueError: for a topology of several levels.
 
     >>> from colllib.topology import torus
     >>> equal_injection(torus((4, 4))).bandwidth[0]
     Fraction(1, 4)
     """
-    if total <= 0:
-        raise ValueError(f"total = {total}: what a rank injects must be positive")
     most = injection(topology)
     if most == 0:
         return topology
     return replace(
         topology,
-        tiers=tuple(replace(tier, bandwidth=tier.bandwidth * total / most) for tier in topology.tiers),
-        port_model=f"{topology.port_model}, {total} BW together",
+        tiers=tuple(replace(tier, bandwidth=tier.bandwidth / most) for tier in topology.tiers),
+        port_model=f"{topology.port_model}, 1 BW together",
     )
 
 

@@ -1,4 +1,4 @@
-"""Boxes of ranks with a fast switch inside and network cards outside, in one or several tiers of boxes."""
+"""Boxes of ranks with a fast switch or links inside and network cards outside, in one or several tiers of boxes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import is_whole
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network, expression
+from colllib.topology.graph import full_mesh
 from colllib.topology.latency import HALVES
+from colllib.topology.lattice import torus
 from colllib.topology.routes import check_seed, flow_hash
 from colllib.topology.tree import Oversubscription, Tree, oversubscription_ratios, ratios_option, uplink
-from colllib.units import several
+from colllib.units import several, shortened, whole
 
-INSIDE = ("switch", "full-mesh")
 INC = ("none", "box", "network", "both")
 
 
@@ -35,12 +36,12 @@ def boxes(
     inc: str = "none",
     ranks: int | None = None,
 ) -> Topology:
-    """Boxes with a switch in each, and network cards that lead to the switches between the boxes.
+    """Boxes with a switch or links in each, and network cards that lead to the switches between the boxes.
 
-    Rank r is number r mod G of box r div G. A message within a box takes the box's switch. One that
+    Rank r is number r mod G of box r div G. A message within a box takes the box's switch or links. One that
     leaves goes over its rank's card to the box's leaf, up as far as the two ends need, down to the
     other leaf and over the receiver's card. There is a level for the box, one for what its cards
-    reach, and one more for each further tier; BW is per port in the box and per card elsewhere.
+    reach, and one more for each further tier; BW is per port or link in the box and per card elsewhere.
 
     On rails the cards of one number in their boxes lead to leaves of their own: rank r's is on rail
     r mod `rails`, a leaf serves one rail of all boxes of the first tier, and each rail has switches of
@@ -56,14 +57,16 @@ def boxes(
             default they spread over all of them evenly, which is the limit of many flows.
         rails: on how many rails the cards of a box are; they must divide its ranks, each of which needs a card.
         apart: whether nothing joins the rails, so that ranks of two rails reach one another in their boxes only.
-        inside: "switch", or "full-mesh": a link of BW between every two ranks of a box instead.
+        inside: "switch", or links of BW instead: "full-mesh" between every two ranks of a box, "torus:4x4x4" as there,
+            with its routes.
         inc: which switches may add, replicate and take bundles apart: "none", those in a "box", those of the
             "network", or "both".
         ranks: N, where the last box has fewer ranks than the others.
 
     Raises:
-        ValueError: for a size below 1, cards or rails that do not divide a box, an oversubscription below 1,
-            hashing over an uplink that is no whole number of cables, or ranks that leave more than one box uneven.
+        ValueError: for a size below 1, cards or rails that do not divide a box, a torus of another size, an
+            oversubscription below 1, hashing over an uplink that is no whole number of cables, or ranks that leave more
+            than one box uneven.
 
     >>> boxes((8, 8)), boxes((4, 4, 8), cards=2).levels
     (Topology(boxes:8x8, 64 ranks, 17 switches, 272 links), 3)
@@ -80,9 +83,9 @@ def boxes(
         check_seed(seed)
         cables = [tiers[tier].cables for tier in tier_of_height]
         tiers = [_cable(tier) for tier in tiers]
-    links_in_boxes = shape.ranks * (shape.inner if shape.meshed else 1)
+    links_in_boxes = shape.count * shape.joined.num_links if shape.joined else 2 * shape.ranks
     links_above = sum(nodes * count for nodes, count in zip(tree.counts, cables, strict=False))
-    check_network(name, tree.first + shape.switches, 2 * (links_in_boxes + links_above))
+    check_network(name, tree.first + shape.switches, links_in_boxes + 2 * links_above)
     # a card's route has its latency at the ranks; that of a further tier has it at the tier's own switches
     paid = [height == 0 or tiers[tier].level > 1 for height, tier in enumerate(tier_of_height)]
     height_of_edge = np.repeat(np.arange(len(cables)), tree.counts[: len(cables)])
@@ -95,6 +98,7 @@ def boxes(
     part = np.concatenate((part_in_box, up, np.maximum(up, 1)))
     up_class = int(class_in_box.max(initial=-1)) + 1 + 2 * height
     classes = np.concatenate((class_in_box, up_class, up_class + 1))
+    inside_torus = shape.joined if shape.joined and shape.joined.lattice else None
     full = Topology(
         name=name,
         ranks=shape.ranks,
@@ -112,8 +116,9 @@ def boxes(
         acting=shape.acting,
         lattice=Lattice((shape.inner, *shape.outer), wraps=False),
         in_box=shape.inner,
-        # to shift a box's ranks would take its cards apart where several ranks share each of several
-        link_class=classes if seed is None and shape.cards in (1, shape.inner) else None,
+        inside=inside_torus,
+        # to shift a box's ranks would take its cards apart where several ranks share each of several, and a torus
+        link_class=classes if seed is None and shape.cards in (1, shape.inner) and not inside_torus else None,
     )
     return full if ranks is None else _uneven(full, ranks)
 
@@ -138,14 +143,14 @@ class _Shape:
             raise ValueError(f"rails = {rails!r}: must divide the {self.inner} ranks of a box, with a card for each")
         if apart and rails is None:
             raise ValueError("apart: only rails can be apart, as in boxes:64x8,rails=8,apart=true")
-        for option, value, known in (("inside", inside, INSIDE), ("inc", inc, INC)):
-            if value not in known:
-                raise ValueError(f"{option} {value!r}: must be one of {', '.join(known)}")
-        if inside == "full-mesh" and inc in ("box", "both"):
+        if inc not in INC:
+            raise ValueError(f"inc {inc!r}: must be one of {', '.join(INC)}")
+        if inside != "switch" and inc in ("box", "both"):
             raise ValueError(f"inc {inc!r}: boxes of direct links have no switch in them")
-        self.rails, self.apart, self.inc, self.meshed = rails, apart, inc, inside == "full-mesh"
+        self.rails, self.apart, self.inc, self.inside = rails, apart, inc, inside
         self.count, self.ranks, self.on_rails = prod(self.outer), prod(sizes), rails is not None
         check_network(f"boxes:{text}", self.ranks, 0)
+        self.joined = _joined(inside, self.inner)
         if rails is not None:
             children = [self.inner // rails * self.outer[0], *self.outer[1:], rails]
         elif self.cards < self.inner:
@@ -153,7 +158,7 @@ class _Shape:
         else:
             children = [self.inner, *self.outer]
         #: rank -> (card ->) leaf -> switch of the first tier -> ... -> the last tier's only switch, by rails
-        self.tree = Tree(self.ranks, tuple(children), first=self.ranks + (0 if self.meshed else self.count))
+        self.tree = Tree(self.ranks, tuple(children), first=self.ranks + (0 if self.joined else self.count))
         self.lowest = 2 if self.cards < self.inner else 1  # so many heights of it are the cards' own
         self.cards_of_leaf = self.cards if rails is None else children[0]
         self.uplinks = len(children) - self.lowest - apart  # so many lead to further switches: apart, none to its root
@@ -164,7 +169,9 @@ class _Shape:
     @property
     def port_model(self) -> str:
         """What a rank owns in its box, and out of it."""
-        port = "a link to each other rank" if self.meshed else "one full-duplex port"
+        port = "a link to each other rank" if self.joined else "one full-duplex port"
+        if self.joined and self.joined.lattice:
+            port = self.joined.port_model
         if self.cards == self.inner:
             return f"{port} in the box, and one network card per rank"
         return f"{port} in the box, and {several(self.cards, 'network card')} per box"
@@ -180,12 +187,26 @@ class _Shape:
     def links_in_boxes(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Source, destination, part of alpha and class of every link within a box."""
         rank, box = np.arange(self.ranks), self.ranks + np.arange(self.ranks) // self.inner
-        if not self.meshed:
+        if self.joined is None:
             up_or_down = np.repeat([0, 1], self.ranks)
             return np.concatenate((rank, box)), np.concatenate((box, rank)), up_or_down, up_or_down
-        src, away = np.repeat(rank, self.inner - 1), np.tile(np.arange(1, self.inner), self.ranks)
-        dst = src // self.inner * self.inner + (src + away) % self.inner
-        return src, dst, np.full(len(src), 3), away - 1
+        first = np.arange(0, self.ranks, self.inner)[:, None]  # of each box
+        src, dst = ((first + end).ravel() for end in (self.joined.link_src, self.joined.link_dst))
+        return src, dst, np.full(len(src), 3), (dst - src) % self.inner - 1
+
+
+def _joined(inside: str, ranks: int) -> Topology | None:
+    """The links that join the ranks of a box; None for a switch."""
+    kind, _, shape = inside.partition(":")
+    if inside in ("switch", "full-mesh"):
+        return full_mesh(ranks) if inside == "full-mesh" else None
+    named = f"inside {shortened(inside)!r}"
+    if kind != "torus":
+        raise ValueError(f"{named}: must be switch, full-mesh or a torus, such as torus:4x4x4")
+    sizes = [whole(f"{named}: a size", size, "torus:4x4x4") for size in shape.split("x")]
+    if prod(sizes) != ranks:
+        raise ValueError(f"{named}: is of {prod(sizes)} ranks, and a box has {ranks}")
+    return torus(sizes)
 
 
 def _tiers(shape: _Shape, ratios: list[Fraction]) -> tuple[list[Tier], list[int]]:
@@ -210,6 +231,8 @@ def _uneven(full: Topology, ranks: int) -> Topology:
         )
     if missing == 0:
         return full
+    if full.inside:
+        raise ValueError(f"ranks = {ranks!r}: a box with {full.inside.name} in it has all of them")
     ends = np.stack((full.link_src, full.link_dst))
     present = ((ends < ranks) | (ends >= full.ranks)).all(axis=0)
     number = np.cumsum(present) - 1
@@ -248,7 +271,7 @@ def _expression(shape: _Shape, ratios: list[Fraction], seed: int | None, ranks: 
         "seed": seed,
         "rails": shape.rails,
         "apart": "true" if shape.apart else None,
-        "inside": "full-mesh" if shape.meshed else None,
+        "inside": None if shape.inside == "switch" else shape.inside,
         "inc": None if shape.inc == "none" else shape.inc,
         "ranks": None if ranks == shape.ranks else ranks,
     }
@@ -264,10 +287,11 @@ def _router(shape: _Shape, name: str, links_in_boxes: int, cables: list[int], se
         src, dst = np.asarray(src), np.asarray(dst)
         inside, switch = _inside(src, dst, shape)
         message, leaving = np.flatnonzero(inside), np.flatnonzero(~inside)
-        if shape.meshed:
-            away = (dst[message] - src[message]) % inner
-            apart = away > 0
-            messages, links = [message[apart]], [src[message][apart] * (inner - 1) + away[apart] - 1]
+        if shape.joined:
+            message = message[src[message] != dst[message]]
+            crossing, link = shape.joined.router(src[message] % inner, dst[message] % inner)
+            message = message[crossing]
+            messages, links = [message], [src[message] // inner * shape.joined.num_links + link]
         else:
             up, down = message[~switch[0][message]], message[~switch[1][message]]
             messages, links = [up, down], [src[up], ranks + dst[down]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
@@ -16,8 +17,8 @@ from colllib.plain_xml import number, parsed
 from colllib.topology import Topology, machines
 from colllib.topology.boxes import boxes
 from colllib.topology.machines import Machine, by_gpu
-from colllib.topology.presets import PRESETS
-from colllib.units import parse, shortened
+from colllib.topology.presets import PRESETS, Preset
+from colllib.units import BadText, parse, shortened
 
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
@@ -58,7 +59,7 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
     """
     name, *options = text.split(",")
     if (word := text.partition(":")[0]) in PRESETS.keys() - machines.PRESETS.keys():
-        raise ValueError(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL")
+        raise BadText(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL")
     if not is_file(text):
         return machines.find(text)
     if not name.endswith(".toml"):
@@ -74,10 +75,23 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
         machine = read_nccl_xml(content, gpu) if name.endswith(".xml") else read_smi(content, gpu)
     machine = machines.changed(machine, ",".join(options)) if options else machine
     if machine.rails and not schedules:
-        raise ValueError(f"{shortened(name)}, rails = {machine.rails}: {machines.on_rails(machine, machine.boxes)}")
+        raise BadText(f"{shortened(name)}, rails = {machine.rails}: {machines.on_rails(machine, machine.boxes)}")
     if not (machine.cards_known or machine.linked):
         machines.check_cards(machine, text)
     return machine
+
+
+def preset_of(on: str) -> Preset | None:
+    """What is known of the GPU of a machine, by its preset, or by its name where that or a file tells it, or nothing.
+
+    >>> preset_of("h100:2").memory, preset_of("superpod:4").note[:9], preset_of("star:8")
+    (80000000000.0, 'its cards', None)
+    """
+    name, intact = on.partition(":")[0], on.partition(",")[0]
+    with suppress(ValueError):  # what is wrong with it the command says
+        machine = machine_on(intact)
+        name = {kind.name: preset for preset, kind in machines.PRESETS.items()}.get(machine.name, name)
+    return PRESETS.get(name)
 
 
 def is_file(expression: str) -> bool:

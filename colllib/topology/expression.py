@@ -109,7 +109,7 @@ MEANINGS = {
     "endpoint": "share of alpha in sender and receiver, with 2 hop and switch 1",
     "hop": "share of alpha on one link",
     "inc": "which switches add, replicate and take bundles apart: none, box, network or both (default: a machine's)",
-    "inside": "what joins the ranks of a box: switch or full-mesh",
+    "inside": "what joins the ranks of a box: switch, full-mesh or a torus, such as torus:4x4x4",
     "order": "in which a message travels the axes, such as 1:0 (none: as given)",
     "oversubscription": "how many times too thin the links up are for the ranks below; for each tier: 1:3",
     "ports": "bonded ports of a rank",
@@ -277,7 +277,7 @@ def _preset(name: str, size: str, options: list[str]) -> Topology:
         preset = replace(preset, bandwidth=(preset.bandwidth[0], parse("bandwidth", rate.partition("=")[2])))
         options.remove(rate)
     chosen = {option.partition("=")[0] for option in options}
-    if "inside=full-mesh" in options:  # direct links have no switch
+    if any(option.startswith("inside=") and option != "inside=switch" for option in options):  # links, and no switch
         chosen.add("inc")
     usual = [option for option in fixed if option.partition("=")[0] not in chosen]
     topology = find(",".join([stands_for, *usual, *options]))

@@ -65,6 +65,7 @@ def without(topology: Topology, *parts: str) -> Topology:
         alpha=topology.alpha.taken(np.flatnonzero(intact)),
         tier=topology.tier[intact],
         router=route,
+        inside=topology.inside if intact[topology.tier == 0].all() else None,
         port_model=f"{topology.port_model}, without {' and '.join(parts)}",
         link_class=None,
     )

@@ -13,7 +13,7 @@ from importlib.resources import files
 from math import inf
 from typing import Any
 
-from colllib.units import parse, rate, shortened, whole
+from colllib.units import BadText, parse, rate, shortened, whole
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def find(expression: str) -> Machine:
     """The machine that an expression names: a preset or a GPU, its boxes behind a colon, what differs behind commas.
 
     Raises:
-        ValueError: for an unknown name or option, a value that cannot be, or boxes on PCIe whose cards nobody told.
+        BadText: for an unknown name or option, a value that cannot be, or boxes on PCIe whose cards nobody told.
 
     >>> machine = find("dgx-h100:2,cards=4,card=200Gbit/s")
     >>> machine.ranks, machine.network / 1e9
@@ -174,7 +174,7 @@ def find(expression: str) -> Machine:
     if kind and re.search(r"\bgpus=[1-4]\b", options):  # of GH200s, which are single modules and boards of four too
         kind = by_gpu(name) or kind
     if kind is None:
-        raise ValueError(
+        raise BadText(
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
             f"an instance ({', '.join(INSTANCES)}), a GPU such as h20:2 or l40s:1, or a cluster file (.toml)"
         )
@@ -182,7 +182,7 @@ def find(expression: str) -> Machine:
     if comma:
         machine = changed(machine, options)
     if colon and re.search(r"\bboxes=", options):
-        raise ValueError(f"machine {shortened(expression)!r}: its boxes are given twice")
+        raise BadText(f"machine {shortened(expression)!r}: its boxes are given twice")
     if kind.gpus > 1 and not kind.linked:
         check_cards(machine, expression)
     return machine
@@ -192,10 +192,10 @@ def check_cards(machine: Machine, expression: str) -> None:
     """Refuse several boxes without usual cards whose cards the expression does not say.
 
     Raises:
-        ValueError: naming the options that say them.
+        BadText: naming the options that say them.
     """
     if machine.boxes > 1 and "card=" not in expression:
-        raise ValueError(f"machine {shortened(expression)!r}: such boxes have no usual cards: say cards=2,card=100Gb/s")
+        raise BadText(f"machine {shortened(expression)!r}: such boxes have no usual cards: say cards=2,card=100Gb/s")
 
 
 def changed(machine: Machine, options: str) -> Machine:
@@ -208,7 +208,7 @@ def changed(machine: Machine, options: str) -> Machine:
     for option in options.split(","):
         key, _, value = option.partition("=")
         if key in values:
-            raise ValueError(f"machine option {shortened(option)!r}: {key} is given twice")
+            raise BadText(f"machine option {shortened(option)!r}: {key} is given twice")
         values[key] = value
     return with_options(machine, values)
 
@@ -221,7 +221,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     The slots of GPUs without links of their own are their links.
 
     Raises:
-        ValueError: for an option that is unknown, or whose value cannot be; for links that carry less than the slot.
+        BadText: for an option that is unknown, or whose value cannot be; for links that carry less than the slot.
 
     >>> with_options(find("rtx3090:1"), {"pcie": "8GB/s"}).link / 1e9
     8.0
@@ -229,14 +229,14 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     if "rails" in options:
         boxes = positive("boxes", options.get("boxes", str(machine.boxes)))
         named = shortened(f"rails={options['rails']}")
-        raise ValueError(f"machine option {named!r}: {on_rails(machine, boxes)}")
+        raise BadText(f"machine option {named!r}: {on_rails(machine, boxes)}")
     changes, alone = {key: _parsed(key, value) for key, value in options.items()}, machine.gpus == 1
     if "pcie" in changes and not machine.linked:
         changes.setdefault("link", changes["pcie"])
     lost = changes.pop("without", None)
     machine = replace(machine, **changes, cards_known=machine.cards_known or "card" in options)
     if machine.link < machine.pcie:
-        raise ValueError(
+        raise BadText(
             f"links of {rate(machine.link)} beside a PCIe slot of {rate(machine.pcie)}: tell the slot as in pcie=6GB/s"
         )
     if "gpus" in options and "cards" not in options:
@@ -244,9 +244,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     if lost is None:
         return machine
     if machine.cards == 1 or lost >= machine.boxes * machine.cards:
-        raise ValueError(
-            f"without card {lost}: there are {machine.boxes} x {machine.cards} cards, one of which must stay"
-        )
+        raise BadText(f"without card {lost}: there are {machine.boxes} x {machine.cards} cards, one of which must stay")
     return replace(machine, cards=machine.cards - 1)
 
 
@@ -271,7 +269,7 @@ def _parsed(key: str, value: str) -> Any:
         return parse("bandwidth", value)
     if key == "oversubscription":
         if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", value, re.ASCII) or not 1 <= float(value) <= 1000:
-            raise ValueError(f"oversubscription {shortened(value)!r}: must be 1 to 1000")
+            raise BadText(f"oversubscription {shortened(value)!r}: must be 1 to 1000")
         return float(value)
     if (key, value) == ("collnet", "true"):
         return True
@@ -280,18 +278,18 @@ def _parsed(key: str, value: str) -> Any:
     if key == "without" and re.fullmatch(r"card \d{1,9}", value, re.ASCII):
         return int(value.removeprefix("card "))
     hint = _LOST if key == "without" else f"take {OPTIONS}"
-    raise ValueError(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: {hint}")
+    raise BadText(f"machine option {shortened(f'{key}={value}'.rstrip('='))!r}: {hint}")
 
 
 def positive(what: str, text: str) -> int:
     """A number of boxes, GPUs or cards.
 
     Raises:
-        ValueError: if it is none, or not 1 to 1,000,000.
+        BadText: if it is none, or not 1 to 1,000,000.
     """
     number = whole(what, text, f"{what}=2")
     if not 1 <= number <= 1_000_000:
-        raise ValueError(f"{what} {number}: must be 1 to 1,000,000")
+        raise BadText(f"{what} {number}: must be 1 to 1,000,000")
     return number
 
 
@@ -299,7 +297,7 @@ def cards(text: str) -> tuple[int, float]:
     """Number and rate of a box's cards, from text such as "8x400Gb/s".
 
     Raises:
-        ValueError: if it cannot be read.
+        BadText: if it cannot be read.
 
     >>> cards("8x400Gb/s"), cards("2x25GB/s")
     ((8, 50000000000.0), (2, 25000000000.0))
@@ -308,5 +306,5 @@ def cards(text: str) -> tuple[int, float]:
     speed = re.sub(r"(?<=[KMGT])(b(it)?)?$", "b/s", speed)  # as in 8x400G
     try:
         return positive("cards", count if x else "1"), parse("bandwidth", speed)
-    except ValueError:
-        raise ValueError(f"cards {shortened(text)!r}: write them as 8x400Gb/s") from None
+    except BadText:
+        raise BadText(f"cards {shortened(text)!r}: write them as 8x400Gb/s") from None

@@ -23,7 +23,7 @@ class Preset:
     """A machine."""
 
     expression: Callable[[int], str]  # from how many boxes, that of its topology
-    bandwidth: tuple[float, float]  # per port of a box and per card, in bytes per second and direction
+    bandwidth: tuple[float, float]  # per port or link in a box and per card, in bytes per second and direction
     memory: float | None  # of a GPU, in bytes, where it is needed
     teraflops: int | None  # the peak of a GPU in dense BF16, likewise
     source: tuple[str, ...]  # an address for each figure, or a key of the bibliography

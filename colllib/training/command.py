@@ -22,10 +22,9 @@ from colllib.limits import check_size
 from colllib.measured.predict import predict
 from colllib.metrics import crossings
 from colllib.parallelism import BF16, FP32, MODELS, Model, Plan
-from colllib.topology.cluster import machine_on
+from colllib.topology.cluster import machine_on, preset_of
 from colllib.topology.expression import before_failures
 from colllib.topology.machines import Machine
-from colllib.topology.presets import MACHINES, PRESETS
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
 from colllib.training.prices import tiers
@@ -155,15 +154,12 @@ def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
 
 def _gpu(on: str, figure: str) -> Any:
     """What a preset knows of its GPU, or of the one that is named or told by a file, or nothing."""
-    name = on.partition(":")[0]
-    if machine := _machine(on.partition(",")[0]):
-        name = {kind.name: preset for preset, kind in MACHINES.items()}.get(machine.name, name)
-    return getattr(PRESETS.get(name), figure, None)
+    return getattr(preset_of(on), figure, None)
 
 
 def _machine(on: str) -> Machine | None:
     """The one that NCCL's model knows, or nothing."""
-    with suppress(ValueError):
+    with suppress(units.BadText):
         return machine_on(on)
     return None
 
@@ -302,8 +298,6 @@ def _timeline(training: Training, step: Step) -> Answer:
             f"where the way out of a box is narrowest, each has {units.rate(wide)} of it, of {units.rate(alone)} a card"
         )
         yield f"\nAll ranks send at once, and {part}: all are priced so, since they wait for these."
-    if (note := _gpu(on, "note")) and not training.nccl:
-        yield f"\nOf this machine, {note}."
     yield f"\n{_priced(training.nccl, on)}"
     if (whole := result["whole_machine_s"]) is not None:
         yield f"With the same collectives the whole machine takes {units.seconds(whole, 4)}."

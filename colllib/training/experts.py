@@ -35,7 +35,7 @@ MOST_DRAWN = 2**27  # scores one rank after the other, some seconds
 def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *, seed: int = 0) -> Floats:
     """Scores of each rank's tokens whose best k are k different experts, drawn with the popularity of a Zipf law.
 
-    The k-th most popular is drawn k^-exponent times as often as the first, so that 0 is uniform; which is the most
+    In each draw the k-th most popular has k^-exponent of the first's weight, so that 0 is uniform; which is the most
     popular is drawn too.
 
     >>> zipf_scores(2, 3, 8).shape

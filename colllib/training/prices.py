@@ -47,21 +47,46 @@ def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
     raise ValueError(f"{unevenly}: each must fill whole boxes, or all divide one")
 
 
+def part_of(torus: str, ranks: int, apart: int) -> str:
+    """The torus that each group of ranks, so far apart, is for itself if one of them is filled with such groups.
+
+    Raises:
+        ValueError: if groups would share links, or are lines of more than two.
+
+    >>> part_of("torus:4x4x4", 16, 1), part_of("torus:4x4x4", 16, 4), part_of("torus:4x4x4", 8, 1)
+    ('torus:4x4', 'torus:4x4', 'torus:4x2')
+    """
+    skipped, left, axes = apart, ranks, list[int]()
+    for size in map(int, torus.partition(":")[2].split("x")):
+        if skipped > 1 and skipped % size == 0:
+            skipped //= size
+        elif skipped == 1 and (left % size == 0 or (left == 2 and size % 2 == 0)):  # two of it have one link
+            axes.append(min(left, size))
+            left //= axes[-1]
+        else:
+            break
+    if left > 1:
+        needed = "each has to be whole axes, and of one more all or two neighbors"
+        raise ValueError(f"groups of {ranks} ranks, {apart} apart, in boxes of {torus}: {needed}")
+    return f"torus:{'x'.join(map(str, axes))}"
+
+
 @cache
-def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float) -> Choice:
+def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float, apart: int = 1) -> Choice:
     """The fastest algorithm for so many ranks in each of some boxes, lock-step clock.
 
     In one box, or with one rank in each: the fastest on a star of ports or of cards, by closed forms that tests
-    hold to executions, or on direct links. With several in each of several boxes: what heads a ladder there, recursive
-    doubling, channels, or a hierarchy in its best order, with the best algorithms on its tiers and in the best number
-    of segments, by what these put on the links.
+    hold to executions, or on direct links, of a torus on the part of it that they are. With several in each of several
+    boxes: what heads a ladder there, recursive doubling, channels, or a hierarchy in its best order, with the best
+    algorithms on its tiers and in the best number of segments, by what these put on the links.
 
     Args:
         machine: of boxes with speeds, such as "dgx-h100:16"; each rank has what `tiers` says.
         message: M in bytes.
+        apart: from one of those in a box to the next, which counts in a torus.
 
     Raises:
-        ValueError: for a point-to-point among any other number than two.
+        ValueError: for a point-to-point among any other number than two, or as for `part_of`.
 
     >>> fastest = in_boxes("all-reduce", "dgx-h100:16", 16, 1, 1e9)
     >>> fastest.entry.algorithm.label, round(fastest.seconds * 1e3, 1)
@@ -69,18 +94,20 @@ def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: flo
     """
     if primitive == "point-to-point" and boxes * inside != 2:
         raise ValueError(f"point-to-point among {boxes * inside} ranks: takes two")
+    _, alpha, bandwidth, joined = tiers(machine)
+    if joined.startswith("torus") and inside > 1:
+        joined = part_of(joined, inside, apart)
     if boxes == 1 or inside == 1:
-        _, alpha, bandwidth, joined = tiers(machine)
         outside = boxes > 1
         network: Terms = {"message": message, "alpha": alpha[outside], "bandwidth": bandwidth[outside]}
         if joined == "switch" or outside or inside < 3:  # two ranks have one link
             rung = min(on_stars(primitive, boxes * inside, **network), key=attrgetter("seconds"))
         else:
-            rung = fastest(primitive, f"full-mesh:{inside}", **network)
+            rung = fastest(primitive, f"full-mesh:{inside}" if joined == "full-mesh" else joined, **network)
         return Choice(rung.entry, rung.segments, rung.seconds, rung.how)
     choices: list[Choice] = []
     fewest = inf
-    for entry, of_a_byte in _over_tiers(primitive, machine, boxes, inside):
+    for entry, of_a_byte in _over_tiers(primitive, machine, boxes, inside, joined):
         traffic = replace(of_a_byte, lasting=message * of_a_byte.lasting)
         most = MOST_SEGMENTS if entry.algorithm.segmented else 1
         seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=fewest)
@@ -90,9 +117,9 @@ def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: flo
 
 
 @cache
-def _over_tiers(primitive: str, machine: str, boxes: int, inside: int) -> list[tuple[Entry, Traffic]]:
+def _over_tiers(primitive: str, machine: str, boxes: int, inside: int, joined: str) -> list[tuple[Entry, Traffic]]:
     """What can head a ladder over boxes, with what one byte does to the links."""
-    _, alpha, bandwidth, joined = tiers(machine)
+    _, alpha, bandwidth, _ = tiers(machine)
     fabric = topology(f"boxes:{boxes}x{inside},inside={joined}")
     unit: Terms = {"message": 1.0, "alpha": alpha, "bandwidth": bandwidth}
     names = ["hierarchical", *(["channels"] if primitive in ("all-gather", "reduce-scatter", "all-reduce") else [])]
@@ -102,6 +129,19 @@ def _over_tiers(primitive: str, machine: str, boxes: int, inside: int) -> list[t
         traffic = Pricing(fabric, **unit).traffic(whole_steps(flat.build(fabric.ranks), fabric))
         candidates.append((flat, traffic))
     return [(Entry(algorithm, fabric), traffic) for algorithm, traffic in candidates]
+
+
+def sent_along(machine: str, apart: int, message: float) -> float:
+    """Seconds in which all ranks of a torus in a box send so many places further on, from its end to its start.
+
+    >>> round(sent_along("tpu-v5p:1", 32, 1e6) * 1e6, 1)  # two hops, over links that two messages share
+    21.2
+    """
+    in_box, alpha, bandwidth, joined = tiers(machine)
+    rank = np.arange(in_box)
+    crossing, link = topology(joined).router(rank, (rank + apart) % in_box)
+    hops, sharing = (int(np.bincount(of).max()) for of in (crossing, link))
+    return alpha[0] * hops + sharing * message / bandwidth[0]
 
 
 @cache
@@ -149,7 +189,7 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     >>> price("all-gather", "dgx-h100:16", 16, 8, 1e9).entry.topology.name  # one rank in each box
     'star:16'
     """
-    return in_boxes(primitive, machine, *standing(machine, ranks, apart), message)
+    return in_boxes(primitive, machine, *standing(machine, ranks, apart), message, apart)
 
 
 def takes(primitive: str, machine: str, ranks: int, apart: int, message: float, *, nccl: bool) -> float:
@@ -169,7 +209,7 @@ class Tiers(NamedTuple):
     in_box: int
     alpha: tuple[float, float]
     bandwidth: tuple[float, float]  # of a port in the box, or of one of the links to its other ranks; of the way out
-    inside: str  # "switch" or "full-mesh"
+    inside: str  # "switch", "full-mesh", or a torus
 
 
 @cache
@@ -190,8 +230,10 @@ def tiers(machine: str) -> Tiers:
         raise ValueError(f"{machine}: a step is priced on boxes with speeds, such as dgx-h100:16")
     ranks = np.arange(fabric.ranks)
     meshed = bool((fabric.link_dst[fabric.link_src < fabric.ranks] < fabric.ranks).any())
-    each = fabric.in_box - 1 if meshed else 2
-    if np.count_nonzero(fabric.tier == 0) < each * fabric.ranks:
+    links = (fabric.in_box - 1 if meshed else 2) * fabric.ranks
+    if fabric.inside:
+        links = fabric.inside.num_links * (fabric.ranks // fabric.in_box)
+    if np.count_nonzero(fabric.tier == 0) < links:
         raise ValueError(f"{machine}: lacks a link in a box, where a step is not priced; cards may fail")
     (near, *_, far), (narrow, *_, wide) = fabric.speeds
     if fabric.ranks > fabric.in_box:
@@ -199,4 +241,5 @@ def tiers(machine: str) -> Tiers:
         width = np.array([float(tier.bandwidth) for tier in fabric.tiers])[fabric.tier]
         sharing = np.bincount(crossed, minlength=width.size) / width
         wide /= sharing[fabric.tier > 0].max(initial=1)
-    return Tiers(fabric.in_box, (near, far), (narrow, float(wide)), "full-mesh" if meshed else "switch")
+    joined = fabric.inside.name if fabric.inside else "full-mesh" if meshed else "switch"
+    return Tiers(fabric.in_box, (near, far), (narrow, float(wide)), joined)

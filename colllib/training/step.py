@@ -35,7 +35,7 @@ from colllib.parallelism import BF16, FP32, Group, Model, Plan, check_fits, held
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import Gathers, buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, held, order, send_on
-from colllib.training.prices import by_nccl, in_boxes, standing, tiers
+from colllib.training.prices import by_nccl, in_boxes, sent_along, standing, tiers
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 BUCKET = 25e6  # bytes
@@ -168,17 +168,18 @@ class Training:
     def collective(self, stage: int, stream: str, primitive: str, groups: Sequence[Group], name: str = "") -> Op:
         """A collective of each of some groups of a stage's ranks."""
         seconds = sum(
-            self._takes(primitive, message, *standing(self.machine, ranks, apart)) for message, ranks, apart in groups
+            self._takes(primitive, message, *standing(self.machine, ranks, apart), apart)
+            for message, ranks, apart in groups
         )
         leaves = any(ranks * apart > tiers(self.machine).in_box for _, ranks, apart in groups)
         return Op(name or primitive, f"{stream} {stage}", seconds, (), _wires(leaves, stage, stage), primitive)
 
-    def _takes(self, primitive: str, message: float, boxes: int, inside: int) -> float:
-        """Seconds of a collective of so many ranks in each of some boxes."""
+    def _takes(self, primitive: str, message: float, boxes: int, inside: int, apart: int = 1) -> float:
+        """Seconds of a collective of so many ranks, so far apart, in each of some boxes."""
         if self.nccl:
             self.hows.add("predicted")
             return by_nccl(primitive, self.machine, boxes, inside, message)
-        choice = in_boxes(primitive, self.machine, boxes, inside, message)
+        choice = in_boxes(primitive, self.machine, boxes, inside, message, apart)
         self.hows.add(choice.how)
         return choice.seconds
 
@@ -189,7 +190,11 @@ class Training:
         first, last = min(src, dst) * ranks, (max(src, dst) + 1) * ranks - 1
         leaves = first // box != last // box  # those that do not leave the box wait
         activations = self.tokens // plan.cp * self.model.hidden * BF16
-        seconds = self._takes("point-to-point", activations / plan.tp, *((2, 1) if leaves else (1, 2)))
+        if not leaves and tiers(self.machine).inside.startswith("torus"):
+            self.hows.add("counted")
+            seconds = sent_along(self.machine, (dst - src) * ranks, activations / plan.tp)
+        else:
+            seconds = self._takes("point-to-point", activations / plan.tp, *((2, 1) if leaves else (1, 2)))
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
             seconds += self._takes("all-gather", activations, *standing(self.machine, plan.tp, 1))
         return seconds, _wires(leaves, src, dst)

@@ -27,11 +27,14 @@ from colllib.algorithms import (
 from colllib.algorithms.nested import Phase, flows, nested
 from colllib.events import event_clock
 from colllib.execution import ScheduleError, execute
+from colllib.ladder import ladder
 from colllib.lattice_group import LatticeGroup
 from colllib.metrics import crossings
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import reversed_in_time
 from colllib.topology import Lattice, boxes, fat_tree, leaf_spine, star, torus
+from colllib.topology.cuts import bisection
+from colllib.topology.failures import without
 
 SIX = ["broadcast", "reduce", "all-reduce", "all-gather", "reduce-scatter", "all-to-all"]
 NETS = [boxes((3, 4)), boxes((2, 2, 3)), leaf_spine(3, 4, 2), fat_tree(4)]
@@ -441,3 +444,38 @@ def test_in_boxes_with_a_link_for_each_two_ranks_one_step_uses_all_of_them(dims)
         hierarchical.all_reduce(topology, tiers="direct")
     with pytest.raises(ValueError, match="reduce-scatter 'direct' on tier 0: must be one of ring"):
         hierarchical.all_reduce(boxes(dims), tiers="direct,ring")
+
+
+@pytest.mark.parametrize("dims", [(4, 4), (3, 4), (2, 2, 2), (5,)])
+@pytest.mark.parametrize("primitive", SIX)
+def test_one_box_with_a_torus_in_it_costs_what_the_torus_does_and_no_less_than_its_cut(primitive, dims):
+    alone = torus(dims)
+    box = boxes((1, alone.ranks), inside=alone.name)
+    for message in (3.0, 1e4):
+        on_torus = {
+            rung.label: rung.seconds for rung in ladder(primitive, alone, message=message, alpha=1, bandwidth=1)
+        }
+        rungs = ladder(primitive, box, message=message, alpha=(1, 9), bandwidth=(1, 7))
+        in_box = {rung.label: rung.seconds for rung in rungs if rung.label in on_torus}
+        assert in_box == pytest.approx(on_torus)
+        assert rungs[0].seconds <= min(on_torus.values()) * (1 + 1e-9)  # hierarchical also cuts what takes no segments
+        if primitive == "all-to-all":
+            pairs = alone.ranks // 2 * (alone.ranks - alone.ranks // 2)
+            assert rungs[0].seconds > message * pairs / alone.ranks / float(bisection(alone).at_least)
+
+
+@pytest.mark.parametrize("primitive", SIX)
+def test_over_boxes_the_algorithms_of_a_torus_run_in_each(primitive):
+    net = boxes((2, 8), inside="torus:4x2")
+    names = hierarchical.choices(net, 0, primitive, "inner-first")
+    assert {"dim-ring", "dim-chain", "rotated-relay"} & {*names}
+    for name in names:
+        tiers = f"{name},{hierarchical.choices(net, 1, primitive, 'inner-first')[0]}"
+        assert execute(find(primitive, "hierarchical").build(net, tiers=tiers), net).schedule.makes(
+            PRIMITIVES[primitive]
+        )
+    assert {"dim-ring", "dim-chain", "rotated-relay"} & {
+        *hierarchical.choices(without(net, "card 1"), 0, primitive, "inner-first")
+    }
+    lacking = hierarchical.choices(without(net, "0-1"), 0, primitive, "inner-first")
+    assert lacking == hierarchical.choices(boxes((2, 8)), 0, primitive, "inner-first")

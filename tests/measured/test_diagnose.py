@@ -369,10 +369,10 @@ def test_a_table_without_times_asks_for_one_with_times():
 def test_settings_reach_every_box_by_mpirun_and_one_box_needs_none():
     """Open MPI hands on to other hosts what -x names alone; nccl-tests without MPI takes the GPUs of one."""
     two = diagnose(logs.run(370e9), H100).next_test
-    assert two.startswith("mpirun -np 16 -x NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 1")
+    assert two.startswith("mpirun -np 16 -x NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -w 20 -g 1")
     assert two.endswith(", then one box alone")
     one = diagnose(logs.run(230e9, boxes=1), Hints(machine=find("dgx-a100:1"))).next_test
-    assert one == "NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 8"
+    assert one == "NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -w 20 -g 8"
     rack = diagnose(logs.run(800e9, boxes=1, per_box=72), Hints(machine=find("nvl72:1"))).next_test
     assert rack.startswith("mpirun -np 72 ")
 

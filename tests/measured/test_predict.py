@@ -601,6 +601,14 @@ def test_a_best_schedule_above_what_switches_gave_is_said_to_lose_nothing():
     assert "--best executes the whole ladder at it" in str(refused.exception or refused.output)
 
 
+def test_of_too_many_ranks_for_a_best_schedule_there_is_a_prediction_all_the_same():
+    words = ["predict", "all-reduce", "--on", "dgx-h100:64", "--message", "1GiB", "--best"]
+    shown = CliRunner().invoke(cli.cli, words)
+    assert shown.exit_code == 0
+    assert "NVLSTree/Simple" in shown.output
+    assert shown.output.endswith("--best is looked for up to 256 ranks; colllib ladder executes schedules of more.\n")
+
+
 def test_the_algorithms_of_a_gather_say_why_pat_is_missing():
     for on, missing in (("dgx-h100:64", True), ("dgx-h100:64,gpus=1", False)):
         words = ["predict", "all-gather", "--on", on, "--message", "1GiB", "--algorithms"]

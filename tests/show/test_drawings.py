@@ -34,7 +34,7 @@ from colllib.show.drawings import (
 from colllib.show.drawings import star as draw_star
 from colllib.show.film import amount
 from colllib.show.geometry import Box
-from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, extent, in_a_row, looks
+from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, cell_classes, extent, in_a_row
 from colllib.topology import boxes, fat_tree, leaf_spine, line, ring, star, torus
 from colllib.topology.expression import find
 from colllib.training import experts
@@ -122,6 +122,15 @@ def test_a_tree_has_an_edge_for_each_pair_that_talks_with_the_steps_in_which_it_
     for svg in pictures(drawn.body):
         assert set(disks(svg)) == set(range(schedule.ranks))
         assert sorted(map(int, re.findall(r'<g class="g ">.*?>(\d+)</text>', svg))) == sorted(talks.values())
+
+
+def test_labels_of_a_tree_that_is_used_up_and_down_do_not_touch():
+    label = r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)" rx="8"/><text[^>]*>↑'
+    for svg in pictures(tree(allreduce.binomial_tree(8)).body):
+        rooms = [tuple(map(float, match)) for match in re.findall(label, svg)]
+        assert len(rooms) == 7
+        for one, other in combinations(rooms, 2):
+            assert abs(one[0] - other[0]) > one[2] or abs(one[1] - other[1]) > one[3]
 
 
 @pytest.mark.parametrize("n", range(3, 17))
@@ -338,7 +347,7 @@ def test_a_picture_has_room_for_all_that_is_put_into_it_and_two_pixels_around():
 @pytest.mark.parametrize("marks", [part for size in range(4) for part in combinations((FINAL, ARRIVED, SPENT), size)])
 def test_each_mark_of_a_block_is_a_class_of_its_own(marks):
     classes = "".join(word for mark, word in ((FINAL, " f"), (ARRIVED, " m"), (SPENT, " x")) if mark in marks)
-    assert looks(0, HELD + sum(marks)) == classes
+    assert cell_classes(0, HELD + sum(marks)) == classes
 
 
 @pytest.mark.parametrize(("width", "rows"), [(784, 1), (390, 2)])

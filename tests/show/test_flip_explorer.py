@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from colllib.show import flip_explorer
@@ -28,3 +30,11 @@ def test_the_sum_check_sees_a_result_that_is_no_number_at_any_rank():
     flips = [flip_case("result", rank, 30) for rank in range(RANKS)]
     assert any(np.isnan(flip.results[rank]).any() for rank, flip in enumerate(flips) if rank)
     assert all(flip.total for flip in flips)
+
+
+def test_the_legend_has_a_swatch_like_the_blocks_that_are_right_and_one_like_those_that_are_wrong():
+    explorer = flip_explorer()
+    drawn = re.findall(r'<g class="c ([^"]+)"><rect [^>]*width="(\d+)"', explorer.render(0, explorer.start))
+    legend, blocks = ({frozenset(kind.split()) for kind, width in drawn if width == size} for size in ("12", "20"))
+    assert len(legend) == 2
+    assert legend == blocks

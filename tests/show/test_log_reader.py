@@ -8,7 +8,9 @@ import pytest
 from measured.dialects import write
 from show_browser import opened, write_page
 
-from colllib.measured.expected import expected
+from colllib.measured.diagnose import diagnose
+from colllib.measured.expected import expected, slow_below
+from colllib.measured.infer import Hints
 from colllib.measured.log import factor
 from colllib.measured.predict import predict
 from colllib.measured.read import read
@@ -188,7 +190,7 @@ def test_a_run_is_set_against_the_prediction_and_against_healthy_runs_in_each_re
         tab.locator("select[name=collective]").select_option(collective)
         tab.locator("select[name=machine]").select_option(machine)
         tab.locator("input[name=boxes]").fill(str(boxes))
-        shares = {least: 0.5, 2**20: 0.1, 2**28: 0.97, largest: 0.9 * bound.low / reached}
+        shares = {least: 0.5, 2**20: 0.1, 2**28: 0.97, largest: 0.9 * slow_below(on, bound) / reached}
         rows = []
         for size, share in shares.items():
             time = predict(on, collective, size).seconds / share
@@ -213,6 +215,33 @@ def test_a_run_is_set_against_the_prediction_and_against_healthy_runs_in_each_re
                 for (low, high), words in zip(spread()[1], words_of, strict=True)
             ]
         assert [table[name][1:] for name in names[:3]] == usual
+    assert troubles == []
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("with_chromium")
+@pytest.mark.parametrize("name", ["dgx-h100:2", "dgx-h100:64", "b200:1", "dgx-a100:8", "nvl72:2"])
+def test_a_run_is_below_the_range_undecided_or_in_it_where_the_diagnosis_says_so(tmp_path, name):
+    """At both sides of each border; farther below the lower one, since the diagnosis allows for latency."""
+    on = find(name)
+    machine, boxes = name.split(":")
+    bound = expected(on, "all-reduce")
+    states = {"below-expectation": "below the", "undecided": "undecided: below the", "healthy": "in the"}
+    seen = set()
+    with opened(write_page(tmp_path, LogReader())) as (tab, troubles):
+        tab.locator("select[name=machine]").select_option(machine)
+        tab.locator("input[name=boxes]").fill(boxes)
+        slow = slow_below(on, bound)
+        for rate in (0.9e-9 * slow, 1.03e-9 * slow, 0.97e-9 * bound.low, 1.03e-9 * bound.low):
+            algbw = rate / factor("all-reduce", on.ranks)
+            row = f"8589934592 2147483648 float sum -1 {8589.934592e3 / algbw:.2f} {algbw:.4f} {rate:.4f} 0"
+            tab.locator("textarea").fill(f"# size count type redop root time algbw busbw #wrong\n{row}")
+            (run,) = read(tab.locator("textarea").input_value())
+            state = diagnose(run, Hints(machine=on)).state
+            seen.add(state)
+            assert f", {states[state]} healthy range of {name}, " in tab.locator("output").text_content()
+            assert (verdicts(tab)["from 1 GiB on"][2] == "undecided") is (state == "undecided")
+    assert seen == {*states}
     assert troubles == []
 
 

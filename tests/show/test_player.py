@@ -164,6 +164,14 @@ def test_the_legend_of_a_still_names_just_what_is_drawn(schedule):
     assert "final" not in still(reduce.binomial_tree(4), 1, title="T")._repr_html_().rpartition("cl-legend")[2]
 
 
+def test_samples_have_slots_where_cells_have_them():
+    for schedule, slotted in ((allreduce.ring(4), True), (allgather.ring(4), False), (reduce.binomial_tree(4), False)):
+        _, _, legend = still(schedule, 1, title="T")._repr_html_().rpartition('<div class="cl-legend">')
+        assert ("pathLength" in legend) == slotted
+    landed = still(allgather.ring(4), 1, title="T")._repr_html_().rpartition('<div class="cl-legend">')[2]
+    assert "c h2 p f m" in landed  # what arrives is final
+
+
 def test_a_still_says_what_it_shows():
     shown = still(reducescatter.ring(4), 2, title="T")
     sentence = "After step 2 of 3 on 4 ranks: step 2 of 3 moved 4 blocks; 0 of 4 places have their final value."

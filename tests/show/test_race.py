@@ -43,6 +43,13 @@ def test_the_price_is_that_of_the_best_number_of_segments(algorithm, n, price):
     assert all(seconds <= algorithm.cost(n, segments=p).seconds(**price) * (1 + 1e-12) for p in around)
 
 
+@given(st.sampled_from(RANKS), st.fixed_dictionaries(SPEEDS))
+def test_a_page_and_the_library_say_the_same_time_to_the_last_bit_so_that_both_round_it_alike(n, price):
+    cost = find("broadcast", "binomial-tree").cost(n)
+    seconds, _ = Form((cost,)).price(price["message"], [price["alpha"]], [price["bandwidth"]])
+    assert seconds == cost.seconds(**price)
+
+
 @settings(deadline=None)
 @given(st.lists(st.floats(1e-7, 1e-4), min_size=2, max_size=2), st.lists(st.floats(1e9, 1e12), min_size=2, max_size=2))
 def test_a_cost_over_several_tiers_is_priced_at_any_speeds(alphas, bandwidths):

@@ -116,6 +116,21 @@ def test_the_usual_pictures_have_room_to_name_every_block(n, name):
     assert wide.says == "all"
 
 
+@pytest.mark.parametrize("entry", [variants("all-reduce")["ring"], variants("all-gather")["bruck"]])
+def test_in_a_column_no_way_ends_where_another_begins_and_what_messages_say_stands_apart(entry):
+    stage = stages(entry, star(6))[1]
+    assert stage.side
+    ends = {(round(x), round(y)) for track in stage.tracks.values() for x, y in track.points[-1:]}
+    assert not ends & {(round(x), round(y)) for track in stage.tracks.values() for x, y in track.points[:1]}
+    for messages, tokens in zip(stage.film.messages, stage.tokens, strict=True):
+        labels = [
+            Box(*stage.tracks[pair_of(message)].at(rest / 100), *token(content)[1:])
+            for message, (rest, content) in zip(messages, tokens, strict=True)
+        ]
+        for one, other in combinations(labels, 2):
+            assert abs(one.y - other.y) > one.height or abs(one.x - other.x) > one.width + 4
+
+
 def test_trees_are_drawn_as_trees_and_a_chain_as_a_row():
     for stage in stages(variants("broadcast")["binomial-tree"], star(8)):
         ((parents, _),) = stage.film.trees

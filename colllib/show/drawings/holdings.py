@@ -11,7 +11,7 @@ from colllib.primitives import PRIMITIVES, Blocks
 from colllib.schedule import Schedule, pipelined
 from colllib.show.film import Film
 from colllib.show.geometry import bow
-from colllib.show.pen import CHIP, FINAL, NARROW, SPENT, Drawing, Look, Pen, drawing
+from colllib.show.pen import CHIP, FINAL, NARROW, SPENT, Drawing, Pen, Tile, drawing
 from colllib.show.theme import escape, listed
 
 
@@ -57,7 +57,7 @@ def _thumbnail(film: Film) -> str:
             for k, (label, contributors, marks) in enumerate(_shares(film, t, rank)):
                 asked = contributors if marks & FINAL else []
                 number = label if len(asked) == 1 else ""
-                pen.stripes((wide + 22) * side + pitch * k, pitch * rank, Look(15, 15), number, asked, marks)
+                pen.stripes((wide + 22) * side + pitch * k, pitch * rank, Tile(15, 15), number, asked, marks)
     pen.arrow(bow((wide + 3, wide / 2), (wide + 19, wide / 2)))
     return pen.svg().replace("cl-narrow", "cl-thumb")
 
@@ -101,10 +101,10 @@ def before_after(schedule: Schedule, *, colors: Literal["block", "contributor"] 
     film = Film("", execute(schedule))
     striped = colors == "contributor" or film.kind == "destinations"
     slots = max(cell.slots for cell in film.cells)
-    look = CHIP if film.kind == "contributions" else Look(21, 26, slots) if slots > 1 else Look(17, 18)
+    look = CHIP if film.kind == "contributions" else Tile(21, 26, slots) if slots > 1 else Tile(17, 18)
     columns = len(film.cells)
     if striped:
-        look, columns = Look(20, 20), len(_shares(film, 0, 0))
+        look, columns = Tile(20, 20), len(_shares(film, 0, 0))
 
     def draw(pen: Pen) -> None:
         wide, high = columns * (look.width + 2), film.schedule.ranks * (look.height + 6)
@@ -121,7 +121,7 @@ def before_after(schedule: Schedule, *, colors: Literal["block", "contributor"] 
                         pen.stripes(dx + k * (look.width + 2), y, look, label, contributors, marks if t else FINAL)
                     continue
                 for k, cell in enumerate(film.cells):
-                    its_look = Look(look.width, look.height, cell.slots)
+                    its_look = Tile(look.width, look.height, cell.slots)
                     marks = film.marks(t, rank, k) & (FINAL + SPENT) if t else 0
                     pen.cell(dx + k * (look.width + 2), y, its_look, k, film.value(t, rank, k), marks)
         if beside:
@@ -131,7 +131,8 @@ def before_after(schedule: Schedule, *, colors: Literal["block", "contributor"] 
 
     spent = {rank for rank, _ in film.states[-1].keys() - film.useful[-1] if rank < schedule.ranks}
     left_over = bool(spent) and film.kind != "destinations"
-    legend = [("block final", "what must be there"), *([("block spent", "left over")] * left_over)]
+    kind = "block" if look.slots > 1 else "whole"
+    legend = [(f"{kind} final", "what must be there"), *([(f"{kind} spent", "left over")] * left_over)]
     if striped:
         summed = film.kind != "destinations" and film.need(0) > 1
         legend = [("one", "from one rank")] + [("sum", "a sum")] * summed + [("rest", "left over")] * left_over

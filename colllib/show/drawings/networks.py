@@ -93,9 +93,9 @@ def _port(pen: Pen, at: Point) -> None:
     pen.put(f'<rect class="port" x="{num(x - 80)}" y="{num(y - 15)}" width="8" height="30" rx="2"/>', (x - 80, y - 15))
     pen.disk(Box(x - 95, y, *DISK, round=True), 0)
     pen.switch(x + 95, y, width=66)
-    pen.text(x - 7, y - 20, "sends at BW")
-    pen.text(x - 7, y + 21, "receives at BW")
-    pen.text(x - 76, y + 28, "port", "b")
+    pen.text(x - 7, y - 20, "sends at full speed")
+    pen.text(x - 7, y + 21, "receives at full speed")
+    pen.text(x - 76, y + 36, "port", "b")
 
 
 # -- switches -------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """A drawing of how two ranks multiply matrices with nothing to send: what each has of both, and of the product."""
 
-from colllib.show.pen import FINAL, Drawing, Look, Pen, drawing
+from colllib.show.pen import FINAL, Drawing, Pen, Tile, drawing
 from colllib.training.tensor_states.graph import Graph, Node
 from colllib.training.tensor_states.states import PARTIAL, REPLICATED, ways
 
@@ -54,11 +54,11 @@ x R, w P: y P.
 def _matrix(pen: Pen, x: float, y: float, side: float, axis: int, state: str) -> None:
     """A matrix in a state: whole, cut along its rows (axis 0) or columns (axis 1), or a sum of terms."""
     if state == REPLICATED:
-        pen.stripes(x, y, Look(side, side), "0, 1", [ALL], FINAL)
+        pen.stripes(x, y, Tile(side, side), "0, 1", [ALL], FINAL)
     elif state == PARTIAL:
-        pen.stripes(x, y, Look(side, side), "0+1", [0, 1], FINAL)
+        pen.stripes(x, y, Tile(side, side), "0+1", [0, 1], FINAL)
     else:
         part = side / 2
-        look = Look(part, side) if axis else Look(side, part)
+        look = Tile(part, side) if axis else Tile(side, part)
         for rank in (0, 1):
             pen.stripes(x + axis * rank * part, y + (1 - axis) * rank * part, look, rank, [rank], FINAL)

@@ -33,7 +33,8 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
         if max(map(parent.count, parent)) == 1:  # a chain
             places = layouts.snake(depths(parent).argsort().tolist(), DISK, pen.width - 8, 48)
         else:
-            places = layouts.tree(parent, DISK, _gap(pen, parent), 42)
+            spread = 30.0 * any(up and down for down, up in used.values())  # a label names two steps
+            places = layouts.tree(parent, DISK, _gap(pen, parent, spread), 42)
         boxes = [Box(x, y, *DISK, round=True) for x, y in places]
         for (a, b), (down, up) in used.items():
             if up and down:
@@ -142,6 +143,7 @@ def _span(steps: Sequence[int]) -> str:
     return f"{steps[0]}–{steps[-1]}" if gap == 1 else f"{steps[0]}, {steps[1]} … {steps[-1]}"
 
 
-def _gap(pen: Pen, parent: Sequence[int]) -> float:
+def _gap(pen: Pen, parent: Sequence[int], more: float = 0.0) -> float:
     leaves = sum(node not in parent for node in range(len(parent)))
-    return max(4.0, min(60.0 if pen.wide else 36.0, (pen.width - 10 - leaves * DISK[0]) / max(1, leaves - 1)))
+    most = (60.0 if pen.wide else 36.0) + more
+    return max(4.0, min(most, (pen.width - 10 - leaves * DISK[0]) / max(1, leaves - 1)))
