@@ -16,8 +16,7 @@ from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import BROAD, SLIM, Chart, legend_row
 from colllib.show.lines import Curve, Frame, Mark, key, number, plot
-from colllib.show.looks import letters, looks
-from colllib.show.race import BOUND
+from colllib.show.looks import BOUND, letters, looks
 from colllib.show.table import Table
 from colllib.show.views import in_prose, keys
 from colllib.topology import star

@@ -18,6 +18,7 @@ from colllib.execution import execute
 from colllib.ladder import Entry
 from colllib.show.control import Control, Quantity
 from colllib.show.explorer import Explorer
+from colllib.show.looks import SWITCH
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Curves, Rows, Turns, Variants
 from colllib.switch_gain import able_star, stream_limit
@@ -151,7 +152,6 @@ def message_explorer() -> Explorer:
 # -- bus bandwidth ---------------------------------------------------------------------------------------------------
 
 
-SWITCH = "adding switch, two shots"
 FEW = "ring and switch"
 
 

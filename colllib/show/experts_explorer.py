@@ -11,8 +11,10 @@ from colllib.metrics import crossings
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import message, two_tier_race, two_tiers
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart, bars
+from colllib.show.figure import BROAD, SLIM, Chart
+from colllib.show.lines import HALO, px, text
 from colllib.show.race import Row, only
+from colllib.show.theme import color
 from colllib.show.views import Rows
 from colllib.topology import boxes
 from colllib.training import experts
@@ -74,7 +76,7 @@ def experts_explorer() -> Explorer:
             message(4e6),
             *two_tiers(),
         ],
-        [Part(_work, "Choices that each rank serves"), Rows(race, "How often a token is sent", columns=heads)],
+        [Part(_work, "Choices that each rank serves"), Rows(race, "How often a token is sent", columns=heads, swatches=False)],
         summary="Dispatch of {m}: {fastest} with {time}{next}.",
         name="experts",
     )
@@ -86,15 +88,41 @@ def _rows(gate: str, capacity: float, where: str) -> list[Row]:
     return [Row(f"once {copies}", only(run.cost), more={"card": busiest[copies]}) for copies, run in runs.items()]
 
 
+TALL, EDGE = 104.0, 18.0  # of the highest bar, and left of all
+
+
 def _work(gate: str, capacity: float, where: str) -> Chart:
+    """A bar for each rank, in its box, with a line at an equal share."""
     chosen = routing(gate, capacity)
     targets = destinations(gate, capacity, where)
     work = np.bincount(targets[targets >= 0], minlength=RANKS) * RANKS / targets.size
     dropped = f"{percent(chosen.dropped)} dropped" if chosen.dropped else "none dropped"
     visited = experts.boxes_visited(targets, IN_BOX)
-    return bars(
-        {"busiest expert": chosen.imbalance, "busiest rank": float(work.max()), "idlest rank": float(work.min())},
-        value_format="{:.2f} times an equal share".format,
-        highlight=["busiest rank"],
-        title=f"Choices served: {dropped}; a token visits {visited:.1f} of {BOXES} boxes",
-    )
+    busiest = int(work.argmax())
+    most, least = float(work.max()), float(work.min())
+
+    def draw(width: float) -> str:
+        bottom, room = TALL + 18, (width - EDGE) / (RANKS + BOXES / 2)
+        high = TALL / max(most, 1.0)
+        out = [text(EDGE - 6, bottom - high + 4, "end", "1"), text(EDGE - 6, bottom + 4, "end", "0")]
+        for rank, share in enumerate(map(float, work)):
+            x = EDGE + room * (rank + 0.25 + rank // IN_BOX / 2)
+            fill = color(1) if rank == busiest else "var(--cl-edge,#77808a)"
+            box = f'x="{px(x)}" y="{px(bottom - high * share)}" width="{px(0.8 * room)}" height="{px(high * share)}"'
+            out.append(f'<rect {box} rx="2" style="fill:{fill}"/>')
+            out.append(text(x + 0.4 * room, bottom + 15, "middle", str(rank)))
+            if rank in (busiest, int(work.argmin())):
+                out.append(text(x + 0.4 * room, bottom - high * share - 4, "middle", f"{share:.2f}", HALO))
+        for box in range(BOXES):
+            x = EDGE + room * (IN_BOX + 0.5) * box
+            out.append(f'<path d="M{px(x)} {px(bottom + 20)}h{px(room * (IN_BOX + 0.3))}" stroke="currentColor"/>')
+            out.append(text(x + room * (IN_BOX + 0.3) / 2, bottom + 34, "middle", f"box {box}"))
+        line = f"M{px(EDGE)} {px(bottom - high)}H{px(width)}M{px(EDGE)} {px(bottom)}H{px(width)}"
+        out.append(f'<path d="{line}" stroke="currentColor" stroke-dasharray="3 3"/>')
+        size = f'viewBox="0 0 {px(width)} {px(bottom + 38)}"'
+        return f'<svg class="cl-plot" {size} font-size="12" aria-hidden="true">{"".join(out)}</svg>'
+
+    title = f"Choices served, in equal shares: {least:.2f} to {most:.2f} by a rank, {chosen.imbalance:.2f} by the "
+    title += f"busiest expert; {dropped}; a token visits {visited:.1f} of {BOXES} boxes"
+    alt = f"A bar for each rank: {', '.join(f'{share:.2f}' for share in work)}."
+    return Chart(draw(SLIM), alt, title, lambda: draw(BROAD))

@@ -11,6 +11,7 @@ from colllib.show.cost_explorer import alpha, message
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import Mark, lines
+from colllib.show.looks import looks
 from colllib.show.race import Race, Row, only
 from colllib.show.theme import escape
 from colllib.show.views import Curves, Rows
@@ -32,7 +33,8 @@ def frontier(n: int, d: int) -> Chart:
     rows = named(n, d)
     steps = [row.n_alpha for row in rows.values()]
     bandwidth = [float(row.n_beta_node) for row in rows.values()]
-    marks = [Mark(x, name[0], y) for name, x, y in zip(rows, steps, bandwidth, strict=True)]
+    dots = zip(rows, steps, bandwidth, looks(list(rows)), strict=True)
+    marks = [Mark(x, name[0], y, look) for name, x, y, look in dots]
     y_label = "n_beta per rank, M/B"
     return lines(
         {y_label: (steps, bandwidth)},
@@ -77,9 +79,9 @@ def finder_explorer() -> Explorer:
         ],
         [
             Part(frontier, "Frontier"),
-            Rows(race, "Graphs", columns=heads),
-            Part(_trees, fold="What each is made of"),
             Curves(race),
+            Rows(race, "Graphs", "The graphs in numbers", heads),
+            Part(_trees, fold="What each is made of"),
         ],
         summary="{n} ranks with {d} links each, all-gather of {m}: {fastest} with {time}{next}.",
         name="finder",

@@ -19,10 +19,11 @@ Place = tuple[float, float]
 
 HEIGHT = 250.0
 TOP, RIGHT, BOTTOM = 29.0, 14.0, 42.0
-LETTER, LARGE = 6.6, 7.8  # a wide letter of 12 px, and of 13.5 px, the type of a phone
+LETTER, LARGE = 6.6, 7.8  # a wide letter of 12 px, and of 13.5 px, the type of a phone; a percent sign is two wide
 ROOM = 0.07  # of a logarithmic axis, below the lowest curve
 DECADE = 24  # the least room for values between powers of ten
 AT_ENDS = 0.25  # of the width for a label beside the curves
+FAR = 25  # between a label and the end of its curve
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
 
@@ -397,6 +398,27 @@ def _rule(rule: Rule, x: Axis, y: Axis) -> str:
     return out + (text(x.start - 6, y.start + 11, "end", "fastest") if rule.strip else "")
 
 
+def _y_axis(curves: Sequence[Curve], marks: Sequence[Mark], frame: Frame, bottom: float, top: float) -> Axis:
+    values = [v for curve in curves for edge in (curve.ys, *(curve.band or ())) for v in edge]
+    values += [mark.y for mark in marks if mark.y is not None]
+    low, high = _span(values, frame.log_y, frame.y_from_zero)
+    whole = all(v == floor(v) for v in values)
+    if frame.log_y:
+        low /= (high / low) ** ROOM
+    else:  # to the next round values, which have a label; a curve lies on the axis only where that is zero
+        step = _tick_step(low, high, 5, whole)
+        low = math.ceil(low / step - 1 - 1e-9) * step if low > 0 else floor(low / step + 1e-9) * step
+        high = math.ceil(high / step - 1e-9) * step
+    return Axis(low, high, frame.log_y, bottom, top, whole)
+
+
+def _meet(curves: Sequence[Curve], marks: Sequence[Mark], frame: Frame) -> bool:
+    """Whether so many curves end in one place that some label would be far from the end of its own."""
+    y = _y_axis(curves, marks, frame, frame.height - BOTTOM, TOP)
+    ends = [y(curve.ys[-1]) for curve in curves]
+    return max(abs(a - b) for a, b in zip(ends, spread(ends, 15, y.stop, y.start), strict=True)) > FAR
+
+
 def plot(
     curves: Sequence[Curve],
     frame: Frame,
@@ -407,22 +429,13 @@ def plot(
 ) -> str:
     """The SVG: a grid, the curves with their labels at their ends if asked, marks, and where the reader is."""
     all_x = [v for curve in curves for v in curve.xs] + [mark.x for mark in marks] + ([rule.x] if rule else [])
-    all_y = [v for curve in curves for edge in (curve.ys, *(curve.band or ())) for v in edge]
-    all_y += [mark.y for mark in marks if mark.y is not None]
-    low, high = _span(all_y, frame.log_y, frame.y_from_zero)
-    whole_x, whole_y = (all(v == floor(v) for v in values) for values in (all_x, all_y))
-    if frame.log_y:
-        low /= (high / low) ** ROOM
-    else:  # to the next round values, which have a label; a curve lies on the axis only where that is zero
-        step = _tick_step(low, high, 5, whole_y)
-        low = math.ceil(low / step - 1 - 1e-9) * step if low > 0 else floor(low / step + 1e-9) * step
-        high = math.ceil(high / step - 1e-9) * step
     strip = 11 if rule and rule.strip else 0
-    y = Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0), whole_y)
-    left = max(12 + frame.letter * max(len(frame.y_format(value)) for value in y.ticks(5)), 50 if strip else 0)
+    y = _y_axis(curves, marks, frame, frame.height - BOTTOM - strip, TOP + (9 if rule else 0))
+    ticks = [frame.y_format(value) for value in y.ticks(5)]
+    left = max(12 + frame.letter * max(len(tick) + tick.count("%") for tick in ticks), 50 if strip else 0)
     head = f"at {rule.label}" if ends and rule else ""
     right = 18 + frame.letter * max(len(head), *(len(curve.label) for curve in curves)) if ends else RIGHT
-    x = Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right, whole_x)
+    x = Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right, all(v == floor(v) for v in all_x))
     tips: Sequence[float | None] = [None] * len(curves)
     if ends:
         heights = [y(curve.ys[-1] if curve.at_rule is None else curve.at_rule) for curve in curves]
@@ -461,7 +474,7 @@ def lines(
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
 
     `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one. Labels of a few letters
-    stand at the ends of the curves, longer ones above, and all of them if a curve ends far from the right. `bands` are
+    stand at the ends of the curves, longer ones above, and all of them if a curve ends far from the right or most meet. `bands` are
     the lows and highs around some of the series. With `dots` each point has one that a style finds by its x, as
     ``data-at``. No line joins the dots of the `scattered` series. Figures with one `palette`, the names of all their
     series, have a color for each name. Series that are `paired` with others, such as what is predicted with what is
@@ -489,8 +502,9 @@ N = 8 is marked at 8.
     slim = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero)
 
     def draw(frame: Frame) -> str:
-        at_ends = together and frame.letter * max(map(len, series)) <= AT_ENDS * frame.width
-        legend = "" if at_ends or list(series) == [y_label] else legend_row(keys)
+        named = together and frame.letter * max(map(len, series)) <= AT_ENDS * frame.width
+        at_ends = named and not _meet(curves, marks, frame)
+        legend = "" if at_ends or len(series) == 1 else legend_row(keys)
         return legend + plot(curves, frame, ends=at_ends, marks=marks)
 
     alt = _described(series, slim, "Chart" if scattered else "Line chart")

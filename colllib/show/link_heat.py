@@ -101,9 +101,8 @@ class Heat:
         return ceil(_LEVELS * load / self.top)
 
 
-@cache
 def heat(shape: str, rule: str, sender: int | None = None) -> Heat:
-    """Execute an all-to-all and count what crosses which link.
+    """Execute an all-to-all and count what crosses which link; a color is the same load under every rule.
 
     Args:
         shape: a key of `SHAPES`.
@@ -114,9 +113,16 @@ def heat(shape: str, rule: str, sender: int | None = None) -> Heat:
     >>> links.run.topology.link_name(links.hottest), str(links.loads[links.hottest])
     ('0 -> 1', '3/4')
     """
+    return _heats(shape, sender)[rule]
+
+
+@cache
+def _heats(shape: str, sender: int | None) -> dict[str, Heat]:
     kind, dims = SHAPES[shape]
-    run = _run(RULES[kind][rule], Lattice(dims, kind == "torus"))
-    return heat_of(run, range(run.schedule.num_steps), sender)
+    runs = {rule: _run(variant, Lattice(dims, kind == "torus")) for rule, variant in RULES[kind].items()}
+    heats = {rule: heat_of(run, range(run.schedule.num_steps), sender) for rule, run in runs.items()}
+    most = max(load for links in heats.values() for load in links.loads)
+    return {rule: replace(links, most=most) for rule, links in heats.items()}
 
 
 def _run(variant: Variant, axes: Lattice) -> Execution:
@@ -300,7 +306,7 @@ def link_heat_explorer() -> Explorer:
         [
             Part(lambda shape, rule, sender: heat_map(heat(shape, rule, sender), sender), "Link map"),
             Part(_facts, "The hottest link"),
-            Rows(every, "Every rule", "Every rule in numbers", heads),
+            Rows(every, "Every rule", "Every rule in numbers", heads, swatches=False),
         ],
         summary=Summary(
             Race(_chosen),

@@ -64,10 +64,10 @@ LOOKS = {
     "rotated-relay": Look(6, 1, "RT"),
     "in-network": Look(1, 0, "IN"),
     "in-network-two-shot": Look(1, 3, "I2"),
-    "direct": Look(7, 0, "Di"),
+    "direct": Look(4, 3, "Di"),
     "one-shot": Look(2, 4, "OS"),
     "hierarchical": Look(4, 0, "Hi"),
-    "forest": Look(7, 1, "Fo"),
+    "forest": Look(3, 6, "Fo"),
     "channels": Look(2, 5, "Cs"),
     "tree": Look(3, 2, "Tb"),
     "nvls-tree": Look(1, 2, "NT"),
@@ -77,9 +77,14 @@ LOOKS = {
 }
 
 
+BOUND = Look(7, 2)  # how every bound is drawn
+SWITCH = "adding switch, two shots"
+
+
 @cache
 def _labels() -> dict[str, Look]:
-    return {name: LOOKS[a.name] for a in CATALOGUE for name in (a.name, a.label)}
+    looks = {name: LOOKS[a.name] for a in CATALOGUE for name in (a.name, a.label)}
+    return looks | {SWITCH: LOOKS["in-network-two-shot"], "the wire": BOUND}
 
 
 def known(label: str) -> Look | None:
@@ -89,7 +94,7 @@ def known(label: str) -> Look | None:
     ('Ri', 'Ri', 'Ri', None)
     """
     before, _, after = label.removeprefix("flat ").partition(", ")
-    return _labels().get(before) or _labels().get(after)
+    return _labels().get(label) or _labels().get(before) or _labels().get(after)
 
 
 def letters(name: str, look: Look) -> str:

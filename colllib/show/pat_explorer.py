@@ -71,8 +71,8 @@ def pat_explorer() -> Explorer:
         ],
         [
             Variants(race, "Time against A", x_label="at most A shards in a message", at="cap"),
-            Part(_parked, "Parked shards over the steps", fold="What a rank parks, step by step"),
-            Rows(Race(every), "PAT for every cap, ring and Bruck", "Every cap in numbers", heads),
+            Part(_parked, "Parked shards over the steps"),
+            Rows(Race(every), "PAT for every cap, ring and Bruck", "Every cap in numbers", heads, swatches=False),
         ],
         summary="{m} gathered on {n} ranks at {alpha} and {bw}: PAT with A = {cap} takes {time:chosen} against "
         "{time:ring} by ring; fastest is {variant:PAT} with {time:PAT}.",

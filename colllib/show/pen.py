@@ -236,9 +236,13 @@ class Pen:
 
     def group(self, around: Box, name: str = "") -> None:
         """A box around other things, with a name in its upper left corner; draw it before them."""
-        self.put(f'<g class="r ">{_frame(around, 8)}</g>', around)
+        self.put(f'<g class="r">{_frame(around, 8)}</g>', around)
         if name:
-            self.text(around.x - around.width / 2 + 8, around.y - around.height / 2 + 11, name, "q", "start")
+            self.corner(around, name)
+
+    def corner(self, around: Box, name: str) -> None:
+        """A name in the upper left corner of a box around other things."""
+        self.text(around.x - around.width / 2 + 8, around.y - around.height / 2 + 11, name, "q", "start")
 
     def cell(self, x: float, y: float, look: Tile, index: int, value: int = 1, marks: int = HELD) -> None:
         """A block, as `cell` draws it."""
@@ -346,6 +350,7 @@ _SWATCHES = {
     "patch": (16, 16, '<g class="c p f {}"><rect x="2" y="2" width="12" height="12"/></g>'),
     "pale": (16, 16, '<g class="c p {}"><rect x="2" y="2" width="12" height="12"/></g>'),
     "dot": (12, 16, '<circle class="dot {}" cx="6" cy="8" r="5"/>'),
+    "card": (12, 16, '<rect class="port" x="1" y="3" width="10" height="10" rx="2"/>'),
     "port": (12, 16, '<circle class="port" cx="6" cy="8" r="5"/>'),
     **{
         f"{kind} {state}": (tile.width + 2, tile.height + 2, cell(1, 1, tile, 2, value, marks))
@@ -376,7 +381,7 @@ def swatch(name: str) -> str:
     Args:
         name: "arrow add", "line t1", "disk i", "patch h2", "pale h2" (a mark and its class), "block final" (a block in
             one of its states; "whole final" without slots), "sum" (a block in its contributors' colors; also "one",
-            "two", "rest"), "dot on" or "port"; anything else is written as it is.
+            "two", "rest"), "dot on", "card" or "port"; anything else is written as it is.
 
     >>> swatch("×")
     '<b>×</b>'

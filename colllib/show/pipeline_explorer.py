@@ -68,8 +68,8 @@ def pipeline_explorer() -> Explorer:
             Control("clock", "Diagram", lambda n: CLOCKS if n <= DRAWN else CLOCKS[:1]),
         ],
         [
+            Part(_picture, "What each port sends when"),
             Variants(Race(chosen), "Time over P", x_label="segments P", at="p"),
-            Part(_picture, fold=f"What each port sends when, drawn for M/BW = {RATIO} α"),
             Part(_counts, "Counts", fold="Counts"),
         ],
         summary="{schedule}, N = {n}: {m} take {time:chosen} with P = {p} on the lock-step clock. The best is "

@@ -17,11 +17,10 @@ from typing import Any
 from colllib.cost import SAME, Cost, TieredCost
 from colllib.ladder import TIE, Entry
 from colllib.show.control import State, reads
-from colllib.show.looks import Look, known, looks
+from colllib.show.looks import BOUND, Look, known, looks
 
 MOST = 2**20  # segments, as in `colllib.cost.best_segments`
 STEPS = 8  # numbers of segments that a curve has between one and twice as many
-BOUND = Look(7, 2)  # how every bound is drawn
 LEAST = (2, 3, 4)  # segments from which on a cost may have its form
 SEVERAL = (2, 3, 4, 5, 6, 7, 8, 16, 64, 1000)  # segments in which it must then be right
 

@@ -158,8 +158,9 @@ class Stage:
         if len(trees) == 1 and max(map(trees[0][0].count, trees[0][0])) == 1:
             self._in_a_row(depths(trees[0][0]).argsort().tolist())
             return True
-        most = min(4, len(trees[0][1]) if self._parts == 2 else len(self.film.cells))
-        for beside, columns in product((True, False), range(most, 0, -1)):
+        cells = len(trees[0][1]) if self._parts == 2 else len(self.film.cells)
+        even = sorted({ceil(cells / ceil(cells / columns)) for columns in range(1, min(4, cells) + 1)}, reverse=True)
+        for beside, columns in product((True, False), even):
             size = self._size(columns)
             shapes = [layouts.tree(parents, size) for parents, _ in trees]
             wide = [max(x for x, _ in places) + size[0] for places in shapes]
@@ -379,8 +380,8 @@ class Stage:
     def svg(self, t: int) -> str:
         """The picture after t steps."""
         pen, messages = Pen(self.width), self.film.messages[t]
-        for (frame, _), title in zip(self.frames, self._titles, strict=True):
-            pen.group(frame, title)
+        for frame, _ in self.frames:
+            pen.group(frame)
         few = len(self.tracks) <= 2 * len(self.cards)
         pen.lines(self.tracks.values(), "e" if self.shows_idle or few else "e off")
         marks, tokens = [], []
@@ -397,6 +398,8 @@ class Stage:
         for card in self.cards:
             pen.put(self._card(card, t), card.box)
         pen.put(f'<g class="ts" aria-hidden="true">{"".join(tokens)}</g>')
+        for (frame, _), title in zip(self.frames, self._titles, strict=True):  # last, for wires would cross them out
+            pen.corner(frame, title)
         # the script takes the tracks from the faint lines: for each, how many parts it has, and its class
         tracks = ",".join(f"{len(track.runs)}{self.tints.get(pair, '')}" for pair, track in self.tracks.items())
         return pen.svg("cl-stage", f' data-tracks="{tracks}"')

@@ -226,7 +226,7 @@ class Dots(View):
         if ideal:
             marks |= {"<s></s>": "ideal"}
         if any(one.floor for one in standings):
-            marks |= {'<u class="cl-floor"></u>': "sum of the lower bounds"}
+            marks |= {'<u class="cl-floor"></u>': "lower bounds, with coefficients" if ideal else "sum of the lower bounds"}
         key = legend_row((f'<i class="cl-track cl-key">{mark}</i>', words) for mark, words in marks.items())
         body = f'{key}<div class="cl-dots">{"".join([*rows, ends])}</div>'
         return figure(f"Time of each, logarithmic: {described}.", body)
@@ -393,10 +393,12 @@ class Rows(View):
         columns: heads with what is below them, one of `_CELLS` or a key of the rows' `more`, such as
             "by = variant | time"; a head alone says it itself.
         order: as for `Dots`.
+        swatches: whether each row has its color, which something else draws.
     """
 
     columns: str = "name"
     order: str = ""
+    swatches: bool = True
 
     @property
     def _pairs(self) -> list[tuple[str, str]]:
@@ -416,7 +418,8 @@ class Rows(View):
         for one in standings:
             cells = "".join(f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in others)
             name = escape(_cell(first, one, message, least))
-            swatch = "" if known(one.variant) else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
+            colored = self.swatches and not known(one.variant)
+            swatch = f'<i class="cl-swatch" style="background:{one.look.color}"></i>' if colored else ""
             body.append(
                 f'<tr data-row="{escape(one.row.name)}" tabindex="0"><th scope="row">{swatch}{name}</th>{cells}</tr>'
             )

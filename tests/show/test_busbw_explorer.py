@@ -11,9 +11,8 @@ from colllib import execute, ladder, star, units
 from colllib.algorithms import alltoall, find
 from colllib.algorithms.innetwork import two_shot_all_reduce
 from colllib.bounds import bus_factor
-from colllib.show.cost_explorer import SWITCH, busbw_explorer
-from colllib.show.looks import DASHES
-from colllib.show.race import BOUND
+from colllib.show.cost_explorer import busbw_explorer
+from colllib.show.looks import BOUND, DASHES, LOOKS, SWITCH
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +71,12 @@ def test_it_starts_where_busbw_exceeds_the_wire(explorer):
     assert SWITCH in summary
     share = int(re.search(r"(\d+)% of the wire", summary)[1])
     assert 100 < share <= 100 * 14 / 9  # the ideal gain of two shots at N = 8
+
+
+@pytest.mark.parametrize("shown", ["ring and switch", "all"])
+def test_the_switch_looks_like_its_algorithm_beside_few_or_all(explorer, shown):
+    standings = explorer.parts[0].race.standings({**explorer.start, "shown": shown})
+    assert {one.row.name: one.look for one in standings}[SWITCH] == LOOKS["in-network-two-shot"]
 
 
 def test_it_stays_within_a_page(explorer):

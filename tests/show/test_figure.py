@@ -73,6 +73,16 @@ def test_lines_draw_any_range_inside_the_picture(log_y, values):
         assert drawn.count("<text") >= 5
 
 
+def test_a_percentage_on_the_axis_begins_inside_the_picture():
+    for low, high in ((0, 3), (0, 0.4), (-0.2, 0.2)):
+        chart = lines({"a": ([1, 2], [low, high])}, x_label="x", y_label="y", y_format="{:+.0%}".format)
+        for drawn, size in ((chart.body, 13.5), (chart.broad(), 12)):
+            ticks = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="end">([^<]*)%<', drawn)
+            assert len(ticks) > 2
+            for right, digits in ticks:
+                assert float(right) > size * (0.58 * len(digits) + 0.92)  # of an em, in a wide type
+
+
 def test_a_band_lies_around_its_curve_inside_the_picture_and_is_told():
     low, high = [1, 1], [40, 50]
     chart = lines({"a": ([1, 2], [5, 6])}, x_label="x", y_label="y", bands={"a": (low, high)})
@@ -119,6 +129,13 @@ def test_short_labels_stand_above_where_a_curve_ends_far_from_the_right():
     far, near = ([1, 8], [2, 3]), ([1, 2], [1, 2])
     assert "cl-legend" not in lines({"far": far, "too": far}, x_label="x", y_label="y").body
     assert "cl-legend" in lines({"far": far, "near": near}, x_label="x", y_label="y").body
+
+
+def test_labels_stand_above_where_many_curves_end_in_one_place_and_a_lone_curve_needs_none():
+    for many, above in ((1, False), (2, False), (4, True)):
+        curves = {f"curve {k}": ([1, 8], [k, 9]) for k in range(many)}
+        chart = lines(curves, x_label="x", y_label="y")
+        assert ("cl-legend" in chart.body) == ("cl-legend" in chart.broad()) == above
 
 
 def test_the_label_of_a_mark_takes_the_corner_where_nothing_crosses_it():

@@ -8,8 +8,7 @@ import pytest
 
 from colllib.algorithms import CATALOGUE
 from colllib.show import boxes_explorer, cost_explorer, lines
-from colllib.show.looks import DASHES, LOOKS, known, letters, looks
-from colllib.show.race import BOUND
+from colllib.show.looks import BOUND, DASHES, LOOKS, known, letters, looks
 from colllib.show.theme import SERIES
 
 

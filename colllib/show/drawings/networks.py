@@ -152,7 +152,7 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
     )
     legend = [(name[0].upper(), name) for name in names if name in always]
     if boxed and "card" not in names:
-        legend.append(("port", "card"))
+        legend.append(("card", "card"))
     cables = [f"cable of a {tier.name}" if tier.name == "card" else tier.name for tier in topology.tiers]
     legend += [(f"line t{k}", name + widths[k]) for k, name in enumerate(cables)]
     drawn = drawing(draw, title=title, alt=alt, legend=legend)

@@ -239,7 +239,7 @@ const draw = (function () {
     const ends = `<div><span></span><i class="cl-track cl-scale">${scale}</i><span></span></div>`;
     const marks = [["<em></em>", "time, log scale"]];
     if (plain.size) marks.push(["<s></s>", "ideal"]);
-    if (all.some((one) => one.floor)) marks.push(['<u class="cl-floor"></u>', "sum of the lower bounds"]);
+    if (all.some((one) => one.floor)) marks.push(['<u class="cl-floor"></u>', plain.size ? "lower bounds, with coefficients" : "sum of the lower bounds"]);
     const key = marks.map(([drawn, words]) => `<span><i class="cl-track cl-key">${drawn}</i>${words}</span>`).join("");
     const body = `<div class="cl-legend">${key}</div><div class="cl-dots">${ends}${rows.join("")}${ends}</div>`;
     return { html: figure(`Time of each, logarithmic: ${described}.`, body) };
@@ -357,7 +357,7 @@ const draw = (function () {
     const head = view.columns.map(([name, cell]) => `<th scope="col"${right(cell)}>${typeset(name)}</th>`).join("");
     const body = all.map((one) => {
       const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");
-      const swatch = field.looks[one.variant] ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;
+      const swatch = !view.swatches || field.looks[one.variant] ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;
       return `<tr data-row="${escape(one.row.n)}" tabindex="0"><th scope="row">${swatch}${say(one, view.columns[0][1])}</th>${cells}</tr>`;
     });
     return { html: `<table class="colllib-table"><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table>` };
