@@ -175,7 +175,7 @@ def _priced(nccl: bool, on: str) -> str:
         )
     other = "NCCL's model knows no such machine."
     if ",without=" in on:
-        other = "of a job that goes on; NCCL is predicted for one that is restarted (colllib predict)."
+        other = "by detours, where NCCL fails, which is predicted for a job that is restarted (colllib predict)."
     elif machine:
         other = "with --collectives nccl, what NCCL is predicted to take."
     return f"Collectives take the fastest schedules known in which no switch adds; {other}"

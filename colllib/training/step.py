@@ -81,8 +81,8 @@ class Training:
         tiers(self.machine)
         if self.nccl and ",without=" in self.machine:
             raise ValueError(
-                f"{self.machine}: NCCL is predicted for a job that is restarted (colllib predict), and a step goes on: "
-                "take the fastest collectives"
+                f"{self.machine}: NCCL is predicted for a job that is restarted (colllib predict); in a step messages "
+                "take detours: take the fastest collectives"
             )
         if plan.gpus != ranks:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
