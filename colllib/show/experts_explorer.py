@@ -76,7 +76,10 @@ def experts_explorer() -> Explorer:
             message(4e6),
             *two_tiers(),
         ],
-        [Part(_work, "Choices that each rank serves"), Rows(race, "How often a token is sent", columns=heads, swatches=False)],
+        [
+            Part(_work, "Choices that each rank serves"),
+            Rows(race, "How often a token is sent", columns=heads, swatches=False),
+        ],
         summary="Dispatch of {m}: {fastest} with {time}{next}.",
         name="experts",
     )
