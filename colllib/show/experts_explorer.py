@@ -76,7 +76,10 @@ def experts_explorer() -> Explorer:
             message(4e6),
             *two_tiers(),
         ],
-        [Part(_work, "Choices that each rank serves"), Rows(race, "How often a token is sent", columns=heads, swatches=False)],
+        [
+            Part(_work, "Choices that each rank serves"),
+            Rows(race, "How often a token is sent", columns=heads, swatches=False),
+        ],
         summary="Dispatch of {m}: {fastest} with {time}{next}.",
         name="experts",
     )
@@ -108,8 +111,8 @@ def _work(gate: str, capacity: float, where: str) -> Chart:
         for rank, share in enumerate(map(float, work)):
             x = EDGE + room * (rank + 0.25 + rank // IN_BOX / 2)
             fill = color(1) if rank == busiest else "var(--cl-edge,#77808a)"
-            box = f'x="{px(x)}" y="{px(bottom - high * share)}" width="{px(0.8 * room)}" height="{px(high * share)}"'
-            out.append(f'<rect {box} rx="2" style="fill:{fill}"/>')
+            bar = f'x="{px(x)}" y="{px(bottom - high * share)}" width="{px(0.8 * room)}" height="{px(high * share)}"'
+            out.append(f'<rect {bar} rx="2" style="fill:{fill}"/>')
             out.append(text(x + 0.4 * room, bottom + 15, "middle", str(rank)))
             if rank in (busiest, int(work.argmin())):
                 out.append(text(x + 0.4 * room, bottom - high * share - 4, "middle", f"{share:.2f}", HALO))

@@ -435,7 +435,8 @@ def plot(
     left = max(12 + frame.letter * max(len(tick) + tick.count("%") for tick in ticks), 50 if strip else 0)
     head = f"at {rule.label}" if ends and rule else ""
     right = 18 + frame.letter * max(len(head), *(len(curve.label) for curve in curves)) if ends else RIGHT
-    x = Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right, all(v == floor(v) for v in all_x))
+    whole = all(v == floor(v) for v in all_x)
+    x = Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right, whole)
     tips: Sequence[float | None] = [None] * len(curves)
     if ends:
         heights = [y(curve.ys[-1] if curve.at_rule is None else curve.at_rule) for curve in curves]
@@ -474,11 +475,11 @@ def lines(
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
 
     `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one. Labels of a few letters
-    stand at the ends of the curves, longer ones above, and all of them if a curve ends far from the right or most meet. `bands` are
-    the lows and highs around some of the series. With `dots` each point has one that a style finds by its x, as
-    ``data-at``. No line joins the dots of the `scattered` series. Figures with one `palette`, the names of all their
-    series, have a color for each name. Series that are `paired` with others, such as what is predicted with what is
-    measured, are dashed in the color of these, which are solid.
+    stand at the ends of the curves, longer ones above, and all of them if a curve ends far from the right or most meet.
+    `bands` are the lows and highs around some of the series. With `dots` each point has one that a style finds by its
+    x, as ``data-at``. No line joins the dots of the `scattered` series. Figures with one `palette`, the names of all
+    their series, have a color for each name. Series that are `paired` with others, such as what is predicted with what
+    is measured, are dashed in the color of these, which are solid.
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])

@@ -226,7 +226,8 @@ class Dots(View):
         if ideal:
             marks |= {"<s></s>": "ideal"}
         if any(one.floor for one in standings):
-            marks |= {'<u class="cl-floor"></u>': "lower bounds, with coefficients" if ideal else "sum of the lower bounds"}
+            bounds = "lower bounds, with coefficients" if ideal else "sum of the lower bounds"
+            marks |= {'<u class="cl-floor"></u>': bounds}
         key = legend_row((f'<i class="cl-track cl-key">{mark}</i>', words) for mark, words in marks.items())
         body = f'{key}<div class="cl-dots">{"".join([*rows, ends])}</div>'
         return figure(f"Time of each, logarithmic: {described}.", body)

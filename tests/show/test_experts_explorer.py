@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from colllib.show import experts_explorer
 from colllib.show.experts_explorer import RANKS, TOKENS, TOP_K, destinations, dispatched
@@ -20,6 +22,16 @@ def test_what_crosses_once_per_rank_is_never_more_than_once_per_expert():
     for gate in ("uniform", "zipf", "topics"):
         per_expert, per_rank = (dispatched(gate, 0, "contiguous", copies) for copies in ("per expert", "per rank"))
         assert sum(per_rank.sent) < sum(per_expert.sent)
+
+
+def test_each_rank_has_a_bar_as_long_as_the_choices_that_it_serves():
+    explorer = experts_explorer()
+    html = explorer.render(0, explorer.start | {"gate": "zipf", "where": "by load"})
+    work = np.bincount(destinations("zipf", 0, "by load").ravel(), minlength=RANKS)
+    broad, _ = html.split('<div class="cl-slim">')
+    heights = [float(high) for high in re.findall(r'<rect [^>]*height="([\d.]+)"', broad)]
+    assert heights == pytest.approx(list(work * max(heights) / work.max()), abs=0.1)
+    assert f"{work.max() * RANKS / work.sum():.2f} by a rank" in html
 
 
 def test_without_a_limit_every_choice_is_served():
