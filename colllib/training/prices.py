@@ -66,8 +66,8 @@ def part_of(torus: str, ranks: int, apart: int) -> str:
         else:
             break
     if left > 1:
-        needed = "each has to be whole axes, and of one more all or two neighbors"
-        raise ValueError(f"groups of {ranks} ranks, {apart} apart, in boxes of {torus}: {needed}")
+        priced = "priced are whole axes, or with two neighbors of one more, since others would share links"
+        raise ValueError(f"groups of {ranks} ranks, {apart} apart, in boxes of {torus}: {priced}")
     return f"torus:{'x'.join(map(str, axes))}"
 
 
