@@ -156,7 +156,8 @@ ELSEWHERE = {
 
 _ABOUT_JSON = """\b
 With --json a key ends in its unit: _s, _bytes, _GBps, _per_s. Else alpha is in
-seconds, bandwidth in bytes a second, n_beta and what ends in _max shares of M:
+seconds, bandwidth in bytes a second, n_beta and what ends in _max shares of M;
+note is what the model of a machine leaves out:
 run: algorithm, options, segments, message_bytes, how, n_alpha, n_beta, tiers,
   kinds, sent_max, time_s, algbw_GBps, busbw_GBps, clock
 ladder: message_bytes, rungs (as of run), left_out (why), nccl, by_box_s
@@ -666,7 +667,13 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if any(rung.algorithm.name == "channels" for rung in rungs):
         yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
-    if topology.switches and topology.ranks > 1 and any(rung.algorithm.name == "forest" for rung in rungs):
+    wired = topology.inside is not None and topology.ranks == topology.in_box  # its forest leaves the cards out
+    if (
+        topology.switches
+        and not wired
+        and topology.ranks > 1
+        and any(rung.algorithm.name == "forest" for rung in rungs)
+    ):
         yield (
             "\nforest: through switches a rank may send to several others in a step, and pays one alpha: "
             "short messages take longer"

@@ -157,7 +157,8 @@ def answered(command: Callable[..., Answer]) -> Callable[..., None]:
         preset = preset_of(arguments.get("on") or arguments.get("fabric") or "")
         note = preset.note if preset else ""
         if as_json:
-            answer = iter([json_text((result() if callable(result) else result) | ({"note": note} if note else {}))])
+            shown = result() if callable(result) else result
+            answer = iter([json_text(shown | {"note": note} if note else shown)])
         elif note:
             answer = chain(answer, [f"\nOf this machine, {note}."])
         for text in answer:

@@ -290,7 +290,7 @@ class Algorithm:
         return topology if self.takes == "topology" else topology.ranks
 
     def _home(self, topology: Topology) -> Topology:
-        """The torus in the only box of a topology, for what runs there; else itself."""
+        """The torus in the only box of a topology, without the cards, for what runs there; else itself."""
         inside = topology.inside if topology.ranks == topology.in_box else None
         return inside if inside and self.topologies(inside) is None else topology
 

@@ -42,19 +42,19 @@ def predicted(collective: str, machine: str, boxes: int) -> list[Prediction]:
     return [predict(boxes_of(machine, boxes), collective, size) for size in SIZES]
 
 
-def ranges() -> dict[str, dict[str, list[tuple[float, float, float]]]]:
+def ranges() -> dict[str, dict[str, list[tuple[float, ...]]]]:
     """Collective -> machine -> in GB/s, for 1 box, for 2, and so on, the lowest and the highest healthy bus bandwidth,
-    and below what a run is slow.
+    and below what a run is slow, and one that still climbs.
 
     >>> ranges()["all-reduce"]["dgx-h100"][1]
-    (361.43, 504.0, 280.5)
+    (361.43, 504.0, 280.5, 140.25)
     """
 
-    def of(collective: str, machine: str, boxes: int) -> tuple[float, float, float]:
+    def of(collective: str, machine: str, boxes: int) -> tuple[float, ...]:
         on = boxes_of(machine, boxes)
         healthy = expected(on, collective)
-        low, high, slow = (round(rate / 1e9, 3) for rate in (healthy.low, healthy.high, slow_below(on, healthy)))
-        return low, high, slow
+        slow, climbing = (slow_below(on, healthy, unsettled) for unsettled in (False, True))
+        return tuple(round(rate / 1e9, 3) for rate in (healthy.low, healthy.high, slow, climbing))
 
     counts = range(1, MOST_BOXES + 1)
     return {name: {machine: [of(name, machine, n) for n in counts] for machine in MACHINES} for name in COLLECTIVES}

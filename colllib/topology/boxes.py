@@ -147,7 +147,7 @@ class _Shape:
             raise ValueError(f"inc {inc!r}: must be one of {', '.join(INC)}")
         if inside != "switch" and inc in ("box", "both"):
             raise ValueError(f"inc {inc!r}: boxes of direct links have no switch in them")
-        self.rails, self.apart, self.inc, self.inside = rails, apart, inc, inside
+        self.rails, self.apart, self.inc = rails, apart, inc
         self.count, self.ranks, self.on_rails = prod(self.outer), prod(sizes), rails is not None
         check_network(f"boxes:{text}", self.ranks, 0)
         self.joined = _joined(inside, self.inner)
@@ -205,7 +205,7 @@ def _joined(inside: str, ranks: int) -> Topology | None:
         raise ValueError(f"{named}: must be switch, full-mesh or a torus, such as torus:4x4x4")
     sizes = [whole(f"{named}: a size", size, "torus:4x4x4") for size in shape.split("x")]
     if prod(sizes) != ranks:
-        raise ValueError(f"{named}: is of {prod(sizes)} ranks, and a box has {ranks}")
+        raise ValueError(f"{named}: its sizes must come to the {ranks} ranks of a box")
     return torus(sizes)
 
 
@@ -271,7 +271,7 @@ def _expression(shape: _Shape, ratios: list[Fraction], seed: int | None, ranks: 
         "seed": seed,
         "rails": shape.rails,
         "apart": "true" if shape.apart else None,
-        "inside": None if shape.inside == "switch" else shape.inside,
+        "inside": None if shape.joined is None else shape.joined.name if shape.joined.lattice else "full-mesh",
         "inc": None if shape.inc == "none" else shape.inc,
         "ranks": None if ranks == shape.ranks else ranks,
     }

@@ -89,7 +89,7 @@ def preset_of(on: str) -> Preset | None:
     """
     name, intact = on.partition(":")[0], on.partition(",")[0]
     with suppress(ValueError):  # what is wrong with it the command says
-        machine = machine_on(intact)
+        machine = machine_on(intact, schedules=True)
         name = {kind.name: preset for preset, kind in machines.PRESETS.items()}.get(machine.name, name)
     return PRESETS.get(name)
 

@@ -30,7 +30,7 @@ class Wires(NamedTuple):
     level: int  # which alpha and BW it has
     cables: int  # full-duplex ones: between two nodes as many as lead the way that more lead, in the tier of that way
     bandwidth: Fraction  # of one
-    bisection: Fraction | None  # of half of them; None of a torus and without switches: a cut need not cross so many
+    bisection: Fraction | None  # of half of them; None where links join ranks: a cut need not cross so many
 
 
 def switches(topology: Topology, radix: int = 0) -> list[Switches]:
@@ -152,10 +152,10 @@ def wires(topology: Topology) -> list[Wires]:
     slots = (cards[dst] & (src < ranks)) | (cards[src] & (dst < ranks))
     laid = (wide[pair] > wide[back]) | ((wide[pair] == wide[back]) & (src <= dst))
     links = np.bincount(topology.tier[laid & ~slots], minlength=len(topology.tiers)).tolist()
+    joined = bool(np.any((src < ranks) & (dst < ranks)))  # in boxes, by links of their own
     tiers = []
     for tier, pairs in zip(topology.tiers, links, strict=True):
         bandwidth = Fraction(tier.bandwidth)
-        in_torus = topology.inside and tier.level == 0
-        half = pairs * bandwidth / 2 if topology.switches and not in_torus else None
+        half = pairs * bandwidth / 2 if topology.switches and (tier.level or not joined) else None
         tiers.append(Wires(tier.name, tier.level, pairs * tier.cables, bandwidth / tier.cables, half))
     return tiers

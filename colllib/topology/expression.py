@@ -273,6 +273,11 @@ def _preset(name: str, size: str, options: list[str]) -> Topology:
         if key not in taken:
             alone = "taken by predict and diagnose alone" if f"{key}=" in machines.OPTIONS else "not taken"
             raise ValueError(f"{name}:{count}: option {shortened(key)!r} is {alone}: take {', '.join(taken)}")
+    own = next((option for option in fixed if option.startswith("inside=")), "inside=switch")
+    for other in options:
+        if other.startswith("inside=") and other != own and "torus" in other + own:
+            unlike = f"its bandwidth is that of {own}: take boxes:{count}x…, with --bandwidth"
+            raise ValueError(f"{name}:{count}: {shortened(other)!r}: {unlike}")
     for rate in rates:  # as `machines.with_options` takes it
         preset = replace(preset, bandwidth=(preset.bandwidth[0], parse("bandwidth", rate.partition("=")[2])))
         options.remove(rate)

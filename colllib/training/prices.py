@@ -71,7 +71,6 @@ def part_of(torus: str, ranks: int, apart: int) -> str:
     return f"torus:{'x'.join(map(str, axes))}"
 
 
-@cache
 def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float, apart: int = 1) -> Choice:
     """The fastest algorithm for so many ranks in each of some boxes, lock-step clock.
 
@@ -94,9 +93,16 @@ def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: flo
     """
     if primitive == "point-to-point" and boxes * inside != 2:
         raise ValueError(f"point-to-point among {boxes * inside} ranks: takes two")
-    _, alpha, bandwidth, joined = tiers(machine)
+    joined = tiers(machine).inside
     if joined.startswith("torus") and inside > 1:
         joined = part_of(joined, inside, apart)
+    return _in_boxes(primitive, machine, boxes, inside, message, joined)
+
+
+@cache
+def _in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float, joined: str) -> Choice:
+    """The same for ranks that are joined in a box as said."""
+    _, alpha, bandwidth, _ = tiers(machine)
     if boxes == 1 or inside == 1:
         outside = boxes > 1
         network: Terms = {"message": message, "alpha": alpha[outside], "bandwidth": bandwidth[outside]}

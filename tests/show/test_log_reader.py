@@ -245,6 +245,26 @@ def test_a_run_is_below_the_range_undecided_or_in_it_where_the_diagnosis_says_so
     assert troubles == []
 
 
+@pytest.mark.browser
+@pytest.mark.usefixtures("with_chromium")
+@pytest.mark.parametrize(("last_but_one", "place"), [(232, "undecided: below"), (248, "below")])
+def test_a_run_over_boxes_that_still_climbs_is_undecided_as_the_diagnosis_has_it(tmp_path, last_but_one, place):
+    on = find("dgx-h100:2")
+    rates = {2**30: 200, 2**31: 215, 2**32: last_but_one, 2**33: 250}
+    algbw = {size: rate / factor("all-reduce", on.ranks) for size, rate in rates.items()}
+    rows = [f"{n} {n // 4} float sum -1 {n / 1e3 / algbw[n]:.2f} {algbw[n]:.4f} {rates[n]:.4f} 0" for n in rates]
+    log = "\n".join(["# size count type redop root time algbw busbw #wrong", *rows])
+    (run,) = read(log)
+    state = diagnose(run, Hints(machine=on)).state
+    with opened(write_page(tmp_path, LogReader())) as (tab, troubles):
+        tab.locator("select[name=machine]").select_option("dgx-h100")
+        tab.locator("input[name=boxes]").fill("2")
+        tab.locator("textarea").fill(log)
+        assert f", {place} the healthy range of dgx-h100:2, " in tab.locator("output").text_content()
+        assert troubles == []
+    assert state == ("undecided" if place.startswith("undecided") else "below-expectation")
+
+
 def test_the_predicted_curve_is_known_at_the_borders_of_the_regions_and_beyond_them():
     assert {*BORDERS} < {*SIZES}
     assert SIZES[-1] > BORDERS[-1]
