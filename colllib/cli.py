@@ -155,9 +155,9 @@ ELSEWHERE = {
 
 
 _ABOUT_JSON = """\b
-With --json a key ends in its unit: _s, _bytes, _GBps, _per_s. Else alpha is in
-seconds, bandwidth in bytes a second, n_beta and what ends in _max shares of M;
-note is what the model of a machine leaves out:
+With --json a key ends in its unit: _s, _bytes, _GBps, _per_s; note is what the
+model of a machine leaves out. Else alpha is in seconds, bandwidth in bytes a
+second, n_beta and what ends in _max shares of M:
 run: algorithm, options, segments, message_bytes, how, n_alpha, n_beta, tiers,
   kinds, sent_max, time_s, algbw_GBps, busbw_GBps, clock
 ladder: message_bytes, rungs (as of run), left_out (why), nccl, by_box_s
