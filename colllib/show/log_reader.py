@@ -47,14 +47,14 @@ def ranges() -> dict[str, dict[str, list[tuple[float, ...]]]]:
     and below what a run is slow, and one that still climbs.
 
     >>> ranges()["all-reduce"]["dgx-h100"][1]
-    (361.43, 504.0, 280.5, 140.25)
+    (361.4, 504.0, 280.5, 140.2)
     """
 
     def of(collective: str, machine: str, boxes: int) -> tuple[float, ...]:
         on = boxes_of(machine, boxes)
         healthy = expected(on, collective)
         slow, climbing = (slow_below(on, healthy, unsettled) for unsettled in (False, True))
-        return tuple(round(rate / 1e9, 3) for rate in (healthy.low, healthy.high, slow, climbing))
+        return tuple(float(f"{rate / 1e9:.4g}") for rate in (healthy.low, healthy.high, slow, climbing))
 
     counts = range(1, MOST_BOXES + 1)
     return {name: {machine: [of(name, machine, n) for n in counts] for machine in MACHINES} for name in COLLECTIVES}
