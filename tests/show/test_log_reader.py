@@ -261,6 +261,7 @@ def test_a_run_over_boxes_that_still_climbs_is_undecided_as_the_diagnosis_has_it
         tab.locator("input[name=boxes]").fill("2")
         tab.locator("textarea").fill(log)
         assert f", {place} the healthy range of dgx-h100:2, " in tab.locator("output").text_content()
+        assert verdicts(tab)["from 1 GiB on"][2] == ("undecided" if "undecided" in place else "below the healthy range")
         assert troubles == []
     assert state == ("undecided" if place.startswith("undecided") else "below-expectation")
 

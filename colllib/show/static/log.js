@@ -60,7 +60,7 @@
 
   // what is predicted of a machine: the time of a message, between which shares of the rate healthy runs are, and theirs
   const model = (collective, machine, boxes) => {
-    const times = foreseen[collective][machine][boxes - 1], ranks = boxes * gpus[machine], [low, high, slow] = ranges[collective][machine][boxes - 1];
+    const times = foreseen[collective][machine][boxes - 1], ranks = boxes * gpus[machine], [low, high] = ranges[collective][machine][boxes - 1];
     const share = collective === "sendrecv" ? 1 : (ranks - 1) / ranks * (collective === "all-reduce" ? 2 : 1); // busbw over algbw
     const time = (bytes) => {
       const k = Math.min(sizes.length - 2, Math.max(0, sizes.findLastIndex((known) => known <= bytes)));
@@ -70,12 +70,18 @@
     const bus = (bytes, micro) => bytes * share / micro / 1e3;
     const most = bus(sizes.at(-1), times.at(-1)), few = /all-to-all|sendrecv/.test(collective) || (gpus[machine] > 8 && boxes > 1);
     const band = (region) => (region === borders.length ? [low / most, high / most] : few ? null : spread[Number(boxes > 1)][region]);
-    return { time, bus, band, slow: slow / most, others: published[`${collective} ${machine} ${boxes}`] || [] };
+    return { time, bus, band, most, others: published[`${collective} ${machine} ${boxes}`] || [] };
   };
   const regionOf = (bytes) => borders.filter((border) => bytes >= border).length;
   const median = (values) => (values.sort((p, q) => p - q)[Math.floor((values.length - 1) / 2)] + values[Math.floor(values.length / 2)]) / 2;
+  // below what the largest message is slow, by whether the last doubling still brings 3 %, as for a diagnosis
+  const slowBelow = (rows, range) => {
+    const end = rows.at(-1), before = rows.findLast((row) => row.size < end.size);
+    const climbs = before ? end.bus / before.bus > (end.size / before.size) ** Math.log2(1.03) : end.size < 2 ** 27;
+    return range[climbs ? 3 : 2];
+  };
   // for each region of sizes: the share of the predicted rate, that of healthy runs, and the verdict
-  const verdicts = (rows, { time, band, slow }) => [...borders, Infinity].flatMap((border, region) => {
+  const verdicts = (rows, { time, band, most }, slow) => [...borders, Infinity].flatMap((border, region) => {
     const within = rows.filter((row) => regionOf(row.size) === region && row.time > 0);
     if (!within.length) return [];
     const last = region === borders.length; // whose largest message is what the range is for
@@ -83,7 +89,7 @@
     const [below, inside, above] = last ? ["below", "in", "above"].map((place) => `${place} the healthy range`) : ["slower than most", "as others", "faster than most"];
     const name = last ? `from ${size(LARGE)} on` : `below ${size(border)}`;
     const percent = (share) => Math.round(100 * share);
-    return [[name, `${percent(rate)}%`, of ? `${percent(of[0])} to ${percent(of[1])}%` : "too few", of ? (last && rate < of[0] && rate >= slow ? "undecided" : rate < of[0] ? below : rate > of[1] ? above : inside) : "no verdict"]];
+    return [[name, `${percent(rate)}%`, of ? `${percent(of[0])} to ${percent(of[1])}%` : "too few", of ? (last && rate < of[0] && rate >= slow / most ? "undecided" : rate < of[0] ? below : rate > of[1] ? above : inside) : "no verdict"]];
   });
 
   const words = (at, up, anchor, text) => `<text x="${at.toFixed(1)}" y="${up.toFixed(1)}" text-anchor="${anchor}" fill="currentColor">${text}</text>`;
@@ -165,10 +171,8 @@
     if (!rows.some((row) => row.bus)) return tell("Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
     if (wrong) return tell("Values are wrong by the check of the program, so no speed of this run counts.");
     rows.sort((p, q) => p.size - q.size);
-    const end = rows.at(-1), low = end.bus < range[0], small = low && end.size < LARGE;
-    const before = rows.findLast((row) => row.size < end.size); // the last doubling still brings 3 %, as for a diagnosis
-    const climbs = before ? end.bus / before.bus > (end.size / before.size) ** Math.log2(1.03) : end.size < 2 ** 27;
-    const place = small ? "too small a message to compare with" : low ? (end.bus < range[climbs ? 3 : 2] ? "below" : "undecided: below") : end.bus > range[1] ? "above" : "in";
+    const end = rows.at(-1), slow = slowBelow(rows, range), low = end.bus < range[0], small = low && end.size < LARGE;
+    const place = small ? "too small a message to compare with" : low ? (end.bus < slow ? "below" : "undecided: below") : end.bus > range[1] ? "above" : "in";
     const { gpu, preset, hosts } = hardware(form.elements.log.value), rack = gpus[machine] > 8, stranger = gpu && preset !== machine.split(",")[0];
     const others = stranger || (ranks && ranks !== boxes * gpus[machine]), adds = end.redop && end.redop !== "none";
     const other = /reduce/.test(collective) ? rows.every((row) => row.redop === "none") : adds && collective !== "sendrecv";
@@ -180,7 +184,7 @@
       : rack && hosts > 1 ? ", unless only cards join its hosts" : boxes > 1 ? ", unless its cards are fewer or slower" : "";
     const predicted = doubt ? undefined : model(collective, machine, boxes);
     draw(rows, predicted);
-    tabulate(predicted ? verdicts(rows, predicted) : []);
+    tabulate(predicted ? verdicts(rows, predicted, slow) : []);
     tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}`
       + (doubt ? `. ${doubt}` : `, ${place} the healthy range of ${on}, ${gb(range[0])} to ${gb(range[1])}${unless}. `)
       + `For causes and confidence: colllib diagnose LOG${others ? "" : ` --on ${on}`}`
