@@ -13,7 +13,7 @@ from colllib import cli
 from colllib.measured.expected import expected
 from colllib.measured.predict import predict
 from colllib.topology import machines, presets
-from colllib.topology.cluster import machine_on, read_cluster, read_nccl_xml, read_smi, topology_of
+from colllib.topology.cluster import machine_on, preset_of, read_cluster, read_nccl_xml, read_smi, topology_of
 from colllib.topology.expression import find
 
 FILE = 'boxes = 2\ngpus = 4\ngpu = "a100"\ncards = 2\ncard = "200Gbit/s"\n'
@@ -330,6 +330,9 @@ def test_what_differs_stands_behind_a_file_as_behind_a_preset(tmp_path):
     assert "without card 3" in find(f"{tmp_path}/a100.toml,without=card 3").port_model
     four = machine_on(f"{tmp_path}/topo.txt,gpu=rtx4090,boxes=2,card=200Gb/s")
     assert (four.name, four.ranks, four.network) == ("RTX 4090", 4, 25e9)
+    for options in ("gpu=h100", "boxes=2,gpu=h100,card=400Gb/s", "gpu=h100,without=card 0"):
+        assert preset_of(f"{tmp_path}/topo.txt,{options}") is presets.PRESETS["dgx-h100"]
+    assert preset_of(f"{tmp_path}/topo.txt") is None
     for options, why in (
         ("", "say it behind a comma, as in gpu=rtx4090"),
         (",gpu=foo", "GPU 'foo': known are"),

@@ -87,7 +87,7 @@ def preset_of(on: str) -> Preset | None:
     >>> preset_of("h100:2").memory, preset_of("superpod:4").note[:9], preset_of("star:8")
     (80000000000.0, 'its cards', None)
     """
-    name, intact = on.partition(":")[0], on.partition(",")[0]
+    name, intact = on.partition(":")[0], ",".join(part for part in on.split(",") if not part.startswith("without="))
     with suppress(ValueError):  # what is wrong with it the command says
         machine = machine_on(intact, schedules=True)
         name = {kind.name: preset for preset, kind in machines.PRESETS.items()}.get(machine.name, name)
