@@ -36,7 +36,8 @@ PLAN_HELP = (
     "axes whose product is the number of ranks, tp, pp, dp and cp; ep, of the ranks of dp and cp; zero, from 0 to 3 "
     "(FSDP), 1 if not named; replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16; and "
     "sp=1, for sequence parallelism over the ranks of tp. Or all: every tp in a box, pp, dp and ep in powers of two, "
-    "with zero 1 and, of several replicas, 2 with stages or 3 without"
+    "with zero 1 and, of several replicas, 2 with stages or 3 without (default: tp=8 and pp=2, if they divide the "
+    "machine, and dp for the rest)"
 )
 COLLECTIVES = ("fastest", "nccl")
 #: What an H100 reaches in matrix products alone, and its peak, in TFLOP/s. With it Llama 3.1 405B comes out within 3%
@@ -73,7 +74,7 @@ def read_plan(text: str) -> Plan:
 
 @click.command("step")
 @click.option("--on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16,card=100Gb/s")
-@click.option("--plan", default="tp=8,pp=2,dp=8", help=PLAN_HELP)
+@click.option("--plan", help=PLAN_HELP)
 @click.option("--model", default="Llama 3.1 70B", help="a published model, or the path of its config.json")
 @click.option("--tokens", type=whole(1), default="8192", help="of a microbatch")
 @click.option("--microbatches", type=whole(), help="of a replica's step (default: 16)")
@@ -97,7 +98,7 @@ def read_plan(text: str) -> Plan:
 @answered
 def step_command(
     on: str,
-    plan: str,
+    plan: str | None,
     model: str,
     tokens: int,
     microbatches: int | None,
@@ -135,13 +136,25 @@ def step_command(
             raise ValueError("plan 'all': plans are compared with one --batch in tokens, such as --batch 1048576")
         yield from _compared(sizes, on, batch, others)
     else:
-        chosen = read_plan(plan)
+        chosen = _usual(sizes, on) if plan is None else read_plan(plan)
         if microbatches is None:
             microbatches = 16 if batch is None else _microbatches(batch, chosen, tokens)
         training = Training(sizes, chosen, on, microbatches=microbatches, **others)
         yield from _timeline(training, simulate(training))
     if assumed:
         yield assumed
+
+
+def _usual(model: Model, on: str) -> Plan:
+    """Layers over 8 ranks of a box, or what of it can be priced, in two stages, and replicas of that."""
+    ranks, box = topology(on).ranks, tiers(on).in_box
+    for tp, pp in product((8, 16, 4, 2), (2, 1)):
+        if box % tp == ranks % (tp * pp) == 0:
+            plan = Plan(tp=tp, pp=pp, dp=ranks // (tp * pp))
+            with suppress(ValueError):
+                simulate(Training(model, plan, on))
+                return plan
+    return Plan(dp=ranks)
 
 
 def _microbatches(batch: int, plan: Plan, tokens: int) -> int:
@@ -276,7 +289,8 @@ def _timeline(training: Training, step: Step) -> Answer:
     yield result
     rate = result["tokens_per_s_per_gpu"]
     speed = f"{result['batch']:,} tokens in {units.seconds(step.seconds, 4)}, {rate:,.0f} tokens/s a GPU"
-    yield f"{model.name}, {model.layers} layers, on {on} at {training.rate / 1e12:g} TFLOP/s: a step of {speed}"
+    what = f"{model.name}, {model.layers} layers, {result['plan']} on {on} at {training.rate / 1e12:g} TFLOP/s"
+    yield f"{what}: a step of {speed}"
     yield _of_memory(training, result["memory_bytes"])
     names = [name for name in SPENT if any(took[name] for took in stages)]
     parts = [

@@ -642,7 +642,7 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
 def test_collectives_are_priced_as_nccl_where_its_model_knows_the_machine_and_the_output_says_how(
     words, taken, line, capsys
 ):
-    args = words.split() if "--plan" in words else ["--plan", "tp=8,pp=2,dp=8", *words.split()]
+    args = words.split()
     with pytest.raises(SystemExit):
         main(["step", *args])
     assert line in capsys.readouterr().out
@@ -650,6 +650,23 @@ def test_collectives_are_priced_as_nccl_where_its_model_knows_the_machine_and_th
     assert result["collectives"] == taken
     if "plans" not in result:
         assert result["time_s"] == answer(capsys, *args, "--collectives", taken)["time_s"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "plan"),
+    [
+        ("dgx-h100:16", "tp=8,pp=2,dp=8"),
+        ("dgx-h100:1", "tp=8,dp=1"),  # with two stages nothing is left of 8 ranks
+        ("nvl72:1", "tp=8,dp=9"),
+        ("gh200:1,gpus=4,cards=4", "tp=4,dp=1"),
+        ("trn2:8", "tp=16,pp=2,dp=4"),  # replicas 8 apart would share links of its torus
+    ],
+)
+def test_a_machine_alone_gets_a_plan_that_it_can_run(machine, plan, capsys):
+    result = answer(capsys, "--on", machine)
+    assert result["plan"] == plan
+    assert read_plan(plan).gpus == result["ranks"]
+    assert result["time_s"] == answer(capsys, "--on", machine, "--plan", plan)["time_s"]
 
 
 @pytest.mark.parametrize(("machine", "rate"), [("dgx-h100", 650), ("dgx-a100", 205), ("b200", 1479)])
