@@ -19,7 +19,7 @@ import numpy as np
 from colllib.algorithms.relay import relay_load
 from colllib.closed_form import EVEN_LONG_RINGS, LONG_RINGS, ClosedForm
 from colllib.cost import Cost
-from colllib.primitives import check_counts, check_ranks
+from colllib.primitives import check_counts, check_ranks, is_power_of_two
 from colllib.topology import Topology
 from colllib.topology.cuts import cut_links
 
@@ -183,7 +183,7 @@ def bytes_in_fewest_steps(primitive: str, ranks: int) -> Fraction:
     (Fraction(3, 1), Fraction(3, 2))
     """
     bound = lower_bound(primitive, ranks)
-    if ranks & (ranks - 1):
+    if not is_power_of_two(ranks):
         raise ValueError(f"N = {ranks}: the argument needs a power of two")
     if primitive in ("broadcast", "reduce", "all-reduce"):
         return Fraction(bound.n_alpha)

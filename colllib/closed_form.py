@@ -11,7 +11,7 @@ from typing import Any
 
 from colllib.cost import Cost
 from colllib.formula import Formula, Number, together
-from colllib.primitives import check_counts, check_ranks
+from colllib.primitives import check_counts, check_ranks, is_power_of_two, is_whole
 from colllib.topology import Lattice, Topology
 from colllib.topology.star import one_switch
 
@@ -35,10 +35,6 @@ class Condition:
         return segments >= self.segments and self.test(argument)
 
 
-def _power_of_two(ranks: int) -> bool:
-    return ranks & (ranks - 1) == 0
-
-
 def _long_rings(lattice: Lattice) -> bool:
     """An axis of size 1 is none, and both ways round one of size 2 are the same link."""
     return lattice.wraps and 2 not in lattice.dims
@@ -58,7 +54,7 @@ def _even_long_rings(lattice: Lattice) -> bool:
 
 def _long_powers(lattice: Lattice, count: int) -> bool:
     equal = _long_rings(lattice) and _equal(lattice) and len(_sizes(lattice)) == count
-    return equal and all(_power_of_two(size) for size in lattice.dims)
+    return equal and all(is_power_of_two(size) for size in lattice.dims)
 
 
 def _one_switch(topology: Topology) -> bool:
@@ -67,8 +63,8 @@ def _one_switch(topology: Topology) -> bool:
 
 
 ANY = Condition("any", lambda _: True)
-POWER_OF_TWO = Condition("$N = 2^m$", _power_of_two)
-SEGMENTED_POWER_OF_TWO = Condition("$N = 2^m > 2,$ $P > 1$", lambda n: n > 2 and _power_of_two(n), segments=2)
+POWER_OF_TWO = Condition("$N = 2^m$", is_power_of_two)
+SEGMENTED_POWER_OF_TWO = Condition("$N = 2^m > 2,$ $P > 1$", lambda n: n > 2 and is_power_of_two(n), segments=2)
 RINGS = Condition("any", lambda lattice: lattice.wraps)
 LONG_TORI = Condition("$d_i > 2$", lambda topology: topology.lattice is not None and _long_rings(topology.lattice))
 LINES = Condition("any", lambda lattice: not lattice.wraps)
@@ -134,6 +130,7 @@ class CostFunction:
             update_wrapper(self, counts)
 
     def __call__(self, argument: Any, *more: Any, **options: Any) -> Cost:
+        argument = int(argument) if is_whole(argument) else argument  # of numpy's, whose sums could overflow
         ranks = getattr(argument, "ranks", argument)
         if ranks <= 1:
             check_ranks(ranks)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import inf, isfinite, sqrt
+from numbers import Real
 from operator import mul
 from typing import NamedTuple, TypedDict, Unpack
 
@@ -213,10 +214,10 @@ def values_per_level(
     """
     alphas, bandwidths = _per_level("alpha", alpha, levels), _per_level("bandwidth", bandwidth, levels)
     for name, value in (("message size", message), *(("alpha", value) for value in alphas)):
-        if not (isfinite(value) and value >= 0):
+        if not (isinstance(value, Real) and 0 <= value < inf):
             raise ValueError(f"{name} {value!r}: must be a finite number of at least 0")
     for value in bandwidths:
-        if not (isfinite(value) and value > 0):
+        if not (isinstance(value, Real) and 0 < value < inf):
             raise ValueError(f"bandwidth {value!r}: must be a finite number above 0")
     return alphas, bandwidths
 
@@ -224,7 +225,7 @@ def values_per_level(
 def _per_level(name: str, values: Price, levels: int) -> tuple[float, ...]:
     if isinstance(values, str):
         raise ValueError(f"{name} {values!r} is text: must be a number, as colllib.units.parse makes of it")
-    several = tuple(values) if isinstance(values, Sequence) else (values,)
+    several = tuple(values) if isinstance(values, Iterable) else (values,)
     if len(several) != levels:
         needed = "1 is needed" if levels == 1 else f"{levels} are needed, innermost first"
         raise ValueError(f"values for {name}: {len(several)}, where {needed}")

@@ -22,6 +22,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import inf, isfinite, lcm
 
 import numpy as np
@@ -31,6 +32,7 @@ from colllib.cost import Price, finite, values_per_level
 from colllib.exact import IntArray, counted
 from colllib.execution import check_fit
 from colllib.primitives import check_rank
+from colllib.provenance import check_step, refuse_unheld
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, star
 from colllib.topology.paths import routed
@@ -113,7 +115,7 @@ def event_clock(
     moment are served by their step, and in a step by sender and receiver, in whatever order it lists them.
 
     Args:
-        schedule: what to run; `execute` proves it.
+        schedule: what to run; `execute` proves its end state, which is not looked at here.
         topology: where (default: a star with one full-duplex port per rank).
         message: M in bytes.
         alpha: latency unit in seconds, one for each level of the topology.
@@ -128,6 +130,7 @@ def event_clock(
     Raises:
         ValueError: if the topology has another number of ranks, a quantity cannot be, a rank is not there,
             or switches take part and a processor is given.
+        ScheduleError: if a node sends what it does not hold, or to itself.
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.schedule import pipelined
@@ -209,9 +212,15 @@ class _Flows:
         self.router = routed(topology, schedule.paths)
         self.denominator = schedule.blocks.share.denominator
         version: dict[int, int] = {}  # the latest value of each cell, node * number of blocks + block
+        holders = cache(lambda source: frozenset(schedule.blocks.holders(source).tolist()))
         for t in range(schedule.num_steps):
             step = schedule.step(t)
             if len(step.src):
+                check_step(schedule, topology, t, step)
+                source = schedule.blocks.source[step.block].tolist()
+                for k, sent in enumerate(zip(step.src.tolist(), step.block.tolist(), source, strict=True)):
+                    if sent[0] * len(schedule.blocks) + sent[1] not in version and sent[0] not in holders(sent[2]):
+                        refuse_unheld(schedule, step, k, t)
                 message = self._add_messages(schedule, t, step)
                 self._add_values(step, message, len(schedule.blocks), version)
 

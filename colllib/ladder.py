@@ -19,6 +19,7 @@ from colllib.cost import Cost, Terms, best_segments, check_latency
 from colllib.efficiency import IDEAL, Eta, slowed
 from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import IN_FULL, MOST_BLOCKS, SOON, NotSoon, TooLarge, check_seconds, check_size, waiting
+from colllib.primitives import lg
 from colllib.schedule import Orbit, Schedule
 from colllib.segmentation import Parts, Pricing, continued, in_every_way, lowest, overlapped
 from colllib.symmetry import by_symmetry, expected_by_symmetry
@@ -125,7 +126,7 @@ class Entry:
     @property
     def rounds(self) -> int:
         """After how many segments its steps are as before."""
-        return max(1, (self.topology.ranks - 1).bit_length()) if self.algorithm.in_rounds else 1
+        return max(1, lg(self.topology.ranks)) if self.algorithm.in_rounds else 1
 
     @cached_property
     def radices(self) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from importlib import resources
 from math import inf
 
 from colllib.measured.tuning import VERSION, estimates, pick
+from colllib.primitives import is_power_of_two
 from colllib.topology.machines import Machine, find
 
 ELEMENT = 4  # bytes; MPICH compares counts of elements with numbers of ranks
@@ -67,7 +68,7 @@ class Rule:
         size = message / ranks if self.compared == "M/N" else message
         return (
             ranks < self.ranks_below
-            and (ranks & (ranks - 1) == 0 or not self.power_of_two)
+            and (is_power_of_two(ranks) or not self.power_of_two)
             and (size <= self.limit if self.inclusive else size < self.limit)
             and (message / ELEMENT < 1 << (ranks.bit_length() - 1) or not self.fewer_elements_than_ranks)
         )
@@ -121,7 +122,7 @@ def choice(library: str, primitive: str, ranks: int, message: float) -> Choice |
     if library == "Open MPI":
         named = _handed_over(primitive, named, ranks, message)
     ours = _NAMES.get((primitive, named.partition(",")[0]))
-    folds = ours == "recursive-halving" and ranks & (ranks - 1)  # where the book's schedule is for powers of two
+    folds = ours == "recursive-halving" and not is_power_of_two(ranks)  # where the book's schedule is for powers of two
     return Choice(named, None if folds else ours)
 
 

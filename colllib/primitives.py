@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from colllib.exact import Fractions, IntArray, counted
-from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
+from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, MOST_NODES, check_size
 
 Shares = int | Sequence[Fraction]
 
@@ -166,6 +166,24 @@ def is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def lg(n: int) -> int:
+    """The base-2 logarithm of a whole number of at least 1, rounded up.
+
+    >>> [lg(n) for n in (1, 2, 5, 8)]
+    [0, 1, 3, 3]
+    """
+    return (int(n) - 1).bit_length()  # numpy's whole numbers have no length
+
+
+def is_power_of_two(n: int) -> bool:
+    """Whether a whole number of at least 1 is one.
+
+    >>> [n for n in range(1, 10) if is_power_of_two(n)]
+    [1, 2, 4, 8]
+    """
+    return n & (n - 1) == 0
+
+
 def whole_numbers(name: str, values: object) -> IntArray:
     """An array of whole numbers, shape (n,) or ().
 
@@ -200,9 +218,10 @@ def check_counts(**counts: int) -> None:
 
 
 def check_ranks(ranks: int) -> None:
-    """Refuse a number of ranks that is no whole number of at least 1."""
+    """Refuse a number of ranks that is no whole number of at least 1, or more than a topology may have."""
     if not is_whole(ranks) or ranks < 1:
         raise ValueError(f"N = {ranks!r}: the number of ranks must be a whole number of at least 1")
+    check_size("N", ranks, MOST_NODES, "ranks")
 
 
 def check_rank(name: str, rank: int, ranks: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, wraps
+from numbers import Rational
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -121,11 +122,18 @@ class Schedule:
             when: the step of each message, in ascending order, shape (m,).
             messages: all of them, shape (m,).
 
+        Raises:
+            ValueError: if `when` is anything else.
+
         >>> from colllib.primitives import broadcast
         >>> chain = Schedule.from_messages(broadcast(3), 2, np.arange(2), Step.of([0, 1], [1, 2], 0))
         >>> chain.step(1)
         Step(src=array([1]), dst=array([2]), block=array([0]), add=array([False]))
         """
+        ascending = len(when) == len(messages.src) and bool((np.diff(when, prepend=0, append=num_steps - 1) >= 0).all())
+        if len(when) and not ascending:
+            ordered = f"must name one of the steps 0..{num_steps - 1} for each of {len(messages.src)} messages"
+            raise ValueError(f"when: {ordered}, in ascending order")
         first = np.searchsorted(when, np.arange(num_steps + 1))
 
         def step(t: int) -> Step:
@@ -684,8 +692,8 @@ def scaled(schedule: Schedule, factor: Fraction | int) -> Schedule:
     >>> scaled(allreduce.recursive_doubling(4), Fraction(1, 3)).blocks.share.total()
     Fraction(1, 3)
     """
-    if factor < 0:
-        raise ValueError(f"factor {factor}: a message cannot have a negative size")
+    if not isinstance(factor, Rational) or factor < 0:
+        raise ValueError(f"factor {factor!r}: must be a whole number or a Fraction, and not negative")
     return replace(schedule, blocks=replace(schedule.blocks, share=schedule.blocks.share.scaled(factor)))
 
 

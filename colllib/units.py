@@ -163,7 +163,7 @@ def several(count: int, noun: str) -> str:
     >>> several(1, "step"), several(0, "step")
     ('1 step', '0 steps')
     """
-    return f"{count} {noun}{'s' * (count != 1)}"
+    return f"{count} {noun}{'s' * int(count != 1)}"
 
 
 def percent(share: float) -> str:

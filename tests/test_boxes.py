@@ -226,7 +226,10 @@ def test_thousands_of_ranks_build_at_once():
         ("boxes:8x0", "a size of 0"),
         ("boxes:2x8,cards=3", "cards = 3: must divide the 8 ranks"),
         ("boxes:2x8,rails=3", "rails = 3: must divide the 8 ranks"),
-        ("boxes:2x8,rails=2,cards=4", "must divide the 8 ranks of a box, with a card for each"),
+        (
+            "boxes:2x8,rails=2,cards=4",
+            "rails = 2 with cards = 4 of 8 ranks: boxes on rails must have a card",
+        ),
         ("boxes:2x8,apart=true", "only rails can be apart"),
         ("boxes:2x8,inside=ring", "inside 'ring': must be switch, full-mesh or a torus, such as torus:4x4x4"),
         ("boxes:2x8,inside=torus:4x4", "inside 'torus:4x4': its sizes must come to the 8 ranks of a box"),

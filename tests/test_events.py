@@ -33,6 +33,21 @@ def test_a_pipelined_chain_pays_alpha_once_per_hop_and_bytes_once_per_segment(n,
     assert isclose(line.seconds, (segments - 1) / segments + (n - 1) * (1 + 1 / segments))
 
 
+@pytest.mark.parametrize(
+    ("steps", "fault"),
+    [
+        ([(1, 2), (0, 1)], "step 0: rank 1 sends block 0 to rank 2 but does not hold it"),
+        ([(0, 1), (2, 1)], "step 1: rank 2 sends block 0 to rank 1 but does not hold it"),
+        ([(0, 7)], "step 0: node 7 does not exist"),
+        ([(0, 0)], "step 0: rank 0 sends block 0 to itself"),
+    ],
+)
+def test_what_cannot_run_has_no_time(steps, fault):
+    schedule = Schedule.from_steps(broadcast_blocks(3), [Step.of(*ends, 0) for ends in steps])
+    with pytest.raises(ValueError, match=f"^{fault}"):
+        event_clock(schedule, **UNIT)
+
+
 def test_timelines_are_told_apart_though_their_arrays_are_the_same():
     line = event_clock(broadcast.chain(3), **UNIT)
     assert len({line, replace(line), line}) == 2

@@ -85,10 +85,20 @@ def small_memory():
 
 @pytest.mark.parametrize("algorithm", CATALOGUE, ids=lambda a: f"{a.primitive}-{a.name}")
 def test_no_algorithm_fills_the_memory_before_it_is_refused(algorithm, small_memory):
-    """On the largest topology of its kind it is built, or refused in one line."""
+    """On 2^16 ranks it is built, or refused in one line."""
     topology = algorithm.at_home(2**16)
     with suppress(TooLarge):
         expected_seconds("this", algorithm.build(algorithm.argument(topology)), topology)
+
+
+@pytest.mark.parametrize("ranks", [10**9, 10**30])
+@pytest.mark.parametrize(
+    "algorithm", [a for a in CATALOGUE if a.takes == "ranks"], ids=lambda a: f"{a.primitive}-{a.name}"
+)
+def test_no_algorithm_begins_with_more_ranks_than_there_may_be(algorithm, ranks, small_memory):
+    if algorithm.fits(ranks):
+        with pytest.raises(TooLarge, match="are too many, at most"):
+            algorithm.build(ranks)
 
 
 @pytest.mark.parametrize(

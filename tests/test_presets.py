@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -26,6 +27,16 @@ def test_every_figure_of_a_machine_has_a_source_and_a_speed_for_each_level(name)
     alphas, speeds = machine.speeds
     assert len(alphas) == len(speeds) == machine.levels
     assert speeds[0] >= speeds[1] > 0
+
+
+@pytest.mark.parametrize("name", sorted(machines.PRESETS))
+def test_a_machine_has_as_many_ranks_and_cards_for_schedules_as_for_predictions(name):
+    """machines.csv and presets.toml each say how large a box is."""
+    predicted, built = machines.find(f"{name}:3"), find(f"{name}:3")
+    ranks = np.arange(predicted.gpus)
+    _, links = built.router(ranks, ranks + predicted.gpus)  # from the first box to the second
+    assert (built.ranks, built.in_box) == (predicted.ranks, predicted.gpus)
+    assert np.bincount(links).max() * predicted.cards == predicted.gpus, "ranks that share a card"
 
 
 @pytest.mark.parametrize("cards", ["card=100Gb/s", "cards=4,card=25GB/s"])

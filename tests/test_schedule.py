@@ -373,6 +373,26 @@ def test_what_is_as_large_as_may_be_is_made_and_one_more_is_refused(module, limi
 
 
 BY_RANKS = [algorithm for algorithm in CATALOGUE if algorithm.takes == "ranks"]
+
+
+@pytest.mark.parametrize("algorithm", BY_RANKS, ids=lambda a: f"{a.primitive}-{a.name}")
+@pytest.mark.parametrize("ranks", [1, 2, 5, 8])
+def test_numpys_whole_numbers_build_and_cost_the_same(algorithm, ranks):
+    if algorithm.fits(ranks):
+        ours, theirs = algorithm.build(ranks), algorithm.build(np.int64(ranks))
+        assert ours.num_steps == theirs.num_steps
+        for t in range(ours.num_steps):
+            assert all(map(np.array_equal, ours.step(t), theirs.step(t)))
+        if algorithm.has_closed_form and algorithm.cost.covers(ranks):
+            assert algorithm.cost(np.int64(ranks)) == algorithm.cost(ranks)
+
+
+@pytest.mark.parametrize(("when", "steps"), [([1, 0], 2), ([0], 2), ([0, 5], 2), ([-1, 0], 2)])
+def test_messages_at_no_step_are_refused(when, steps):
+    with pytest.raises(ValueError, match=rf"^when: must name one of the steps 0\.\.{steps - 1} for each of 2 messages"):
+        Schedule.from_messages(broadcast_blocks(3), steps, np.array(when), Step.of([0, 1], [1, 2], 0))
+
+
 PARTS = [broadcast_blocks, reduce, all_reduce, reduce_scatter, all_gather, all_to_all, point_to_point]
 
 

@@ -97,6 +97,8 @@ def test_a_topology_is_found_by_the_name_it_prints(spec):
         (lambda: star(3, ports=0), "ports 0: must be at least 1"),
         (lambda: star(2**21), "2097153 ranks and switches are too many"),  # the switch is one of them
         (lambda: from_links("odd", 2, [(0, 2)]), "leaves the nodes 0..1"),
+        (lambda: from_links("odd", 3, [(0, 1, 2), (1, 2, 2)]), "links of odd: must be pairs of nodes; bandwidths go"),
+        (lambda: from_links("odd", 2, [0, 1, 1, 0]), "links of odd: must be pairs of nodes"),
         (lambda: from_links("odd", 2, [(0, 1)], alpha=[1, 2]), "2 latencies for 1 links"),
         (
             lambda: from_links("odd", 2, [(0, 1), (1, 0), (0, 1)]),

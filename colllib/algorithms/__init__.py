@@ -32,6 +32,7 @@ from colllib.algorithms import (
     synthesis,
 )
 from colllib.closed_form import ClosedForm, CostFunction, no_closed_form
+from colllib.primitives import is_power_of_two
 from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology, boxes, star, torus
 from colllib.topology.lattice import PER_NEIGHBOR
@@ -68,7 +69,7 @@ def any_will_do(_: int | Topology) -> None:
 
 def powers_of_two(ranks: int) -> str | None:
     """Only a power of two will do."""
-    return f"needs a power of two, not {ranks} ranks" if ranks & (ranks - 1) else None
+    return f"needs a power of two, not {ranks} ranks" if not is_power_of_two(ranks) else None
 
 
 def on_axes(topology: Topology) -> str | None:

@@ -10,7 +10,19 @@ import numpy as np
 from colllib.closed_form import POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import Shares, all_gather, broadcast, check_direction, check_ranks, reduce, reduce_scatter
+from colllib.primitives import (
+    Shares,
+    all_gather,
+    broadcast,
+    check_counts,
+    check_direction,
+    check_ranks,
+    is_power_of_two,
+    lg,
+    reduce,
+    reduce_scatter,
+    whole_numbers,
+)
 from colllib.schedule import Orbit, Schedule, Step, scaled
 from colllib.topology import Lattice
 
@@ -39,7 +51,7 @@ def once_round(ranks: int, first: int, direction: int, shares: Shares | None, *,
     """
     check_ranks(ranks)
     check_direction(direction)
-    at = direction * (np.arange(ranks) - first) % ranks  # where chunk 0 is before every step
+    at = direction * (np.arange(ranks) - whole_numbers("first", first)) % ranks  # where chunk 0 is before every step
     one_chunk, all_chunks, owner = (reduce, reduce_scatter, at[-1]) if add else (broadcast, all_gather, at[0])
     messages = Step.of(at[:-1], at[1:], 0, add)
     one = Schedule.from_messages(one_chunk(ranks, root=int(owner)), ranks - 1, np.arange(ranks - 1), messages)
@@ -69,11 +81,11 @@ def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
     [1, 2, 4]
     """
     check_ranks(ranks)
-    if ranks & (ranks - 1):
+    if not is_power_of_two(ranks):
         raise ValueError(f"N = {ranks}: recursive doubling needs a power of two; bruck serves any N")
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
-    bits = range(ranks.bit_length() - 1)
+    bits = range(lg(ranks))
     holders = np.zeros(1, dtype=np.intp)  # of block 0: its tree doubles in every step
     steps = []
     for bit in bits if order == "near" else reversed(bits):
@@ -88,7 +100,7 @@ def hypercube(ranks: int) -> Lattice:
     >>> hypercube(8).dims
     (2, 2, 2)
     """
-    return Lattice((2,) * (ranks.bit_length() - 1) or (1,))
+    return Lattice((2,) * lg(ranks) or (1,))
 
 
 def of_every_rank(ranks: int, steps: Sequence[Step], lattice: Lattice) -> Orbit:
@@ -109,7 +121,7 @@ def bruck(ranks: int) -> Schedule:
     """
     check_ranks(ranks)
     steps = []
-    for k in range((ranks - 1).bit_length()):
+    for k in range(lg(ranks)):
         below = np.arange(min(1 << k, ranks - (1 << k)))  # how far below block 0's owner it is sent on
         steps.append(Step.of(-below % ranks, -(below + (1 << k)) % ranks, 0))
     return of_every_rank(ranks, steps, Lattice((ranks,)))
@@ -144,18 +156,17 @@ def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule
 def _pat_steps(ranks: int, cap: int | None, order: str) -> list[tuple[IntArray, int]]:
     """For each step, the distances from home of the blocks that are passed on, and how far."""
     check_ranks(ranks)
-    if cap is not None and cap < 1:
-        raise ValueError(f"cap = {cap}: a message must hold at least 1 block")
+    check_counts(cap=1 if cap is None else cap)
     if order not in ("depth", "rounds"):
         raise ValueError(f"order {order!r}: must be 'depth' or 'rounds'")
     if ranks == 1:
         return []
-    span = 1 << (ranks - 1).bit_length()
+    span = 1 << lg(ranks)
     most = span // 2 if cap is None else min(cap, span // 2)
     if order == "rounds":
         rounds = _pat_rounds(ranks, span // 2, 1)
         return [(part[i : i + most], shift) for part, shift in rounds for i in range(0, len(part), most)]
-    subtrees = 1 << (most.bit_length() - 1)
+    subtrees = 1 << (lg(most + 1) - 1)
     size = span // subtrees
     roots = np.arange(0, span, size)
     steps = _pat_rounds(ranks, span // 2, size)
@@ -194,12 +205,12 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     >>> pat_cost(8), pat_cost(8, cap=2), pat_cost(512, cap=16)
     (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=4, n_beta=7/8), Cost(n_alpha=35, n_beta=511/512))
     """
-    span = 1 << (ranks - 1).bit_length()
+    span = 1 << lg(ranks)
     most = min(cap or span, span // 2)
     if order == "rounds":
-        shifts = (1 << k for k in range(span.bit_length() - 1))
+        shifts = (1 << k for k in range(lg(span)))
         steps = sum(-(-len(range(0, ranks - shift, 2 * shift)) // most) for shift in shifts)
     else:
-        subtrees = 1 << (most.bit_length() - 1)
-        steps = subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1
+        subtrees = 1 << (lg(most + 1) - 1)
+        steps = lg(subtrees) + min(ranks, span // subtrees) - 1
     return Cost(steps, Fraction(ranks - 1, ranks))

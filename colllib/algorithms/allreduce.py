@@ -11,7 +11,7 @@ from colllib.algorithms import allgather, reduce, reducescatter, trees
 from colllib.closed_form import POWER_OF_TWO, SEGMENTED_POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
 from colllib.exact import Fractions
-from colllib.primitives import Blocks, Shares, all_reduce, check_counts, check_ranks
+from colllib.primitives import Blocks, Shares, all_reduce, check_counts, check_ranks, lg
 from colllib.primitives import reduce as reduce_blocks
 from colllib.schedule import (
     Orbit,
@@ -160,7 +160,7 @@ def double_binary_tree_cost(ranks: int, segments: int = 1) -> Cost:
     if ranks == 2:
         return Cost(2 * segments, 1)
     if segments == 1:
-        depth = ranks.bit_length() - 1 if ranks % 2 else (ranks - 1).bit_length()
+        depth = lg(ranks) - ranks % 2
         return Cost(2 * depth, 2 * depth - (1 - ranks % 2))
     rounds = trees.fill_rounds(trees.complementary, ranks) + 2 * (segments - 1)
     return Cost(2 * rounds, Fraction(rounds, segments))
@@ -265,4 +265,4 @@ _FOLD = Cost(2, 2)
 
 def _power_below(ranks: int) -> int:
     """The largest power of two that is at most N."""
-    return 1 << (ranks.bit_length() - 1)
+    return 1 << (lg(ranks + 1) - 1)

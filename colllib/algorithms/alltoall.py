@@ -12,7 +12,7 @@ from colllib.closed_form import POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_BLOCKS, check_size
-from colllib.primitives import Blocks, all_to_all, check_ranks
+from colllib.primitives import Blocks, all_to_all, check_ranks, is_whole
 from colllib.schedule import Orbit, Schedule, Step
 from colllib.topology import Lattice, Topology
 
@@ -173,8 +173,8 @@ def radices(ranks: int, most: int | None = None) -> tuple[int, ...]:
 def _places(ranks: int, radix: int) -> tuple[int, list[int]]:
     """The radix, of which those above N all do what N does, and its powers 1, k, k^2, ... below N."""
     check_ranks(ranks)
-    if radix < 2:
-        raise ValueError(f"a radix must be at least 2, not {radix}")
+    if not is_whole(radix) or radix < 2:
+        raise ValueError(f"a radix must be a whole number of at least 2, not {radix!r}")
     radix = min(radix, max(ranks, 2))
     powers = (radix**exponent for exponent in range(int(ranks).bit_length()))
     return radix, [place for place in powers if place < ranks]

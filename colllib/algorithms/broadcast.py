@@ -11,7 +11,7 @@ from colllib.algorithms import allgather, trees
 from colllib.closed_form import POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import broadcast, check_counts, check_rank, check_ranks
+from colllib.primitives import broadcast, check_counts, check_rank, check_ranks, lg
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed
 
 
@@ -129,7 +129,7 @@ def scatter(ranks: int, *, root: int = 0) -> Schedule:
     """
     blocks = replace(broadcast(ranks, ranks, root), target=np.arange(ranks))
     steps = []
-    for k in reversed(range((ranks - 1).bit_length())):
+    for k in reversed(range(lg(ranks))):
         distance = 1 << k
         block = np.flatnonzero(np.arange(ranks) & distance)
         sender = block // (2 * distance) * (2 * distance)

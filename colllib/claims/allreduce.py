@@ -15,6 +15,7 @@ from colllib.claims.runs import SIZES, at_one_speed, built, load_limit, makes, p
 from colllib.claims.value import Cases, Limit, Table
 from colllib.execution import trace
 from colllib.primitives import broadcast as broadcast_blocks
+from colllib.primitives import lg
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.provenance import ScheduleError
 from colllib.schedule import Schedule, Step, in_sequence, reversed_in_time
@@ -46,7 +47,7 @@ def _one_half_after_the_other(n: int) -> Schedule:
 def _half(n: int) -> Schedule:
     """The first half of Rabenseifner alone, meant as a reduce-scatter."""
     schedule = allreduce.rabenseifner(n)
-    return Schedule.from_steps(reduce_scatter_blocks(n), [schedule.step(t) for t in range((n - 1).bit_length())])
+    return Schedule.from_steps(reduce_scatter_blocks(n), [schedule.step(t) for t in range(lg(n))])
 
 
 def _apart(n: int, segments: int) -> Schedule:

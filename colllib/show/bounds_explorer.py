@@ -12,6 +12,7 @@ from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.ladder import PRIMITIVES
 from colllib.metrics import one_way_cost, port_messages
+from colllib.primitives import is_power_of_two
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import BROAD, SLIM, Chart, legend_row
@@ -159,7 +160,7 @@ def _summary(primitive: str, n: int, ports: str) -> str:
     else:
         described += f"nothing here attains both bounds of {primitive}. That on latencies is met by "
         described += f"{in_prose(steps) or 'nothing'}, that on bytes by {in_prose(load) or 'nothing'}"
-    if ports == "one" and not n & (n - 1):
+    if ports == "one" and is_power_of_two(n):
         price = bytes_in_fewest_steps(primitive, n)
         if price > bound.n_beta:
             described += f". No schedule meets both: {bound.n_alpha} steps cost n_beta = {price} at least"

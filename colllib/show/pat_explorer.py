@@ -8,6 +8,7 @@ from colllib.algorithms import allgather
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.metrics import staging
+from colllib.primitives import lg
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import prices
@@ -27,7 +28,7 @@ def caps(n: int) -> list[int]:
     >>> caps(6)
     [1, 2, 4]
     """
-    return [1 << k for k in range(max(1, (n - 1).bit_length()))]
+    return [1 << k for k in range(max(1, lg(n)))]
 
 
 @cache

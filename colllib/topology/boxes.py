@@ -139,8 +139,11 @@ class _Shape:
         self.cards = self.inner if cards is None else cards
         if not is_whole(self.cards) or self.cards < 1 or self.inner % self.cards:
             raise ValueError(f"cards = {cards!r}: must divide the {self.inner} ranks of a box")
-        if rails is not None and (not is_whole(rails) or rails < 1 or self.inner % rails or self.cards < self.inner):
-            raise ValueError(f"rails = {rails!r}: must divide the {self.inner} ranks of a box, with a card for each")
+        if rails is not None and (not is_whole(rails) or rails < 1 or self.inner % rails):
+            raise ValueError(f"rails = {rails!r}: must divide the {self.inner} ranks of a box")
+        if rails is not None and self.cards < self.inner:
+            shared = f"rails = {rails} with cards = {self.cards} of {self.inner} ranks"
+            raise ValueError(f"{shared}: boxes on rails must have a card for each rank")
         if apart and rails is None:
             raise ValueError("apart: only rails can be apart, as in boxes:64x8,rails=8,apart=true")
         if inc not in INC:

@@ -67,8 +67,8 @@ def from_links(
         combines, replicates, scatters: whether switches may add, multicast, and take a bundle apart.
 
     Raises:
-        ValueError: if a link leaves the nodes or is given twice, a latency is negative or must be given and is
-            not, or a bandwidth is not positive.
+        ValueError: if a link is no pair of nodes or given twice, a latency is negative or must be given and
+            is not, or a bandwidth is not positive.
 
     >>> line = from_links("line", 3, [(0, 1), (1, 0), (1, 2), (2, 1)])
     >>> line.router(np.array([0]), np.array([2]))
@@ -77,7 +77,9 @@ def from_links(
     check_ranks(ranks)
     nodes = ranks + switches
     check_size(name, nodes**2, MOST_ROUTES, "routes between nodes")
-    ends = whole_numbers(f"node of a link of {name}", links).reshape(-1, 2)
+    ends = whole_numbers(f"node of a link of {name}", links) if len(links) else np.empty((0, 2), dtype=np.intp)
+    if ends.ndim != 2 or ends.shape[1] != 2:
+        raise ValueError(f"links of {name}: must be pairs of nodes; bandwidths go into bandwidth=[...]")
     if len(ends) and not (ends.min() >= 0 and ends.max() < nodes):
         raise ValueError(f"a link of {name} leaves the nodes 0..{nodes - 1}")
     for (a, b), times in Counter(map(tuple, ends.tolist())).items():

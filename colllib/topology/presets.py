@@ -63,7 +63,7 @@ _TABLE = tomllib.loads((files("colllib") / "topology" / "presets.toml").read_tex
 #: By name; the number behind the colon is that of boxes, racks, pods or slices.
 PRESETS = {
     name: Preset(
-        row["topology"].format if "topology" in row else _superpod,
+        _superpod if name == "superpod" else row["topology"].format,
         _bandwidth(name, row.get("links"), row.get("GBps")),
         1e9 * row["GB"] if "GB" in row else None,
         row.get("TFLOPS"),

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from math import ceil
+from numbers import Rational
 
 import numpy as np
 
@@ -96,6 +97,8 @@ def oversubscription_ratios(oversubscription: Oversubscription, tiers: int) -> l
             f"{len(ratios)} oversubscriptions for {tiers} tiers of uplinks: give one for each, innermost first"
         )
     for ratio in ratios:
+        if not isinstance(ratio, Rational):
+            raise ValueError(f"oversubscription {ratio!r}: must be a whole number or a Fraction")
         if ratio < 1:
             raise ValueError(f"oversubscription {ratio}: must be at least 1")
     return [Fraction(ratio) for ratio in ratios] * (tiers if len(ratios) == 1 else 1)

@@ -143,7 +143,7 @@ def test_the_binomial_tree_has_as_many_ranks_at_each_depth_as_pascals_triangle_s
     [
         (lambda: find("all-reduce", "butterfly"), "known are ring"),
         (lambda: find("all-reduction", "ring"), "known are all-reduce"),
-        (lambda: allgather.pat(4, cap=0), "cap = 0"),
+        (lambda: allgather.pat(4, cap=0), "cap 0: must be at least 1"),
         (lambda: allgather.recursive_doubling(4, order="up"), "order 'up'"),
         (lambda: alltoall.ring_relay(4, tie="down"), "tie 'down'"),
         (lambda: of("gossip"), "no algorithm for primitive 'gossip'"),
