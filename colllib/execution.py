@@ -74,11 +74,11 @@ class Ledger:
         paths: of messages that take one of their own.
 
     Attributes:
-        sent: per node, what it sent, shape (nodes,).
-        received: per node, what it received, shape (nodes,).
-        link: per directed link, what crossed it, shape (L,).
+        sent: per node, what it sent, in units of M / `denominator`, shape (nodes,).
+        received: per node, what it received, likewise.
+        link: per directed link, what crossed it, likewise, shape (L,).
         hops: per step and level, in units of alpha / `topology.alpha.denominator`, shape (T, levels).
-        loads: per step and tier, shape (T, tiers).
+        loads: per step and tier, what crossed its busiest link, in units of M / `denominator`, shape (T, tiers).
     """
 
     def __init__(self, topology: Topology, steps: int, denominator: int, paths: Paths | None = None) -> None:

@@ -59,7 +59,7 @@ def port_messages(schedule: Schedule) -> list[int]:
 
 
 def one_way_cost(schedule: Schedule) -> Cost:
-    """The lock-step cost where a port sends or receives, not both: its two loads add up.
+    """The lock-step cost on a star whose ports send or receive, not both: the two loads add up.
 
     >>> from colllib.algorithms import allreduce
     >>> one_way_cost(allreduce.ring(4))

@@ -59,7 +59,7 @@ def test_what_is_trusted_costs_what_it_executes_to_under_both_port_conventions(p
                     rung = candidate.priced(**PRICE, equal_injection=equal, segments=segments)
                     topology = equal_injection(candidate.topology) if equal else candidate.topology
                     executed = execute(rung.entry.schedule(rung.segments), topology).cost
-                    assert rung.seconds == pytest.approx(executed.seconds(**PRICE), rel=1e-12)
+                    assert rung.seconds == pytest.approx(executed.seconds(**PRICE), rel=1e-12), rung.entry
                     assert equal or executed == rung.cost
                     assert rung.how == candidate.how
 

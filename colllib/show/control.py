@@ -174,4 +174,6 @@ class Part:
     def html(self, state: State) -> str:
         """The fragment for `state`, of which only those controls are passed on."""
         rendered = self.render(**{name: state[name] for name in self.depends_on})
+        if not isinstance(rendered, str) and not hasattr(rendered, "fragment"):
+            raise ValueError(f"part {self.label!r} rendered {rendered!r}: must be markup, or have a fragment()")
         return rendered if isinstance(rendered, str) else str(rendered.fragment())

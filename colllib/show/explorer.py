@@ -110,7 +110,12 @@ class Explorer:
         """The parts, and last of all the summary, whose text is escaped."""
         summary = self.summary
         if isinstance(summary, str):
-            summary = Summary(next(part.race for part in self.parts if isinstance(part, View)), text=summary)
+            race = next((part.race for part in self.parts if isinstance(part, View)), None)
+            if race is None:
+                raise ValueError(
+                    f"explorer {self.title!r}: a text as summary needs a part with a race: give a function"
+                )
+            summary = Summary(race, text=summary)
         if isinstance(summary, View):
             return (*self.parts, summary)
         plain = summary if isinstance(summary, Part) else Part(summary)

@@ -29,7 +29,7 @@ class Look(NamedTuple):
         return f' stroke-dasharray="{DASHES[self.dash]}"' if self.dash else ""
 
 
-#: By the algorithm's name. Those that one ladder on a star, or on boxes, compares differ in color and in dash.
+#: By the algorithm's name: no two have the same color and dash.
 LOOKS = {
     "ring": Look(0, 0, "Ri"),
     "binomial-tree": Look(2, 2, "BT"),

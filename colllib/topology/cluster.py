@@ -20,6 +20,8 @@ from colllib.topology.machines import Machine, by_gpu
 from colllib.topology.presets import PRESETS, Preset
 from colllib.units import BadText, parse, shortened
 
+#: of a cluster file
+KEYS = tuple("boxes gpus gpu link pcie cards card oversubscription collnet processor alpha rails without".split())
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
 _BY_SM = {70: "v100", 80: "a100", 90: "h100", 100: "b200", 103: "b300"}
@@ -124,11 +126,15 @@ def read_cluster(text: str) -> Machine:
 def _cluster(stated: dict[str, Any]) -> Machine:
     if not {"boxes", "gpus"} <= stated.keys() or not {"gpu", "link"} & stated.keys():
         raise ValueError('boxes, gpus and gpu (or link) are needed, as in gpu = "h100"')
+    for key in stated.keys() - KEYS:
+        raise ValueError(f"key {shortened(key)!r}: known are {', '.join(KEYS)}")
+    if not {"gpu", "card"} & stated.keys() and stated["boxes"] != 1:
+        raise ValueError('without gpu the cards are needed, too, as in cards = 4 and card = "400Gb/s"')
     gpu, alpha, rails = (stated.pop(key, None) for key in ("gpu", "alpha", "rails"))
     machine = machines.UNKNOWN if gpu is None else by_gpu(str(gpu))
     if machine is None:
         raise ValueError(f'GPU {shortened(str(gpu))!r} is not known; give its link = "450GB/s" instead')
-    options = {key: "true" if value is True else str(value) for key, value in stated.items()}
+    options = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in stated.items()}
     machine = machines.with_options(machine, options)
     if alpha is not None:
         machine = replace(machine, alpha=_latencies(str(alpha)))

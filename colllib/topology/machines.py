@@ -271,8 +271,8 @@ def _parsed(key: str, value: str) -> Any:
         if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", value, re.ASCII) or not 1 <= float(value) <= 1000:
             raise BadText(f"oversubscription {shortened(value)!r}: must be 1 to 1000")
         return float(value)
-    if (key, value) == ("collnet", "true"):
-        return True
+    if key == "collnet" and value in ("true", "false"):
+        return value == "true"
     if key == "processor" and value in ("amd", "intel", "arm"):
         return value
     if key == "without" and re.fullmatch(r"card \d{1,9}", value, re.ASCII):
