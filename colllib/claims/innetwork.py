@@ -74,7 +74,7 @@ def _room_in_a_tree() -> Cases:
             raise ValueError(f"{k} tiers of radix {radix} have not the room that the rule gives them")
     needed = next(k for k in range(1, 9) if room(64, k) >= 262_144)
     rooms = {f"room_{k}": room(64, k) for k in (2, 3)}
-    yield {"at": "radix 64", "tiers_of_4096": _tiers(4096), "tiers_of_262144": needed, **rooms}
+    yield {"at": "64 ports", "tiers_of_4096": _tiers(4096), "tiers_of_262144": needed, **rooms}
 
 
 @deferred

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -19,16 +18,12 @@ from colllib.claims.cases import as_quantities, edges, measured, per, per_level,
 from colllib.claims.runs import built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
 from colllib.cost import Price
-from colllib.placement import order_of
 from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice, Topology, from_links
 from colllib.topology.describe import Switches, switches, wires
 from colllib.topology.latency import HALVES
 
 RINGS = "all-reduce hierarchical"  # in the boxes, between them, and in the boxes again
-
-#: Reddi's boxes, in ms and GB.
-REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
 
 
 def _shorter_rings() -> Cases:
@@ -63,18 +58,6 @@ def _butterfly() -> Cases:
 def axis_after_axis(dims: Lattice) -> Schedule:
     """A whole ring all-reduce along every axis, one after another: the text taken literally."""
     return nested(dims, [(axis, allreduce.ring(size)) for axis, size in enumerate(dims.dims)])
-
-
-def _placed_rings(order: tuple[int, ...]) -> Schedule:
-    return placed(hierarchical_ring(8, 8), list(order))
-
-
-def _misplaced() -> Cases:
-    """What is left of the bandwidth of rings on both tiers of 8 x 8 when ranks are placed otherwise than they count."""
-    orders = (tuple(order_of(place("boxes:8x8"), kind).tolist()) for kind in ("strided", "random"))
-    rings = run(RINGS, "boxes:8x8").cost.seconds(**REDDI)
-    left = [100 * rings / built(_placed_rings, order, on="boxes:8x8").cost.seconds(**REDDI) for order in orders]
-    yield {"at": "boxes:8x8, 1 GB", "least": min(left), "most": max(left)}
 
 
 # -- leaves, spines, rails and fat-trees: switches, ports and routes ------------------------------------------
@@ -178,7 +161,6 @@ TABLE: Table = {
     "E-03-038 E-03-039": _shorter_rings,
     "E-03-015": _mixed_ring,
     "M-35": _butterfly,
-    "M-45": _misplaced,
     # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
     "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
     "E-03-001": _small_clos,

@@ -68,7 +68,7 @@ def colllib(capsys):
 
 def test_the_command_line_filters_by_source_verdict_and_chapter(colllib):
     entries = json.loads(colllib("--source", "001", "--verdict", "refuted", "--json").out)
-    assert [row["id"] for row in entries] == ["R-06", "R-09", "R-11"]
+    assert [row["id"] for row in entries] == ["R-06", "R-09", "R-11", "A-09", "A-12", "A-25"]
     assert all(row["because"] and row["cause"] for row in entries)
     entries = json.loads(colllib("--chapter", "ladder-512", "--json").out)
     assert {row["chapter"] for row in entries} == {"ladder-512"}

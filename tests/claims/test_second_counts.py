@@ -199,3 +199,27 @@ def test_the_note_on_kautz_graphs_near_1000_ranks_has_the_numbers_that_lengths_l
     note = sentence("D-3-108").note
     assert f"at least {int(1000 * (bound / f - 1)) / 10}% above the bound" in note
     assert f"at least {int(1000 * (1 - f / bound)) / 10}% below it" in note
+
+
+def test_notes_on_measurements_have_what_the_fitted_model_gives():
+    """13.33 us a step and 21.60, and 101.8 us a MB; each time may be off by 6.21%. Circulant, two-way, one-way ring."""
+
+    def saved(steps, than, load=0.0, error=0.0):
+        short, long = (13.33 * count + 21.60 + 101.8 * load for count in (steps, than))
+        return round(100 * (1 - short * (1 + error) / (long * (1 - error))))
+
+    of_1_mb = 2 * 11 / 12
+    numbers = {"D-3-091": saved(4, 22), "D-3-094": saved(12, 22), "D-3-098": saved(4, 22, of_1_mb)}
+    numbers |= {"D-3-099": saved(12, 22, of_1_mb), "D-A-003": saved(4, 6)}
+    for name, number in numbers.items():
+        assert f"it is {number}%" in sentence(name).note
+    for name, compared in (("D-3-099", (12, 22, of_1_mb)), ("D-A-003", (4, 6))):
+        least, most = (saved(*compared, error=error) for error in (0.0621, -0.0621))
+        assert f"leaves {least} to {most}%" in sentence(name).note
+
+
+def test_the_note_on_ranks_in_strides_has_what_is_left():
+    """Boxes and places change their parts: the first and last phase cross the network, and the middle one does not."""
+    good = 14 * 3e-3 + 2 * 7 / 8 / 0.45 + 2 * 7 / 8 / 8 / 0.05
+    left = good / (14 * 3e-3 + 2 * 7 / 8 / 0.05 + 2 * 7 / 8 / 8 / 0.45)
+    assert f"{left:.0%} are left" in sentence("M-45").note

@@ -65,7 +65,7 @@ def test_a_chapters_last_line_counts_its_claims_and_links_the_ledger_filtered_to
 
 
 def test_a_chapter_with_one_claim_says_so_in_the_singular():
-    assert len(claims.for_chapter("experts")) == 1
-    assert repr(Claimed("experts")) == (
+    assert len(claims.for_chapter("pipelines")) == 1
+    assert repr(Claimed("pipelines")) == (
         "1 statement of published texts was checked for this chapter; it does not hold."
     )
