@@ -294,7 +294,7 @@ def test_oversubscription_takes_from_the_cards():
         ('"a100"', '"z9"', "not known"),
         ('"a100"', "7", "not known"),
         ("200Gbit/s", "200", "not readable"),
-        ("cards = 2", "kards = 2", "key 'kards': known are boxes, gpus, gpu, link"),
+        ("cards = 2", "kards = 2", "key 'kards': known are gpu, boxes, gpus, cards, card, link"),
         (FILE.partition("4\n")[2], 'link = "300GB/s"\n', "without gpu the cards are needed, too"),
         ("boxes = 2", "boxes = [", "cluster file"),
         ("cards = 2", "oversubscription = 0.5", "must be 1 to 1000"),

@@ -21,7 +21,7 @@ from colllib.topology.presets import PRESETS, Preset
 from colllib.units import BadText, parse, shortened
 
 #: of a cluster file
-KEYS = tuple("boxes gpus gpu link pcie cards card oversubscription collnet processor alpha rails without".split())
+KEYS = ("gpu", *re.findall(r"(\w+)=", machines.OPTIONS), "alpha", "rails")
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
 _BY_SM = {70: "v100", 80: "a100", 90: "h100", 100: "b200", 103: "b300"}
