@@ -92,6 +92,7 @@ class Finding:
 # -- the answers -----------------------------------------------------------------------------------
 
 FACT = "fact"
+ANSWERS = ("executed", "computed", FACT, str(Verdict.DEFINITION), str(Verdict.NOT_CHECKABLE))
 
 
 @cache
@@ -199,6 +200,10 @@ class Claim:
     chapter: str
     answer: str
 
+    def __post_init__(self) -> None:
+        if self.answer and self.answer not in ANSWERS:
+            raise ValueError(f"claim {self.id}: answer {self.answer!r}: must be {', '.join(ANSWERS)}, or empty")
+
     @cached_property
     def finding(self) -> Finding:
         """What execution says."""
@@ -257,10 +262,13 @@ def finding(name: str, value: str) -> Finding:
         return Finding(Verdict.OPEN)
     if answer in (Verdict.DEFINITION, Verdict.NOT_CHECKABLE):
         return Finding(Verdict(answer), "", remark.note, remark.reference, how="read")
-    cases, used = cases_of(name)
-    with collected() as later:  # quantities may be worked out when a statement asks for them
-        later.update(used)
-        verdict, executed, case = judged(value, cases)
+    try:
+        cases, used = cases_of(name)
+        with collected() as later:  # quantities may be worked out when a statement asks for them
+            later.update(used)
+            verdict, executed, case = judged(value, cases)
+    except (KeyError, TypeError, ValueError) as error:  # of a row that is being written
+        raise ValueError(f"claim {name}: {type(error).__name__}: {error}") from error
     if answer == FACT:
         verdict = {Verdict.REPRODUCED: Verdict.BORNE_OUT, Verdict.REFUTED: Verdict.NOT_BORNE_OUT}.get(verdict, verdict)
     conditions = {"how": "read"} if answer == FACT else _conditions(later, value, bool(cases))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap, defaultdict
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -60,6 +61,14 @@ def test_a_claim_cannot_be_answered_twice(monkeypatch):
     monkeypatch.setattr(allreduce, "TABLE", {"E-01-062 E-01-063": list, "E-01-063": list})
     with pytest.raises(ValueError, match="E-01-063 is answered twice"):
         answers.__wrapped__()
+
+
+def test_a_row_that_is_misspelled_is_named():
+    entry = ENTRIES["E-01-063"]
+    with pytest.raises(ValueError, match=r"^claim E-01-063: answer 'exectued': must be executed, computed, fact"):
+        replace(entry, answer="exectued")
+    with pytest.raises(ValueError, match=r"^claim E-01-063: "):
+        finding(entry.id, "n_gamma = 2")
 
 
 def test_what_the_list_says_of_answers_is_what_the_tables_and_documents_have():
