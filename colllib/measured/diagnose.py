@@ -283,7 +283,7 @@ class _Case:
         model, plateau = (predict(machine, form.collective, size) for size in (form.largest, PUBLISHED))
         bound = expected(machine, form.collective, min(1.0, model.busbw / plateau.busbw))
         usual = machine if machine.cards_known else by_gpu(machine.name) or machine
-        cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
+        cards = max(usual.cards * machine.gpus // usual.gpus if usual.modular else usual.cards, machine.cards)
         unadded = tuple(causes.of_nvls(machine, form, run.facts))
         log_says = (*causes.of_the_log(run, machine.boxes, cards), *unadded)
         poorer = _filled_cards(machine, form)

@@ -232,7 +232,7 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:
         return None, [f"{ranks} ranks do not fill boxes of {gpus} GPUs"]
     if hints.boxes and hints.boxes * gpus != ranks and not fewer:
         raise ValueError(f"{hints.boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
-    part = 1.0 if 1 < kind.gpus <= LARGEST_HOST else gpus / kind.gpus  # in a usual box a few GPUs may have all cards
+    part = gpus / kind.gpus if kind.modular else 1.0  # else a few GPUs may have all cards of a box
     machine = replace(kind, gpus=gpus, boxes=ranks // gpus, most_network=part * kind.most_network)
     machine = _with_cards(machine, run, hints, kind, assumed)
     return (_part_of(machine, run) if fewer else machine), assumed
@@ -264,12 +264,10 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
         return replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
     if machine.boxes == 1:
         return machine
-    if kind.gpus == 1:  # a module brings its own
-        machine = replace(machine, cards=kind.cards * machine.gpus)
     if machine.gpus < kind.gpus and kind.cards > 1:
         part = machine.gpus / kind.gpus
         common = part * kind.common_network
-        if kind.gpus <= LARGEST_HOST:  # larger ones have cards for each GPU; on other boards nobody knows
+        if not kind.modular:  # on such boards nobody knows
             common = machine.card if isinf(common) else max(machine.card, common)
         machine = replace(machine, cards=max(1, int(kind.cards * part)), common_network=common)
     counted, named = (int(run.facts.get(key, "0")) for key in ("cards", "named cards"))
