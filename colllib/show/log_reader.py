@@ -143,10 +143,11 @@ class LogReader:
             f'<option value="{name}"{" selected" if name == EXAMPLE_MACHINE else ""}>{shown}</option>'
             for name, shown in MACHINES.items()
         )
+        kinds = [(pattern, name if name in MACHINES else "") for pattern, name in PATTERNS]
         gpus = {name: PRESETS[name.partition(",")[0]].gpus for name in MACHINES}
         return (
             f'{style("theme", "log")}<div class="colllib cl-log" '
-            f'data-gpus="{_data(gpus)}" data-kinds="{_data([(p, name if name in MACHINES else "") for p, name in PATTERNS])}" data-widths="{_data(BYTES)}" '
+            f'data-gpus="{_data(gpus)}" data-kinds="{_data(kinds)}" data-widths="{_data(BYTES)}" '
             f'data-ranges="{_data(ranges())}" '
             f'data-borders="{_data(BORDERS)}" data-sizes="{_data(SIZES)}" data-foreseen="{_data(foreseen())}" '
             f'data-spread="{_data(spread())}" data-published="{_data(published())}">'
