@@ -62,7 +62,7 @@ def test_bridges_of_pairs_do_not_tell_the_gpu():
 def test_a_gpu_that_the_machine_has_not_is_refused(tmp_path):
     log = tmp_path / "log.txt"
     log.write_text(logs.text(300e9))
-    for on, gpu, refused in (("dgx-h100:2", "a100", "has H100"), ("gh200:1", "GH200", "None")):
+    for on, gpu, refused in (("dgx-h100:2", "a100", "has H100"), ("gh200:4", "GH200", "None")):
         result = CliRunner().invoke(cli.cli, ["diagnose", str(log), "--on", on, "--gpu", gpu])
         assert refused in str(result.exception)
 

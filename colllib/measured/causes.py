@@ -194,6 +194,8 @@ def _of_a_ring(machine: Machine, form: Shape) -> Iterator[Evidence]:
     if machine.boxes >= 8:
         yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
     if share < 0.3:
+        if machine.name == UNKNOWN.name and not machine.cards_known:
+            whose = "richest usual cards'"
         yield Evidence("misconfiguration", 1.6, f"{percent(share)} of the {whose} rate, on a smooth curve")
         yield Evidence("no-gdr", 1.25, "copies through host memory can cost as much")
         return

@@ -86,9 +86,10 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
 
     The verdict comes with its evidence and the next test to run. LOG is a file, or - for a pipe, with a table of
-    nccl-tests or rccl-tests (old or new), nccom-test, the OSU benchmarks, in Markdown, or of columns with a header.
+    nccl-tests or rccl-tests (old or new), nccom-test, the OSU or Intel benchmarks of MPI, ucc_perftest, in Markdown, or
+    of columns with a header.
     """
-    runs = read_file("/dev/stdin" if log == "-" else log)
+    runs = read_file("/dev/stdin" if log == "-" else log, options["collective"])
     judged = _judged(runs, on, options)
     worst, first = min(judged, key=_urgency).run, _beside_others(judged)
     unread = [mark for run in runs for mark in run.unread]

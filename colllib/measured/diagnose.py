@@ -34,6 +34,7 @@ MUCH_LATER = 10.0  # times the predicted time of a small message: networks take 
 WINDOW = 64  # messages that OSU's tests of bandwidth have under way at once
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 MPI_TEST = "mpirun -np 2 osu_bw D D, then H H: where only H H is fast, MPI has no direct way to the GPUs' memory"
+HOSTS_TEST = "osu_latency and osu_bw from one host to another, then within one: which of them the collective is near"
 MPI_REMEDY = (
     "an MPI built for GPUs: UCX_TLS with cuda_copy, cuda_ipc and gdr_copy (AMD: rocm_copy and rocm_ipc), all cards in "
     "UCX_NET_DEVICES; MPICH_GPU_SUPPORT_ENABLED=1"
@@ -132,6 +133,9 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     kind = by_gpu(run.gpu)
     if machine and kind and kind.name.casefold() != machine.name.casefold():
         assumed.insert(0, f"{AGAINST} {shortened(run.gpu)}, and {machine.name} is told")
+    box = hints.machine.gpus if hints.machine else hints.gpus_per_box or 0
+    if 0 < box <= LARGEST_HOST and run.ranks == known_ranks and run.gpus_per_box not in (None, box):
+        assumed.insert(0, f"{AGAINST} {run.boxes} x {run.gpus_per_box} ranks, and boxes of {box} are told")
     collective = hints.collective or run.collective
     if collective is None and max(run.factors, default=1.0) < 0.995:
         return _less_than_algbw(run, hints)
@@ -153,6 +157,9 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         return _undecided(str(error), "a table with times")
     if any(row.failed for row in run.rows):
         return _wrong_values(run, form)
+    hosts = "host memory" in run.facts and (machine is None or machine.boxes == 1 or machine.name == UNKNOWN.name)
+    if hosts and (collective != "sendrecv" or (machine and machine.boxes == 1)):  # a pair shows the network alone
+        return _of_hosts(known, form, assumed)
     if machine is None:
         boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
         known = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
@@ -199,7 +206,7 @@ def _form(run: Run, ranks: int | None) -> Shape:
 def _wrong_values(run: Run, form: Shape) -> Diagnosis:
     failed = [row for row in run.rows if row.failed]
     text = "Values are wrong by the check of the program, so no speed of this run counts."
-    fix = "the same run with -c 1 twice, then with NCCL_PROTO=Simple"
+    fix = "the same run twice" if run.dialect == "osu" else "the same run with -c 1 twice, then with NCCL_PROTO=Simple"
     shown = [f"{row.wrong} at {binary_size(row.message)}" for row in failed if "all" not in row.wrong]
     evidence = f"{failed[0].wrong} values are wrong"
     if shown:
@@ -212,18 +219,28 @@ def _undecided(why: str, test: str) -> Diagnosis:
     return Diagnosis("undecided", None, (), 0.2, "unknown", f"I cannot tell: {why}.", (why,), test)
 
 
+def _of_hosts(run: Run, form: Shape, assumed: list[str]) -> Diagnosis:
+    """Of buffers of processors, of which nothing is known but what was measured."""
+    why = f"{form.measured / 1e9:.3g} GB/s busbw of buffers in the hosts' memory, and only GPUs are judged"
+    verdict = _undecided(f"{why}; the fit stands", HOSTS_TEST)
+    return replace(verdict, evidence=(*verdict.evidence, *assumed), form=form, boxes=run.boxes)
+
+
 def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, assumed: list[str]) -> Diagnosis:
     """Without a GPU the speed may still decide, or the log say why it is low."""
     marks = [*causes.of_the_log(run, run.boxes, cards[0] if cards else 0), *causes.noted(form)]
     speed, certain = f"{form.measured / 1e9:.3g} GB/s", _certain(marks)
     state, why = decided(run, form)
     if state == "healthy" and (not certain or form.measured > UNKNOWN.pcie):
-        text = f"{speed} is {why}; say --gpu to be sure."
+        text = f"{speed} is {why}; say {'--cards' if 'host memory' in run.facts else '--gpu'} to be sure."
         faster = ("nvls",) if form.measured > UNKNOWN.pcie and form.collective == "all-reduce" else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run, run.boxes), form)
     if why and not state:
-        others = Evidence("misconfiguration", 1.0, "sockets may leave as much of a faster card")
-        marks += [Evidence("single-nic", CERTAIN - 0.5, f"{speed} is {why}"), others]
+        marks += [
+            Evidence("single-nic", CERTAIN - 0.5, f"{speed} is {why}"),
+            Evidence("misconfiguration", 1.0, "sockets may leave as much of a faster card"),
+            *[Evidence("no-gdr", 0.9, "or copies through host memory")] * ("host memory" not in run.facts),
+        ]
     elif not certain:
         if_slow = (mark for mark in _if_slow(run, form) if run.dialect != NEURON or mark.cause == "latency-bound")
         marks += if_slow if state else (replace(mark, weight=mark.weight / 2) for mark in if_slow)  # if it is slow
@@ -236,11 +253,12 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         sure, text = 0.5, f"{speed} is {why}; {likely}"
     else:
         guess = f" If it should be faster, {likely}" if cause and form.largest >= LARGE else ""
-        unknown = "the machine is not known; say --gpu, --boxes, --cards"
+        missing = [*["--boxes"] * (not run.boxes), *["--cards"] * (not cards)]
+        unknown = f"the machine is not known; say {', '.join(['--gpu', *missing])}"
         if run.dialect == NEURON:
             unknown = "the links of NeuronCores are not known"
-        known = f" is {why}, which may be all there is; say --boxes and --cards." if why else f", but {unknown}.{guess}"
-        text = f"I cannot tell: {speed}{known}"
+        known = f"is {why}, which may be all there is; say {' and '.join(missing)}."
+        text = f"I cannot tell: {speed} {known}" if why else f"I cannot tell: {speed}, but {unknown}.{guess}"
         state, sure = "undecided", 0.3
     evidence = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
     alternatives, test = tuple(ranked[1:3]), _test(cause, run, run.boxes)
@@ -283,7 +301,7 @@ class _Case:
         model, plateau = (predict(machine, form.collective, size) for size in (form.largest, PUBLISHED))
         bound = expected(machine, form.collective, min(1.0, model.busbw / plateau.busbw))
         usual = machine if machine.cards_known else by_gpu(machine.name) or machine
-        cards = max(usual.cards, machine.cards)  # of one module, or of all in a box
+        cards = max(usual.cards * machine.gpus // usual.gpus if usual.modular else usual.cards, machine.cards)
         unadded = tuple(causes.of_nvls(machine, form, run.facts))
         log_says = (*causes.of_the_log(run, machine.boxes, cards), *unadded)
         poorer = _filled_cards(machine, form)
@@ -565,14 +583,14 @@ def _sentence(case: _Case, state: str, cause: str | None) -> str:
 
 def _test(cause: str | None, run: Run, boxes: int | None) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
+    if "host memory" in run.facts:
+        return HOSTS_TEST
     if run.dialect == "osu" and "library" not in run.facts:
         return MPI_TEST
     collective = run.collective or "all-reduce"
     program, *_, on_neuron, _ = PROGRAMS[collective]
     if run.dialect == NEURON:
         return f"nccom-test -r {run.ranks or 'N'} -b 1mb -e 1gb -f 2 {on_neuron or collective}, then with fewer cores"
-    if "mpi" in run.facts:
-        return f"mpirun -np {run.ranks or 'N'} osu_{program.removesuffix('_perf').replace('_', '')} on the same hosts"
     _, words, settings, _ = advice(cause or "other", boxes)
     if collective in PAIRS:
         settings = [OF_PAIRS.get(setting, (setting, setting))[run.boxes != 1] for setting in settings]

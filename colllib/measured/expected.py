@@ -148,11 +148,12 @@ def _outside(machine: Machine, collective: str) -> tuple[float, float, float, st
 def _inside(machine: Machine, collective: str) -> Expected:
     pair = collective in PAIRS
     if machine.linked:
-        name, link = machine.inner, machine.reach(collective)
+        board = machine.gpus <= 4 and machine.vendor == "nvidia" and not machine.bridge
+        name, link = machine.inner, machine.link if board else machine.reach(collective)
         adds = machine.nvls and collective == "all-reduce"
         high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds else 0.0)
         low = link * (PAIR_SHARE if pair else LINK_SHARE)
-        if machine.gpus <= 4 and machine.vendor == "nvidia" and not machine.bridge:
+        if board:
             peers = 1 if pair else machine.gpus - 1  # boards of four have no switch, and few links to each peer
             low *= peers / 3 if machine.generation else 1 / 6  # Volta's have one link here, two there
         least = low  # of a pair: links that carry no more than PCIe may not be in use

@@ -95,6 +95,8 @@ def in_one_box(run: Run) -> bool:
 
 def _for_whom(run: Run, form: Shape) -> tuple[str, bool]:
     """Of which usual GPUs a box is healthy at such a speed and of which not, in words; and whether of any."""
+    if "host memory" in run.facts:
+        return "", True
     gpus, fits, more = min(max(2, at_least(run)), UNKNOWN.gpus), [], []
     for kind in filter(None, map(by_gpu, USUAL)):
         bound = expected(replace(kind, gpus=gpus, boxes=1), form.collective)
@@ -172,13 +174,14 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
 
 def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
     if (run.ranks == 2 or run.collective == "sendrecv") and run.boxes != 1:  # each has a card for itself
-        full = filled(speed, POOR_CARDS)
-        if full and run.ranks == 2:
-            return "", f"what one card of {full * 8 / 1e9:g} Gb/s gives"
+        most = 1.0 if "host memory" in run.facts else FULL_CARD  # a slot of PCIe 4.0 gives GPUs as much as the rest
         if POOREST_CARD < speed < SEND_SHARE * HALF_CARD:
             return SLOW, "more than a card of 100 Gb/s carries, and too little for one of 200 Gb/s"
-        if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed >= SEND_SHARE * UNKNOWN.card:
+        if SEND_SHARE * HALF_CARD <= speed <= most * HALF_CARD or speed >= SEND_SHARE * UNKNOWN.card:
             return FAST, "what a pair gets of a card of 200 Gb/s, or of 400 Gb/s and more"
+        full = filled(speed, (*POOR_CARDS, HALF_CARD))
+        if full and run.ranks == 2:
+            return "", f"what one card of {full * 8 / 1e9:g} Gb/s gives"
     elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
         return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
     slot, what = OLDER_SLOT, "in slots of PCIe 4.0 or of a card of 100 Gb/s"
@@ -207,7 +210,7 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:
     if fewer:
         assumed.append(f"the log shows {run.ranks} ranks of the {stated} that are told")
     if hints.machine is not None:
-        return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
+        return _part_of(hints.machine, run), assumed
     kind, counted = by_gpu(hints.gpu or run.gpu), int(run.facts.get("cards", "0"))
     near = hints.gpus_per_box or run.gpus_per_box or 1
     if counted > near >= 4 and counted % near == 0:  # libfabric may list several domains of a card
@@ -232,7 +235,7 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:
         return None, [f"{ranks} ranks do not fill boxes of {gpus} GPUs"]
     if hints.boxes and hints.boxes * gpus != ranks and not fewer:
         raise ValueError(f"{hints.boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
-    part = 1.0 if 1 < kind.gpus <= LARGEST_HOST else gpus / kind.gpus  # in a usual box a few GPUs may have all cards
+    part = gpus / kind.gpus if kind.modular else 1.0  # else a few GPUs may have all cards of a box
     machine = replace(kind, gpus=gpus, boxes=ranks // gpus, most_network=part * kind.most_network)
     machine = _with_cards(machine, run, hints, kind, assumed)
     return (_part_of(machine, run) if fewer else machine), assumed
@@ -264,12 +267,10 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
         return replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
     if machine.boxes == 1:
         return machine
-    if kind.gpus == 1:  # a module brings its own
-        machine = replace(machine, cards=kind.cards * machine.gpus)
     if machine.gpus < kind.gpus and kind.cards > 1:
         part = machine.gpus / kind.gpus
         common = part * kind.common_network
-        if kind.gpus <= LARGEST_HOST:  # larger ones have cards for each GPU; on other boards nobody knows
+        if not kind.modular:  # on such boards nobody knows
             common = machine.card if isinf(common) else max(machine.card, common)
         machine = replace(machine, cards=max(1, int(kind.cards * part)), common_network=common)
     counted, named = (int(run.facts.get(key, "0")) for key in ("cards", "named cards"))
@@ -284,10 +285,14 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
 
 
 def _part_of(machine: Machine, run: Run) -> Machine:
-    """As much of a machine as the log's ranks fill, with the cards that are next to those GPUs."""
+    """As much of a machine as the log's ranks fill, in boxes as the log has them, with the cards next to those GPUs.
+
+    A pair of OSU's is on two hosts, if there are two.
+    """
     ranks = run.ranks or machine.ranks
-    shown = run.gpus_per_box if machine.gpus <= LARGEST_HOST else None
-    gpus = shown or min(ranks, machine.gpus)
+    shown = run.gpus_per_box if machine.gpus <= LARGEST_HOST and run.ranks else None
+    apart = run.dialect == "osu" and run.collective == "sendrecv" and machine.boxes > 1
+    gpus = shown or (1 if apart else min(ranks, machine.gpus))
     if gpus > machine.gpus or ranks % gpus:
         return machine
     return replace(machine, gpus=gpus, boxes=ranks // gpus, cards=max(1, machine.cards * gpus // machine.gpus))

@@ -23,13 +23,13 @@ PROGRAMS = {
     "broadcast": ("broadcast_perf", "none", 0, "", "Broadcast"),
     "reduce": ("reduce_perf", "sum", 0, "", ""),
 }
-#: Names of collectives in nccl-tests, nccom-test and the OSU benchmarks -> the book's.
+#: Names of collectives in nccl-tests, nccom-test and the benchmarks of MPI -> the book's.
 COLLECTIVES = {
     name: book
     for book, (program, _, _, nccom, osu) in PROGRAMS.items()
     for word in (program.removesuffix("_perf"), nccom, osu.lower().replace("-", ""))
     for name in filter(None, (word, word.replace("_", "")))
-} | {"bcast": "broadcast", "alltoallv": "all-to-all", "all_to_all": "all-to-all"}
+} | {"bcast": "broadcast", "all_to_all": "all-to-all", "pingpong": "sendrecv", "pingping": "sendrecv"}
 
 LEAST_RATE = 0.05e9  # bytes per second: two printed decimals of less are no time
 
@@ -54,7 +54,7 @@ class Row:
         algbw: bytes per second as printed, or null.
         busbw: bytes per second as printed, or null.
         in_place: which half of the table; null where the table does not say.
-        wrong: the column "#wrong" or "error" as printed, or empty.
+        wrong: the column "#wrong", "error" or "Validation" as printed, or empty.
     """
 
     line: int
@@ -70,11 +70,11 @@ class Row:
         """Whether it counts wrong values, or an asterisk marks its error; where old programs check nothing, they
         print 1e+00.
 
-        >>> marks = ("0", "2e-07", "1e+00", "7.0", "6.7e+07", "3e-02*", "N/A")
+        >>> marks = ("0", "2e-07", "1e+00", "7.0", "6.7e+07", "3e-02*", "N/A", "Pass", "Fail")
         >>> [mark for mark in marks if Row(1, 8.0, 1e-5, None, None, wrong=mark).failed]
-        ['7.0', '6.7e+07', '3e-02*']
+        ['7.0', '6.7e+07', '3e-02*', 'Fail']
         """
-        return re.fullmatch(r"[1-9]\d*(\.0*| in all)?|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*", self.wrong) is not None
+        return re.fullmatch(r"[1-9]\d*(\.0*| in all)?|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*|Fail", self.wrong) is not None
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Run:
     """One table.
 
     Args:
-        dialect: nccl-tests, markdown, columns, nccom-test or osu.
+        dialect: nccl-tests, markdown, columns, nccom-test, or osu for all benchmarks of MPI and UCC.
         rows: as printed, in order; none where nothing was measured, as the facts or streams then say.
         collective: the book's name, or null where neither the text nor the columns say it.
         ranks: number of ranks, or null.
@@ -186,7 +186,7 @@ class Table:
     devices: list[tuple[int, str, int, str]] = field(default_factory=list)  # rank, host, its number there, its name
     unread: list[Unread] = field(default_factory=list)
     collective: str | None = None
-    other: bool = False  # a program whose rates mean something else
+    other: Unread | None = None  # where a program is named whose rates mean something else
     labeled: dict[tuple[str, ...], "Table"] = field(default_factory=dict, repr=False)  # in Markdown, by other cells
     named: str = ""  # the program of a command behind the rows: of the next table, if one follows
     command: str = ""  # the last line that is no row, with those that it continues
@@ -204,13 +204,13 @@ class Table:
         self.unread.append(Unread(self.number, why))
 
     def name(self, program: str) -> None:
-        """Take the collective that a program runs; of others no row is read."""
+        """Take the collective that a program runs; a table of another one does not count."""
         self.collective = COLLECTIVES.get(program, self.collective)
         if program in COLLECTIVES:
-            self.other = False
-        elif program in ("gather", "scatter", "hypercube", "permute") or program.startswith("osu"):  # the same columns
-            self.other = True
-            self.refuse(f"{program}: known are {', '.join(PROGRAMS)}")
+            self.other = None
+        elif program in ("gather", "scatter", "hypercube", "permute") or program.startswith("a table"):
+            known = f"known are {', '.join(PROGRAMS)}; if it is one of them, say --primitive"
+            self.other = Unread(self.number, f"{program}: {known}")
 
     def take(self, other: "Table") -> bool:
         """Take the one next size of the same job on the same GPUs: some start the program once for each size."""

@@ -5,7 +5,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from statistics import median, median_high
 
@@ -14,6 +14,10 @@ from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, Table, facto
 from colllib.topology.machines import by_gpu
 from colllib.units import shortened
 
+FORMS = (
+    "tables of nccl-tests, rccl-tests, nccom-test, the OSU and Intel benchmarks of MPI and ucc_perftest, those in "
+    "Markdown, and columns below a header with size and busbw"
+)
 MOST_BYTES = 64 * 2**20
 MOST_LINE = 4000  # characters
 FEWEST_LINES = 4  # of ranks that may be all of a host's
@@ -34,7 +38,7 @@ _NUMBER = re.compile(_A_NUMBER)
 _WORDS = ("type", "redop", "op", "algo", "proto", "algorithm")  # columns that hold no number
 _ALIASES = {  # what programs call a column -> our name
     **dict.fromkeys(("#wrong", "error", "res"), "wrong"),
-    **dict.fromkeys(("cputime", "cpu_time", "time:avg"), "time"),
+    **dict.fromkeys(("cputime", "cpu_time", "time:avg", "t[usec]", "t_avg[usec]"), "time"),
 }
 _HALF: tuple[str, ...] = ("time", "algbw", "busbw", "wrong")
 _NO_MEMORY = 1e14  # bytes per second, more than any holds: nothing was moved
@@ -59,7 +63,8 @@ _RANK = re.compile(
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _BANNER = re.compile(r"nThread.*minBytes")
 _START = re.compile(
-    rf"^#{{2,6}} \S|{_BANNER.pattern}|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{{1,6}})\b"
+    rf"^#{{2,6}} \S|{_BANNER.pattern}|test starting|#\s*OSU |# Benchmarking |^Collective:  |"
+    r"# #processes = (\d{1,7})\b|nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b"
 )
 _GPU = re.compile(r"\b(?:RTX ?\d{4}|[A-Z]{1,2}\d{2,3}[A-Z]?(?:[- ](?:PCI[Ee]|NVL))?)\b")  # as a title names it
 _WRONG = re.compile(r"Out of bounds values\s*:\s*([1-9]\d*) FAILED")
@@ -73,7 +78,8 @@ _TOOL = re.compile(
     r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
     r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
     r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_(?:xccl_)?([a-z]*(?:all|cast)[a-z]*)\b|"
-    r"\bosu_(?:xccl_)?(latency|(?:bi)?bw)\b",
+    r"\bosu_(?:xccl_)?(latency|(?:bi)?bw)\b|"
+    r"^(?:# Benchmarking|Collective: ) +(\S+)",
     re.IGNORECASE,
 )
 _OSU_RATES = ("osu", "size", "busbw")  # in MB/s, of messages that do not wait for each other: no times
@@ -91,12 +97,14 @@ _FACTS = {
     "no p2p": re.compile(r"(P2P is disabled between connected GPUs)"),
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
-    "mpi": re.compile(r"^# colllib (mpi)-bench\b"),
     "library": re.compile(r"# ?OSU ([NR]CCL)-"),  # not MPI
-    "host memory": re.compile(r"# ?(OSU MPI) |(Send Buffer on HOST .*Receive Buffer on HOST)"),
+    "host memory": re.compile(
+        r"# ?(OSU MPI) |(Send Buffer on HOST .*Receive Buffer on HOST)|^(Memory type:\s+host)|"
+        r"\b(IMB-\w+)\b(?!-GPU)|^# colllib (mpi-bench)\b"
+    ),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
-_LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z_]+)\b(.*)")
+_LAUNCH = re.compile(r"\b(mpirun(?:_rsh)?|mpiexec|srun)\b(.*?)(?:_perf|\bosu_[a-z_]+|\bIMB-\w+|ucc_perftest)\b(.*)")
 _RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
 _PER_BOX = re.compile(r"n(?:tasks-)?per-?node[ =](\d{1,4})|\bppr:(\d{1,4}):node|\s--?(?:H|host)[ =]\S*?:(\d{1,4})[,\s]")
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
@@ -105,8 +113,8 @@ _CARD = re.compile(r"\[\d+\](\w+):\d+/(?:IB|RoCE)")  # of the line that begins "
 _SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set (?:by environment )?to )\s*([^\s;]+)")
 
 
-def read_file(path: str | Path) -> tuple[Run, ...]:
-    """The runs in a file, or in what a pipe such as /dev/stdin brings.
+def read_file(path: str | Path, collective: str | None = None) -> tuple[Run, ...]:
+    """The runs in a file, or in what a pipe such as /dev/stdin brings, as `read` takes them.
 
     Raises:
         ValueError: if it cannot be opened, is over 64 MiB, or holds no row.
@@ -120,20 +128,21 @@ def read_file(path: str | Path) -> tuple[Run, ...]:
     if len(raw) > MOST_BYTES:
         raise ValueError(f"{name}: over 64 MiB; cut out the table")
     wide = raw[:2] in (BOM_UTF16_LE, BOM_UTF16_BE)  # as Windows redirects
-    return read(raw.decode("utf-16" if wide else "utf-8-sig", errors="replace"))
+    return read(raw.decode("utf-16" if wide else "utf-8-sig", errors="replace"), collective)
 
 
-def read(text: str) -> tuple[Run, ...]:
-    """The runs in a text: nccl-tests, rccl-tests, nccom-test, OSU, Markdown, plain tables.
+def read(text: str, collective: str | None = None) -> tuple[Run, ...]:
+    """The runs in a text, in one of `FORMS`.
 
     Args:
         text: what was posted, with or without what stands around the table.
+        collective: what was run, where the text names another program alone.
 
     Raises:
         ValueError: if there is no row in it, and no header or failure of the test, nor jobs of one rank, that says why.
 
     Source: the formats are those of nccl-tests (src/common.cu; its issue 45 for algbw up to June 2020), of the Neuron
-    documentation and of OMB's README.
+    documentation, of OMB's README, of IMB (src_c/IMB_output.c) and of UCC (tools/perf/ucc_pt_benchmark.cc).
 
     >>> (run,) = read("# size time algbw busbw\\n 1_048_576  100.0  10.49  18.35\\n")
     >>> run.rows[0].message, round(run.rows[0].busbw / 1e9, 2), run.ranks
@@ -142,8 +151,13 @@ def read(text: str) -> tuple[Run, ...]:
     tables = [Table()]
     for line in _lines(text):
         _take(tables, *line)
-    filled = [table for table in tables if table.rows and not table.other]
-    unread = [mark for table in tables if table.other or not table.rows for mark in table.unread]
+    full = [table for table in tables if table.rows]
+    for before, table in pairwise(full):  # what is said of the one before holds, where nothing stands above this one
+        table.facts = table.facts or before.facts
+        table.devices = table.devices or before.devices
+    filled = [table for table in full if not table.other] or (full if collective else [])
+    unread = list(dict.fromkeys(table.other for table in tables if table.other and table not in filled))
+    unread += [mark for table in tables if not (table.other or table.rows) for mark in table.unread]
     if not filled:
         if broken := _BROKEN.search(text):
             return (Run("nccl-tests", (), facts={"failed": f"failed before its first row ({broken[1] or broken[2]})"}),)
@@ -152,15 +166,14 @@ def read(text: str) -> tuple[Run, ...]:
         heads = [table for table in tables if table.dialect == "nccl-tests" and (table.devices or table.columns)]
         if (heads or _BANNER.search(text)) and not unread and not _LOST.search(text):
             return (Run("nccl-tests", (), facts={"failed": "hung, crashed or still runs: no row follows its header"}),)
-        why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
-        raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
+        why = f"line {unread[0].line}: {unread[0].why}" if unread else f"read are {FORMS}"
+        what = "table of a collective that is known" if full else "row of a benchmark table"
+        raise ValueError(f"no {what} in a text of {len(text.splitlines())} lines; {why}")
     last = filled[-1]
     last.unread += unread
     last.collective = last.collective or COLLECTIVES.get(last.named)
     joined = filled[:1]
-    for table in filled[1:]:  # what stands above the one before is said of it, where nothing stands above it
-        table.facts = table.facts or joined[-1].facts
-        table.devices = table.devices or joined[-1].devices
+    for table in filled[1:]:
         if not joined[-1].take(table):
             joined.append(table)
     return tuple(run for table in joined for run in _runs(table))
@@ -223,7 +236,7 @@ def _take(tables: list[Table], number: int, stream: str, text: str) -> None:
     columns, rank, tool = _header(text), _RANK.search(text), _TOOL.search(text)
     of_next = table.ended and (rank or (tool and "concluded" not in text))
     if (table.rows or table.labeled) and (columns or of_next or _START.search(text)):
-        before, table = table, Table(number, stream, table.after)
+        before, table = table, Table(number, stream, table.after, other=table.other)
         tables.append(table)
         table.name(before.named)
         before.named = ""
@@ -258,6 +271,10 @@ def _header(line: str) -> tuple[str, ...]:
     names = [_ALIASES.get(word, word) for word in words]
     if names[:3] == ["bytes", "n", "type"]:  # nccl-tests up to March 2019, whose times are in ms
         return ("nccl-tests", *names)
+    if names[:2] == ["bytes", "#repetitions"] and "time" in names:  # of IMB
+        return ("osu", "size", *names[1:])
+    if names[:4] == ["count", "size", "time,", "us"]:  # of ucc_perftest, the mean first
+        return ("osu", *names[:2], "time", "min", "max", *["busbw"] * ("bandwidth," in names))
     if len(names) < 2 or names[0] != "size":
         return ()
     if "latency" in line.lower() and "algbw" not in names:
@@ -273,18 +290,19 @@ def _header(line: str) -> tuple[str, ...]:
 
 def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
-        program = (tool[1] or tool[2] or tool[3] or tool[5] or "").lower().replace("-", "")
+        program = (tool[1] or tool[2] or tool[3] or tool[5] or tool[7] or "").lower().replace("-", "")
+        program = re.sub(r"(allgather|alltoall|reduce_scatter)(?:[vw]|_block)\b", r"\1", program)  # of equal counts
         both_ways = tool[6] == "bibw" or (tool[4] and program == "bidirectional")
         if both_ways or tool[6] or tool[3] == "":  # of a pair: many messages at once, or half of a way there and back
             program, table.ranks, table.directions = "sendrecv", 2, 2 if both_ways else 1
-        elif tool[3] and program not in COLLECTIVES:
-            program = "osu_mbw_mr is not read, run osu_bw" if program == "multiple" else f"osu {program}"
+        elif (title := tool[3] or tool[7]) and program not in COLLECTIVES:
+            program = f"a table of {'osu_mbw_mr (run osu_bw)' if program == 'multiple' else shortened(title)}"
         if table.rows and "concluded" not in line:
             table.named = program
         else:
             table.name(program)
-    if (match := _START.search(line)) and match[1]:
-        table.ranks = int(match[1])
+    if (match := _START.search(line)) and match.lastindex:
+        table.ranks = int(match[match.lastindex])
     if (match := _WRONG.search(line)) and table.rows and not any(row.failed for row in table.rows):  # by its own count
         table.rows[-1] = replace(table.rows[-1], wrong=f"{match[1]} in all")
     if match := _SHORTENED.search(line):
@@ -334,9 +352,9 @@ def _count(pattern: re.Pattern[str], text: str) -> int:
 def _row(table: Table, line: str) -> bool:
     """Whether a line is one of numbers: it is taken as a row, or refused."""
     full = _ROW.search(line)
-    words = line.split()[:2] if table.dialect == "osu" else line.split()  # what is behind the mean is not read
+    words = line.split()[: len(table.columns) if table.dialect == "osu" else None]  # what is behind them is not read
     begun = bool(words and table.columns) and not table.ended and all(map(_NUMBER.fullmatch, words[:2]))
-    if table.other or table.columns == ("refused",):
+    if table.columns == ("refused",):
         return full is not None
     if full and table.dialect != "nccom-test":
         _full_row(table, *full.groups(""))
@@ -356,8 +374,10 @@ def _row(table: Table, line: str) -> bool:
         table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
         return True
     for first in range(shared, len(words), half):
-        cells = [*words[:shared], *words[first : first + half]]
-        _add(table, dict(zip(table.columns, cells, strict=False)), first > shared or None)
+        cells = dict(zip(table.columns, [*words[:shared], *words[first : first + half]], strict=False))
+        if line.endswith((" Pass", " Fail")):  # of OMB with -c
+            cells["wrong"] = line[-4:]
+        _add(table, cells, first > shared or None)
     return True
 
 
@@ -414,7 +434,7 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None, parts: floa
                 rate, bus = rate * _GIB, (bus or 0.0) * _GIB
             else:
                 return table.refuse("algbw is not size over time")
-    giga = 1e6 / table.directions if table.dialect == "osu" else 1e9
+    giga = 1e6 / table.directions if table.columns == _OSU_RATES[1:] else 1e9
     seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, giga)))
     kind = kind or (table.marks[-1][1] if table.marks else "")  # where a row leaves it out, that of the last one
     table.add(Row(table.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")), kind)

@@ -20,8 +20,11 @@ SIZES = [2**k for k in range(10, 36, 2)]  # of what is predicted
 LARGE = 2**30  # bytes: smaller ones need not reach a range that rests on larger ones
 BORDERS = (2**16, 2**24, LARGE)  # below 64 KiB latency decides, from 16 MiB on bandwidth shows
 HALF_THE_CARDS = ("dgx-a100", "dgx-h100", "dgx-h200")  # of which boxes with a card for two GPUs are as usual
+UNKNOWN_RUNS = {"gh200-nvl32"}  # machines of which nobody published one
 #: As on the command line without the number of boxes -> as shown.
-MACHINES = {name: name for name in PRESETS} | {f"{name},cards=4": f"{name}, 4 cards" for name in HALF_THE_CARDS}
+MACHINES = {name: name for name in PRESETS if name not in UNKNOWN_RUNS} | {
+    f"{name},cards=4": f"{name}, 4 cards" for name in HALF_THE_CARDS
+}
 EXAMPLE = "eks-p5-2n"  # one of the published logs, and what it was measured on
 EXAMPLE_MACHINE, EXAMPLE_BOXES = "dgx-h100", 2
 
@@ -140,10 +143,11 @@ class LogReader:
             f'<option value="{name}"{" selected" if name == EXAMPLE_MACHINE else ""}>{shown}</option>'
             for name, shown in MACHINES.items()
         )
+        kinds = [(pattern, name if name in MACHINES else "") for pattern, name in PATTERNS]
         gpus = {name: PRESETS[name.partition(",")[0]].gpus for name in MACHINES}
         return (
             f'{style("theme", "log")}<div class="colllib cl-log" '
-            f'data-gpus="{_data(gpus)}" data-kinds="{_data(PATTERNS)}" data-widths="{_data(BYTES)}" '
+            f'data-gpus="{_data(gpus)}" data-kinds="{_data(kinds)}" data-widths="{_data(BYTES)}" '
             f'data-ranges="{_data(ranges())}" '
             f'data-borders="{_data(BORDERS)}" data-sizes="{_data(SIZES)}" data-foreseen="{_data(foreseen())}" '
             f'data-spread="{_data(spread())}" data-published="{_data(published())}">'

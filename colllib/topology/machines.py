@@ -64,6 +64,11 @@ class Machine:
         return min(self.cards * self.rate, self.gpus * self.slot)
 
     @property
+    def modular(self) -> bool:
+        """Whether each GPU brings cards of its own, as on a Grace: so many of them have so many."""
+        return self.processor == "arm"
+
+    @property
     def slots_bind(self) -> bool:
         """Whether the GPUs' PCIe slots carry less than the cards: one GPU cannot fill four cards."""
         return self.gpus * self.slot < self.cards * self.rate
@@ -71,7 +76,7 @@ class Machine:
     @property
     def slot(self) -> float:
         """What a GPU sends to its cards, one way, in bytes per second: past its slot on a Grace (C2C, as NVLink)."""
-        return self.link if self.linked and self.processor == "arm" else self.pcie
+        return self.link if self.linked and self.modular else self.pcie
 
     def reach(self, collective: str = "") -> float:
         """What of its links a GPU can use in its box, one way, in bytes per second: in a mesh those to peers."""
@@ -171,8 +176,6 @@ def find(expression: str) -> Machine:
     head, comma, options = expression.strip().partition(",")
     name, colon, count = head.partition(":")
     kind = named(name)
-    if kind and re.search(r"\bgpus=[1-4]\b", options):  # of GH200s, which are single modules and boards of four too
-        kind = by_gpu(name) or kind
     if kind is None:
         raise BadText(
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
@@ -214,9 +217,10 @@ def changed(machine: Machine, options: str) -> Machine:
 
 
 def with_options(machine: Machine, options: dict[str, str]) -> Machine:
-    """The same machine but for some options; with another number of GPUs no more cards, unless their number is given,
-    but for single modules: each has its own. Where one box lacks a card, all lack one: NCCL gives every box as many
-    channels as the box with the fewest has (its src/init.cc, from the graphs that ranks gather).
+    """The same machine but for some options; with another number of GPUs no more cards, unless their number is given.
+
+    Where one box lacks a card, all lack one: NCCL gives every box as many channels as the box with the fewest has (its
+    src/init.cc, from the graphs that ranks gather).
 
     The slots of GPUs without links of their own are their links.
 
@@ -230,7 +234,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
         boxes = positive("boxes", options.get("boxes", str(machine.boxes)))
         named = shortened(f"rails={options['rails']}")
         raise BadText(f"machine option {named!r}: {on_rails(machine, boxes)}")
-    changes, alone = {key: _parsed(key, value) for key, value in options.items()}, machine.gpus == 1
+    changes = {key: _parsed(key, value) for key, value in options.items()}
     if "pcie" in changes and not machine.linked:
         changes.setdefault("link", changes["pcie"])
     lost = changes.pop("without", None)
@@ -240,7 +244,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
             f"links of {rate(machine.link)} beside a PCIe slot of {rate(machine.pcie)}: tell the slot as in pcie=6GB/s"
         )
     if "gpus" in options and "cards" not in options:
-        machine = replace(machine, cards=machine.gpus if alone else min(machine.cards, machine.gpus))
+        machine = replace(machine, cards=min(machine.cards, machine.gpus))
     if lost is None:
         return machine
     if machine.cards == 1 or lost >= machine.boxes * machine.cards:

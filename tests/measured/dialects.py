@@ -19,8 +19,22 @@ _PLAIN = {
         "         size(B)    count(elems)     type    time:avg(us)    algbw(GB/s)    busbw(GB/s)",
         "{size:16d}{size:16d}    uint8 {micros:15.2f}{algbw:15.2f}{busbw:15.2f}",
     ),
-    "osu": ("# OSU MPI {osu} Latency Test v7.4\n# Size       Avg Latency(us)", "{of_a_rank:<10d}{micros:18.2f}"),
+    "osu": ("# OSU MPI-CUDA {osu} Latency Test v7.4\n# Size       Avg Latency(us)", "{of_a_rank:<10d}{micros:18.2f}"),
+    # src_c/IMB_output.c of intel/mpi-benchmarks
+    "imb": (
+        "#----------------\n# Benchmarking {mpi} \n# #processes = {ranks} \n#----------------\n"
+        "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]",
+        "{of_a_rank:13d}           10{least:13.2f}{most:13.2f}{micros:13.2f}",
+    ),
+    # tools/perf/ucc_pt_benchmark.cc of openucx/ucc, with -F
+    "ucc": (
+        "Collective:             {mpi}\nMemory type:            cuda\n\n"
+        "       Count        Size                Time, us                       Bus Bandwidth, GB/s\n"
+        "                                 avg         min         max         avg         max         min",
+        "{of_a_rank:12d}{of_a_rank:12d}{micros:12.2f}{least:12.2f}{most:12.2f}{busbw:12.2f}{busbw:12.2f}{busbw:12.2f}",
+    ),
 }
+OF_A_RANK = ("osu", "imb", "ucc")  # whose sizes are of a rank's part where a collective has such parts
 DIALECTS = ("nccl-tests", "nccl-tests-old", "nccl-tests-2.17", *_PLAIN)
 
 
@@ -39,16 +53,19 @@ def write(run, dialect="nccl-tests", prefix=""):
 
 def _plain(run, head, line):
     *_, nccom, osu = PROGRAMS[run.collective]
+    mpi = run.collective.replace("-", "").capitalize()
     share = run.ranks if run.collective in PER_RANK else 1
     lines = [
         line.format(
             size=int(row.message),
             of_a_rank=int(row.message) // share,
             micros=(row.seconds or 0) * 1e6,
+            least=(row.seconds or 0) * 0.9e6,
+            most=(row.seconds or 0) * 1.2e6,
             algbw=row.algbw / 1e9,
             busbw=row.busbw / 1e9,
         )
         for row in run.rows
         if not row.in_place
     ]
-    return "\n".join([head.format(ranks=run.ranks, nccom=nccom, osu=osu), *lines])
+    return "\n".join([head.format(ranks=run.ranks, nccom=nccom, osu=osu, mpi=mpi), *lines])

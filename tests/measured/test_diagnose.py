@@ -162,7 +162,7 @@ def test_what_nccl_did_not_run_is_not_tested_by_it():
         read(neuron + "1000000000 250000000 fp32 200000 5.0 5.0\n")[0],
     )
     tests = [diagnose(run).next_test for run in runs]
-    assert tests[0].startswith("mpirun -np 4 osu_allreduce")
+    assert tests[0].startswith("osu_latency and osu_bw from one host to another")
     assert "NCCL" not in diagnose(runs[0], Hints(machine=find("dgx-h100:1,gpus=4"))).remedy
     assert tests[1].startswith("nccom-test -r 2 ")
     assert " allr" in tests[1]
@@ -572,7 +572,7 @@ def test_what_mpi_ran_is_tested_and_mended_by_mpi(dialect, settings):
     assert ("osu_bw D D" in diagnosis.next_test) == (dialect == "osu")
     assert settings in diagnosis.remedy
     assert ("NCCL_" in diagnosis.remedy) == (dialect != "osu")
-    through_osu = logs.text(15e9, dialect).replace("# OSU MPI", "# OSU NCCL-CUDA")
+    through_osu = logs.text(15e9, dialect).replace("OSU MPI", "OSU NCCL")
     assert "all_reduce_perf" in diagnose(read(through_osu)[0], H100).next_test
 
 
@@ -1374,3 +1374,52 @@ def test_cards_that_some_size_exceeds_are_not_those_that_the_run_fills(best, sta
     run = logs.run(199.69e9, gpu="", floor=0, sizes=[2**30, 2**34])
     rows = tuple(replace(row, seconds=row.seconds * 199.69 / best) if row.line == 0 else row for row in run.rows)
     assert diagnose(replace(run, rows=rows, boxes=None, gpus_per_box=None)).state == state
+
+
+def osu(rows, kind="Allreduce Latency", above="", program="MPI-CUDA"):
+    head = "Bandwidth (MB/s)" if "Bandwidth" in kind else "Avg Latency(us)"
+    return read(f"{above}\n# OSU {program} {kind} Test v7.4\n# Size  {head}\n{rows}\n")[0]
+
+
+def test_sums_that_osu_finds_wrong_are_no_measurement():
+    diagnosis = diagnose(osu("67108864 2000.0 Pass\n1073741824 31000.0 Fail"), H100)
+    assert (diagnosis.state, diagnosis.next_test) == ("not-a-measurement", "the same run twice")
+    assert "wrong values in 1 of 2 rows: Fail at 1 GiB" in diagnosis.evidence
+
+
+@pytest.mark.parametrize("on", ["gh200:4", "gh200:1,gpus=16,cards=16", "dgx-h100:2"])
+def test_nodes_that_the_launcher_names_are_not_folded_into_larger_boxes(on):
+    run = osu("67108864 3000.0\n1073741824 48000.0", above="srun -N 4 --ntasks-per-node=4 ./osu_allreduce -d cuda")
+    diagnosis = diagnose(run, Hints(machine=find(on)))
+    assert (diagnosis.boxes, diagnosis.binding, diagnosis.cause == "pcie-limited") == (4, "network card", False)
+    assert diagnosis.verdict.startswith("Mind that the log names 4 x 4 ranks") == (on != "gh200:4")
+    by_hand = diagnose(run, Hints(gpu="h100", boxes=2, gpus_per_box=8))
+    assert by_hand.verdict.startswith("Mind that the log names 4 x 4 ranks, and boxes of 8 are told: ")
+
+
+@pytest.mark.parametrize("program", ["MPI", "MPI-CUDA"])
+def test_a_pair_of_osus_is_on_two_boxes_if_two_are_told(program):
+    run = osu("1048576 24700.10\n4194304 24800.33", "Bandwidth", program=program)
+    diagnosis = diagnose(run, Hints(machine=find("dgx-a100:2,gpus=4,cards=4")))
+    assert (diagnosis.state, diagnosis.binding, diagnosis.bound.high) == ("healthy", "network card", 25e9)
+    alone = diagnose(run).verdict
+    assert "a card of 200 Gb/s" in alone if program == "MPI" else "is what one card of 200 Gb/s gives" in alone
+    assert "H100" not in alone
+
+
+@pytest.mark.parametrize(
+    "hints", [Hints(), Hints(boxes=16, gpus_per_box=128, cards=(1, 25e9)), Hints(machine=find("b200:1"))]
+)
+def test_a_collective_of_hosts_is_not_judged_as_one_of_gpus(hints):
+    diagnosis = diagnose(replace(osu("8 12.0\n65536 60.0\n1048576 700.0", program="MPI"), ranks=8), hints)
+    assert (diagnosis.state, diagnosis.cause, diagnosis.bound) == ("undecided", None, None)
+    assert "only GPUs are judged" in diagnosis.verdict
+    assert diagnosis.form.fitted
+    assert " D D" not in diagnosis.next_test
+
+
+def test_what_is_missing_of_the_machine_is_named_and_nothing_else():
+    two, one = logs.run(20e9, boxes=2, gpu=""), logs.run(12e9, boxes=1, gpu="")
+    assert "say --gpu, --cards." in diagnose(replace(two, gpus_per_box=None)).verdict
+    assert "say --gpu." in diagnose(one, Hints(cards=(1, 25e9))).verdict
+    assert not any("% of the cards'" in text for text in diagnose(two).evidence)

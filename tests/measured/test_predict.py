@@ -218,7 +218,7 @@ def test_an_instance_is_a_machine_for_predictions_and_schedules(instance, gpu, c
     assert find(f"{instance}:2,cards=1").network == total / cards_of
 
 
-@pytest.mark.parametrize("on", ["h100:4", "dgx-v100:2", "l40s:2,cards=2,card=100Gb/s", "gh200:8,gpus=4"])
+@pytest.mark.parametrize("on", ["h100:4", "dgx-v100:2", "l40s:2,cards=2,card=100Gb/s", "gh200:8", "gh200:8,gpus=1"])
 def test_a_machine_that_is_predicted_has_schedules_too(on):
     assert find_topology(on).ranks == find(on).ranks
 
@@ -226,15 +226,17 @@ def test_a_machine_that_is_predicted_has_schedules_too(on):
 def test_modules_of_grace_and_hopper_have_a_card_each():
     """Alps: four GH200s a node, each with a Slingshot-11 card of 200 Gb/s."""
     assert [find(f"gh200:8,gpus={gpus}").network for gpus in (1, 2, 4)] == [25e9, 50e9, 100e9]
-    assert find("gh200:8,gpus=1").network == find("GH200 480GB:8").network
-    assert read_cluster('boxes = 8\ngpus = 4\ngpu = "gh200"').network == 100e9
-    assert find("gh200:2").network == 32 * 50e9
+    assert find("gh200:8") == find("GH200 480GB:8")
+    assert find("gh200:8").network == read_cluster('boxes = 8\ngpus = 4\ngpu = "gh200"').network == 100e9
+    assert find("gh200-nvl32:2") == find("GH200 NVL32:2")
+    assert find("gh200-nvl32:2").network == 32 * 50e9
 
 
 def test_a_mesh_is_one_in_a_file_as_in_its_preset():
-    of_file = topology_of(read_cluster('boxes = 16\ngpus = 8\ngpu = "mi300x"'))
-    preset = find_topology("mi300x:16")
-    assert (of_file.name, of_file.speeds) == (preset.name, preset.speeds)
+    for gpu, gpus in (("mi300x", 8), ("gh200", 4)):
+        of_file = topology_of(read_cluster(f'boxes = 16\ngpus = {gpus}\ngpu = "{gpu}"'))
+        preset = find_topology(f"{gpu}:16")
+        assert (of_file.name, of_file.speeds) == (preset.name, preset.speeds)
 
 
 def test_a_gpu_is_known_without_a_space_and_says_whose_figures_it_has():

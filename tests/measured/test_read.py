@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from measured import logs
-from measured.dialects import DIALECTS, write
+from measured.dialects import DIALECTS, OF_A_RANK, write
 
 from colllib.measured import read as reading
 from colllib.measured.diagnose import diagnose
@@ -55,7 +55,7 @@ def test_what_is_written_in_a_dialect_is_read_back(dialect, prefix):
     def check(run):
         (parsed,) = read(write(run, dialect, prefix))
         assert not parsed.unread
-        per_rank = run.ranks if dialect == "osu" and run.collective != "all-reduce" else 1  # what OMB prints there
+        per_rank = run.ranks if dialect in OF_A_RANK and run.collective != "all-reduce" else 1
         expected = [(row.message / per_rank, row.in_place) for row in run.rows]
         assert [(row.message, row.in_place) for row in parsed.rows] == expected
         for row, given_row in zip(parsed.rows, run.rows, strict=True):
@@ -73,7 +73,9 @@ def test_what_is_written_in_a_dialect_is_read_back(dialect, prefix):
     "text", ["{}", '{"results": 5}', "[1, 2]", "[" * 10**5, "7", "null", '{"config": {"devices": 1}}']
 )
 def test_json_of_another_kind_is_no_benchmark(text):
-    with pytest.raises(ValueError, match=r"^no row of a benchmark table in a text of 1 lines$"):
+    with pytest.raises(
+        ValueError, match=r"^no row of a benchmark table in a text of 1 lines; read are tables of nccl-tests"
+    ):
         read(text)
 
 
@@ -799,13 +801,21 @@ def test_nccom_test_is_read_as_its_documentation_prints_it(which):
 
 @pytest.mark.parametrize(
     ("name", "collective"),
-    [("Allreduce", "all-reduce"), ("All-to-All Personalized Exchange", "all-to-all"), ("Broadcast", "broadcast")],
+    [
+        ("Allreduce", "all-reduce"),
+        ("All-to-All Personalized Exchange", "all-to-all"),
+        ("Broadcast", "broadcast"),
+        ("Allgatherv", "all-gather"),  # of equal counts, as OMB has them
+        ("All-to-Allv Personalized Exchange", "all-to-all"),
+        ("Reduce_scatter_block", "reduce-scatter"),
+    ],
 )
-@pytest.mark.parametrize("behind", ["", "  8.0  12.0  1000", "  Pass"])
+@pytest.mark.parametrize("behind", ["", "  8.0  12.0  1000", "  Pass", "  8.0  12.0  1000  Fail"])
 def test_osu_tables_are_named_as_their_programs_print_it_whatever_stands_behind_the_mean(name, collective, behind):
     (run,) = read(f"# OSU MPI-CUDA {name} Latency Test v7.5\n# Size  Avg Latency(us)\n1048576  10.00{behind}\n")
     assert run.collective == collective
     assert [row.seconds for row in run.rows] == pytest.approx([1e-5])
+    assert [row.failed for row in run.rows] == [behind.endswith("Fail")]
 
 
 def test_the_bandwidth_of_osu_is_that_of_one_rank_to_another_and_has_no_times():
@@ -860,7 +870,7 @@ def test_a_banner_without_rows_is_a_run_that_ended_before_its_first():
 
 def test_the_benchmark_of_many_pairs_is_refused_by_its_name():
     title = "# OSU MPI-CUDA Multiple Bandwidth / Message Rate Test v7.4\n"
-    with pytest.raises(ValueError, match="osu_mbw_mr is not read, run osu_bw"):
+    with pytest.raises(ValueError, match=r"a table of osu_mbw_mr \(run osu_bw\)"):
         read(title + "# [ pairs: 4 ] [ window size: 64 ]\n# Size   MB/s   Messages/s\n4194304  96000.00  22888.18\n")
 
 
@@ -894,8 +904,11 @@ def test_a_command_names_the_osu_benchmark_and_its_ranks(command, known):
 def test_the_table_of_a_program_whose_rates_mean_something_else_is_no_table_of_a_known_one(above):
     with pytest.raises(ValueError, match=r"line 1: .*: known are all-reduce"):
         read(above + ROW + "1048576 262144 uint8 100.0 10.49 18.35\n1048576 100.0\n")
+    (run,) = read(above + ROW + "1048576 262144 uint8 100.0 10.49 18.35\n1048576 100.0\n", "all-reduce")  # as is told
+    assert run.rows
     (run,) = read(above + ROW + "# Collective test starting: all_reduce_perf\n" + HEADER + ROW)
-    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [1])
+    assert len(run.rows) == 2
+    assert run.unread
 
 
 def test_a_table_that_was_of_another_program_by_its_last_line_is_taken_back():
@@ -1079,3 +1092,46 @@ def test_a_program_that_was_started_once_for_each_size_ran_one_sweep():
 )
 def test_a_larger_size_of_another_job_is_a_run_of_its_own(second):
     assert len(read(ONE_SIZE.format(*SIZES[0]) + second)) == 2
+
+
+IMB = """# Calling sequence was:
+# IMB-MPI1{gpu} Allreduce PingPong Barrier Gatherv
+# Benchmarking PingPong
+# #processes = 2
+# ( 6 additional processes waiting in MPI_Barrier)
+       #bytes #repetitions      t[usec]   Mbytes/sec
+      4194304           10       180.05     23295.00
+# Benchmarking Allreduce
+# #processes = 8
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+      4194304           10       795.53       797.59       796.56
+    8388608  out-of-mem.; needed X=   8.1 GB; use flag "-mem X" or MAX_MEM_USAGE>=X (IMB_mem_info.h)
+# Benchmarking Barrier
+# #processes = 8
+ #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+         1000         8.53         8.55         8.54
+# Benchmarking Gatherv
+# #processes = 8
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+      4194304           10       795.53       797.59       796.56
+"""
+
+
+@pytest.mark.parametrize(("gpu", "hosts"), [("", True), ("-GPU", False)])
+def test_the_tables_of_intels_benchmarks_are_runs_of_their_processes_by_the_mean(gpu, hosts):
+    runs = read(IMB.format(gpu=gpu))
+    assert [(run.collective, run.ranks, run.rows[0].seconds) for run in runs] == [
+        ("sendrecv", 2, pytest.approx(180.05e-6)),
+        ("all-reduce", 8, pytest.approx(796.56e-6)),
+    ]
+    assert {"host memory" in run.facts for run in runs} == {hosts}
+    assert "a table of Gatherv" in runs[-1].unread[0].why
+
+
+@pytest.mark.parametrize(("memory", "hosts"), [("cuda", False), ("host", True)])
+def test_the_table_of_uccs_benchmark_says_whose_memory_it_is(memory, hosts):
+    command = "$ srun -N 2 --ntasks-per-node=4 ucc_perftest -c allreduce\n"
+    run = Run("ucc", (Row(1, 2.0**24, 1e-3, 2.0**24 * 1e3, 2.0**24 * 1.75e3),), "all-reduce", 8)
+    (parsed,) = read(command + write(run, "ucc").replace("cuda", memory) + "\nTotal time: 5 ms\n")
+    assert (parsed.collective, parsed.ranks, parsed.boxes, parsed.unread) == ("all-reduce", 8, 2, ())
+    assert ("host memory" in parsed.facts) == hosts

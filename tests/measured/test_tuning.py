@@ -72,7 +72,7 @@ def test_over_two_boxes_whose_network_adds_large_messages_still_take_a_tree():
     assert pick(estimates(find("dgx-h100:4,collnet=true"), "all-reduce"), 2**33).algorithm == "NVLS"
 
 
-@pytest.mark.parametrize(("expression", "takes"), [("dgx-h100:2", True), ("nvl72:2", False), ("gh200:2", False)])
+@pytest.mark.parametrize(("expression", "takes"), [("dgx-h100:2", True), ("nvl72:2", False), ("gh200-nvl32:2", False)])
 def test_collnet_is_for_boxes_of_at_most_eight(expression, takes):
     """As enqueue.cc:2001 has it."""
     algorithms = {algorithm for algorithm, _ in model(f"{expression},collnet=true")}

@@ -178,7 +178,7 @@ def verdicts(tab):
 @pytest.mark.browser
 @pytest.mark.usefixtures("with_chromium")
 @pytest.mark.parametrize(
-    ("collective", "machine", "boxes"), [("all-reduce", "dgx-h100", 5), ("all-to-all", "gh200", 3)]
+    ("collective", "machine", "boxes"), [("all-reduce", "dgx-h100", 5), ("all-to-all", "nvl72", 3)]
 )
 def test_a_run_is_set_against_the_prediction_and_against_healthy_runs_in_each_region_of_sizes(
     tmp_path, collective, machine, boxes

@@ -658,7 +658,7 @@ def test_collectives_are_priced_as_nccl_where_its_model_knows_the_machine_and_th
         ("dgx-h100:16", "tp=8,pp=2,dp=8"),
         ("dgx-h100:1", "tp=8,dp=1"),  # with two stages nothing is left of 8 ranks
         ("nvl72:1", "tp=8,dp=9"),
-        ("gh200:1,gpus=4,cards=4", "tp=4,dp=1"),
+        ("gh200:1", "tp=4,dp=1"),
         ("trn2:8", "tp=16,pp=2,dp=4"),  # replicas 8 apart would share links of its torus
     ],
 )
