@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -13,6 +12,7 @@ from colllib.topology import machines
 from colllib.topology.describe import switches, wires
 from colllib.topology.expression import find
 from colllib.topology.presets import PRESETS
+from colllib.training.prices import tiers
 
 KEYS = re.findall(
     r"^@\w+\{([^,]+),", (Path(__file__).parents[1] / "book" / "references.bib").read_text(encoding="utf-8"), re.M
@@ -33,10 +33,8 @@ def test_every_figure_of_a_machine_has_a_source_and_a_speed_for_each_level(name)
 def test_a_machine_has_as_many_ranks_and_cards_for_schedules_as_for_predictions(name):
     """machines.csv and presets.toml each say how large a box is."""
     predicted, built = machines.find(f"{name}:3"), find(f"{name}:3")
-    ranks = np.arange(predicted.gpus)
-    _, links = built.router(ranks, ranks + predicted.gpus)  # from the first box to the second
     assert (built.ranks, built.in_box) == (predicted.ranks, predicted.gpus)
-    assert np.bincount(links).max() * predicted.cards == predicted.gpus, "ranks that share a card"
+    assert tiers(f"{name}:3").bandwidth[1] == predicted.card * predicted.cards / predicted.gpus  # of a rank
 
 
 @pytest.mark.parametrize("cards", ["card=100Gb/s", "cards=4,card=25GB/s"])
