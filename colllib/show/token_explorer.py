@@ -48,7 +48,7 @@ def token_explorer() -> Explorer:
             Part(_memory, "What a GPU keeps"),
             Rows(race, "The parts in numbers", "The parts in numbers", "part = name | what | time"),
         ],
-        summary="A token takes {sum}. Most of it, {top share}: {top}.",
+        summary="A token takes {sum}. The largest part, {top share}: {top}.",
         note="Every token reads the weights that it meets (of experts, those that a uniform gate chooses for all "
         "sequences) and the keys and values of its own sequence, in BF16. Up to 128 sequences, multiplying takes less. "
         "All-reduces: 2 a layer, 1 of embeddings. On the wires they are one-shot or direct, whichever is faster, "
