@@ -456,13 +456,46 @@ def in_layer(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[C
     else:
         what = "input gradients" if backward else "outputs"
         half = [Call("TP", "all-reduce", plan.tp, message, 1, f"{what} of attention and MLP")]
-    heads = 1 if model.latent else min(plan.tp, model.kv_heads)  # TP shares the heads, a latent has none
-    context = tokens * plan.cp * model.kv_width / heads * BF16
+    context = tokens * plan.cp * kept(model, plan.tp) * BF16
     calls = [*half, *half]  # attention and MLP
     calls.append(Call("CP", "all-gather", plan.cp, context, 1, "keys and values, forward and again backward"))
     if backward:
         calls.append(Call("CP", "reduce-scatter", plan.cp, context, 1, "gradients of keys and values"))
     return calls
+
+
+def kept(model: Model, tp: int) -> float:
+    """Numbers that each of `tp` ranks keeps of a token in one layer: TP shares the heads, and copies a latent.
+
+    >>> kept(MODELS["Llama 3.1 405B"], 8), kept(MODELS["DeepSeek-V3"], 8)
+    (256.0, 576.0)
+    """
+    return model.kv_width / (1 if model.latent else min(tp, model.kv_heads))
+
+
+def read_for_token(model: Model, sequences: int) -> float:
+    """Parameters that are read for one token of each sequence: of the experts those that a uniform gate chooses.
+
+    >>> [f"{read_for_token(MODELS['DeepSeek-V3'], n) / 1e9:.0f}" for n in (1, 128)]
+    ['37', '659']
+    """
+    with_experts = sum(map(model.has_experts, range(model.layers)))
+    untouched = model.experts * (1 - model.top_k / model.experts) ** sequences if with_experts else 0.0
+    looked_up = 0 if model.tied else model.vocabulary * model.hidden  # the input's matrix, of which rows are read
+    return model.parameters - untouched * with_experts * model.expert - looked_up
+
+
+def of_vocabulary(model: Model, tp: int, sequences: int) -> list[Call]:
+    """What TP issues for the two matrices of the vocabulary, cut along it, for one token of each sequence.
+
+    >>> [(call.primitive, call.message) for call in of_vocabulary(MODELS["Llama 3.1 405B"], 8, 1)]
+    [('all-reduce', 32768), ('all-gather', 256512)]
+    """
+    embedded, logits = (sequences * width * BF16 for width in (model.hidden, model.vocabulary))
+    return [
+        Call("TP", "all-reduce", tp, embedded, 1, "embeddings"),
+        Call("TP", "all-gather", tp, logits, 1, "logits"),
+    ]
 
 
 def of_experts(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[Call]:

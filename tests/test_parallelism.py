@@ -12,7 +12,20 @@ import pytest
 from colllib import execute, in_sequence, ladder, star
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
 from colllib.evaluation import run_on
-from colllib.parallelism import MODELS, Plan, bubble, copies, decoding, memory, merged, price, training
+from colllib.parallelism import (
+    MODELS,
+    Plan,
+    bubble,
+    copies,
+    decoding,
+    kept,
+    memory,
+    merged,
+    of_vocabulary,
+    price,
+    read_for_token,
+    training,
+)
 
 LLAMA, DEEPSEEK, MIXTRAL = MODELS["Llama 3.1 405B"], MODELS["DeepSeek-V3"], MODELS["Mixtral 8x7B"]
 TOKENS = 2**24
@@ -175,6 +188,28 @@ def test_a_decoded_token_has_no_gradients():
     }
     [call] = decoding(LLAMA, Plan(tp=8), sequences=64)
     assert (call.primitive, call.count, call.message) == ("all-reduce", 252, 64 * 16384 * 2)
+
+
+def test_experts_are_read_as_often_as_random_choices_touch_them():
+    """Of 2,000 draws of 8 of 256 experts for each of 20 tokens."""
+    random = np.random.default_rng(0)
+    touched = [len({*np.concatenate([random.permutation(256)[:8] for _ in range(20)])}) for _ in range(2000)]
+    layers, expert = 61 - 3, 3 * 7168 * 2048
+    others = DEEPSEEK.parameters - layers * 256 * expert - 129280 * 7168
+    assert (read_for_token(DEEPSEEK, 20) - others) / layers / expert == pytest.approx(np.mean(touched), rel=0.005)
+    assert read_for_token(LLAMA, 1) == read_for_token(LLAMA, 100) == LLAMA.parameters - 128256 * 16384
+
+
+def test_heads_are_shared_out_and_a_latent_is_copied():
+    assert [kept(LLAMA, tp) for tp in (1, 4, 8, 16)] == [2048, 512, 256, 256]
+    assert [kept(DEEPSEEK, tp) for tp in (1, 8)] == [576, 576]
+
+
+def test_the_vocabulary_adds_a_call_for_each_of_its_matrices():
+    embedded, logits = of_vocabulary(LLAMA, 8, 64)
+    [layers] = decoding(LLAMA, Plan(tp=8), sequences=64)
+    assert (embedded.primitive, embedded.message, embedded.count) == ("all-reduce", layers.message, 1)
+    assert (logits.primitive, logits.message) == ("all-gather", 64 * 128256 * 2)
 
 
 def test_merging_keeps_every_byte():

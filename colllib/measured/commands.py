@@ -24,7 +24,7 @@ from colllib.measured.log import PROGRAMS, Row, Run, Unread, factor
 from colllib.measured.predict import Prediction, compared, each_algorithm, measured_over, predict
 from colllib.measured.read import read_file
 from colllib.measured.segments import LARGE, Segment
-from colllib.measured.sweeps import most_ranks, nearest, of_others
+from colllib.measured.sweeps import kernels, most_ranks, near_size, nearest, of_others
 from colllib.measured.tuning import model_of
 from colllib.measured.write import write
 from colllib.topology import machines
@@ -36,6 +36,7 @@ PEERS = (
     "factor of 3; a run of 1,024 GPUs waited 4 times as long as is predicted."
 )
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
+MOST_OF_ENGINES = 2**20  # bytes of an all-reduce in a box that engines do not leave to a library
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed beside a prediction: those of 512 take a minute
 WHAT_IF = "the same with a change, such as cards=4, or the same ranks placed otherwise, such as boxes=4,gpus=4; "
@@ -238,6 +239,7 @@ def predict_command(
         *([_NO_BEST] if best and not rung else []),
         *_of_lost_cards(primitive, on, message, what_if),
         *_of_the_model(machine, primitive, predictions[0]),
+        *_of_engines(machine, primitive, sizes[0]),
     ]
     answer = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model, "source": machine.source}
     answer |= {"rows": [_row(p) for p in predictions]} | published
@@ -288,7 +290,12 @@ def _published(machine: Machine, primitive: str, largest: Prediction) -> tuple[d
     alike = healthy or of_others(machine, primitive, "undecided")
     beside = [one for one in points if one.machine.boxes != machine.boxes]
     which, ratios = measured_over(machine, primitive, largest.message)
-    if alike:
+    near = near_size(machine, primitive, largest.message) if largest.message < LARGE else []
+    if near:
+        times = {gpu: sorted(time for other, _, time, _ in near if other == gpu) for gpu, *_ in near}
+        took = "; ".join(f"{machine.ranks} {gpu} {', '.join(map(units.seconds, each))}" for gpu, each in times.items())
+        texts.append(f"Others measured at about that size: {took}. --json says where.")
+    elif alike:
         rates = [rate for rate, _ in alike]
         low, high, middle = map(units.rate, (rates[0], rates[-1], median(rates)))
         such = "machines with as much network" if machine.oversubscription > 1 else "such machines"
@@ -313,6 +320,7 @@ def _published(machine: Machine, primitive: str, largest: Prediction) -> tuple[d
         )
     answer = {
         "others": [{"busbw_GBps": rate / 1e9, "source": source} for rate, source in alike],
+        "near_size": [{"gpu": g, "bytes": n, "time_s": t, "source": source} for g, n, t, source in near],
         "measured_over_predicted": {"of": which, "runs": ratios},
         "nearest": [
             {"gpu": one.machine.name, "boxes": one.machine.boxes, "busbw_GBps": one.busbw / 1e9, "state": one.state}
@@ -366,6 +374,20 @@ def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Ite
         yield "The file's latencies are for schedules (run, ladder, --best): these predictions take NCCL's."
     if machine.vendor == "amd":
         yield "RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links."
+
+
+def _of_engines(machine: Machine, primitive: str, message: float) -> Iterator[str]:
+    """That engines for inference do not wait for the library here, and what their kernels took nearest to that size."""
+    if primitive != "all-reduce" or machine.boxes > 1 or not machine.linked or message > MOST_OF_ENGINES:
+        return
+    alike = [one for one in kernels() if (one.machine.name, one.machine.gpus) == (machine.name, machine.gpus)]
+    closest = [(one, *min(one.points, key=lambda point: abs(log2(point[0] / message)))) for one in alike]
+    took = ", ".join(f"{units.seconds(t)} ({one.name}, {units.binary_size(n)})" for one, n, t in closest)
+    measured = f": {machine.gpus} {machine.name} took {took}" if took else ""
+    yield (
+        f"Engines for inference run kernels of their own for small all-reduces in a box{measured}. Predicted is the "
+        "library, called one by one: no CUDA graph, no registered buffers."
+    )
 
 
 def _sweep_table(title: str, predictions: Sequence[Prediction]) -> str:

@@ -1,13 +1,13 @@
-"""What others published, each with its address and what was said of it: sweeps, and single figures."""
+"""What others published, each with its address and what was said of it: sweeps, single figures, engines' kernels."""
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from itertools import zip_longest
-from math import log
+from itertools import pairwise, zip_longest
+from math import exp, log
 from typing import NamedTuple
 
 from colllib.measured.log import Row, Run, factor
@@ -117,6 +117,49 @@ def _figure(boxes: str, gpus: str, busbw_GBps: str, **texts: str) -> Figure:
     return Figure(boxes=int(boxes), gpus=int(gpus), busbw=float(busbw_GBps) * 1e9, **texts)
 
 
+@dataclass(frozen=True)
+class Kernel:
+    """The times of an engine's own kernel, or of a library called as an engine calls it."""
+
+    name: str  # whose
+    machine: Machine  # one box of so many GPUs
+    collective: str  # the book's name
+    points: tuple[tuple[float, float], ...]  # sizes in bytes, ascending, and times in seconds
+    source: str  # its address
+    noted: str  # how it was measured
+
+
+@cache
+def kernels() -> tuple[Kernel, ...]:
+    """Every published kernel that the project carries.
+
+    >>> [(one.name, one.points[2]) for one in kernels() if (one.machine.name, one.machine.gpus) == ("H100", 8)]
+    [('vLLM', (32768.0, 1.18e-05)), ('SGLang', (32768.0, 7.8e-06))]
+    """
+    return tuple(_kernel(**line) for line in _lines("kernels.csv"))
+
+
+def _kernel(kernel: str, gpu: str, gpus: str, collective: str, bytes: str, times_us: str, **texts: str) -> Kernel:
+    machine = _machine(gpu, 1, int(gpus), "")
+    assert machine, f"{gpu} is no known GPU"
+    pairs = zip(bytes.split(), times_us.split(), strict=True)
+    points = tuple((float(size), float(f"{time}e-6")) for size, time in pairs)
+    return Kernel(kernel, machine, collective, points, **texts)
+
+
+def between(points: Iterable[tuple[float, float]], message: float) -> float | None:
+    """The seconds of a message between those of the sizes around it, on logarithmic scales; none beyond the ends.
+
+    >>> between([(1024, 4e-6), (4096, 6e-6)], 1024), between([(1024, 4e-6), (4096, 9e-6)], 2048)
+    (4e-06, 6e-06)
+    """
+    for (low, first), (high, last) in pairwise(points):
+        if low <= message <= high:
+            share = log(message / low) / log(high / low)
+            return float(f"{exp((1 - share) * log(first) + share * log(last)):.4g}")
+    return None
+
+
 def kind(one: Machine, near: bool = False) -> tuple[object, ...]:
     """What machines have in common that should measure the same, or nearly.
 
@@ -186,6 +229,25 @@ def of_others(machine: Machine, collective: str, state: str = "healthy", near: b
     """
     ends = _ends(near).get((kind(machine, near), collective, state), [])
     return sorted((one.busbw, one.source) for one in ends)
+
+
+def near_size(machine: Machine, collective: str, message: float) -> list[tuple[str, float, float, str]]:
+    """What as many GPUs, also others with links as fast, took for about that size in healthy runs.
+
+    The GPU, the size, which is at most a factor of 1.5 away, the seconds and the address.
+
+    >>> from colllib.topology.machines import find
+    >>> [(gpu, round(1e6 * time)) for gpu, _, time, _ in near_size(find("dgx-h100:1"), "all-reduce", 2**15)]
+    [('H100', 34), ('H200', 40)]
+    """
+    runs = []
+    for one in sweeps():
+        alike = one.machine and one.machine.ranks == machine.ranks and kind(one.machine, True) == kind(machine, True)
+        if alike and one.machine and one.run.collective == collective and one.state == "healthy" and one.points:
+            size, time = min(one.points, key=lambda point: abs(log(point[0] / message)))
+            if abs(log(size / message)) <= log(1.5):
+                runs.append((one.machine.name, size, time, one.source))
+    return runs
 
 
 def nearest(machine: Machine, collective: str) -> list[Point]:

@@ -46,5 +46,6 @@ from colllib.show.stages_explorer import stages_explorer
 from colllib.show.states_explorer import states_explorer
 from colllib.show.table import Table
 from colllib.show.timelines import gantt, space_time
+from colllib.show.token_explorer import token_explorer
 from colllib.show.topology_explorer import topology_explorer
 from colllib.show.winners_map import winners_map

@@ -24,7 +24,7 @@ from colllib.measured.expected import expected
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
 from colllib.measured.read import read
-from colllib.measured.sweeps import figures, nearest, of_others, sweeps
+from colllib.measured.sweeps import figures, kernels, nearest, of_others, sweeps
 from colllib.measured.tuning import estimates, times
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.measured.write import write
@@ -139,6 +139,61 @@ def test_the_share_is_said_to_leave_latency_out():
     """1 KiB at a bus bandwidth below 0.1% of what the wires allow has a share of some percent."""
     text = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", "dgx-h200:16", "--message", "1KiB"]).output
     assert "leave of what the wires allow; without latency\n" in text
+
+
+def said_of(on, size, primitive="all-reduce"):
+    return CliRunner().invoke(cli.cli, ["predict", primitive, "--on", on, "--message", size]).output
+
+
+def test_of_a_small_message_others_are_quoted_at_about_that_size_and_of_a_large_one_at_their_largest():
+    published = {sweep.name: dict(sweep.points) for sweep in sweeps()}
+    azure = published["azure-nd-h100v5"][2**15]
+    assert f"at about that size: 8 H100 {1e6 * azure:.1f} µs; 8 H200 39.8 µs. --json" in said_of("dgx-h100:1", "32KiB")
+    assert "at their largest message" not in said_of("dgx-h100:1", "32KiB")
+    assert "at their largest message" in said_of("dgx-h100:1", "1GiB")
+    words = ["predict", "all-reduce", "--on", "dgx-h100:1", "--message", "32KiB", "--json"]
+    near = json.loads(CliRunner().invoke(cli.cli, words).output)["near_size"]
+    assert next((one["gpu"], one["bytes"], one["time_s"]) for one in near) == ("H100", 2**15, azure)
+    assert all(one["source"].startswith("https://") for one in near)
+
+
+@pytest.mark.parametrize(
+    ("on", "size", "took"),
+    [
+        ("dgx-h100:1", "32KiB", ": 8 H100 took 11.8 µs (vLLM, 32 KiB), 7.8 µs (SGLang, 32 KiB)."),
+        ("mi300x:1,gpus=4", "20KiB", ": 4 MI300X took 7.26 µs (SGLang, 16 KiB)."),
+        ("dgx-h100:1,gpus=3", "32KiB", " in a box. Predicted"),
+    ],
+)
+def test_a_small_all_reduce_in_a_box_is_said_not_to_be_what_engines_wait_for(on, size, took):
+    text = said_of(on, size)
+    assert "Engines for inference run kernels of their own for small all-reduces in a box" in text
+    assert took in text
+
+
+@pytest.mark.parametrize(
+    ("on", "size", "primitive"),
+    [
+        ("dgx-h100:2", "32KiB", "all-reduce"),
+        ("dgx-h100:1", "2MiB", "all-reduce"),
+        ("dgx-h100:1", "32KiB", "all-gather"),
+        ("rtx5090:1,gpus=4", "32KiB", "all-reduce"),  # by PCIe
+    ],
+)
+def test_nothing_is_said_of_engines_where_they_call_the_library(on, size, primitive):
+    text = said_of(on, size, primitive)
+    assert "share" in text
+    assert "Engines" not in text
+
+
+def test_every_kernel_names_a_gpu_that_is_known_sizes_in_order_and_where_it_stands():
+    for one in kernels():
+        sizes = [size for size, _ in one.points]
+        assert sizes == sorted(set(sizes))
+        assert all(2e-6 < time < 2e-4 for _, time in one.points)
+        assert one.source.startswith("https://github.com/")
+        assert "CUDA graph" in one.noted
+        assert one.collective == "all-reduce"
 
 
 def test_an_oversubscription_is_said_to_cost_rings_nothing_on_shared_leaves_and_no_more_of_an_all_to_all():

@@ -26,6 +26,7 @@ from colllib.show import (
     pat_explorer,
     pipeline_explorer,
     realistic_ladder_explorer,
+    token_explorer,
     trace_player,
     winners_map,
 )
@@ -34,7 +35,7 @@ from colllib.show.views import View
 
 pytestmark = pytest.mark.usefixtures("with_chromium")
 
-EACH = 39  # settings of each of the thirteen
+EACH = 36  # settings of each of the fourteen
 FABRICS = ("star:512", "ring:512", "torus:8x8x8")
 SHOWN = """(wanted) => wanted.map(([name, part, at, width]) => {
   const { data } = document.getElementById(name);
@@ -69,6 +70,7 @@ def all_explorers():
             parallelism_explorer,
             pat_explorer,
             pipeline_explorer,
+            token_explorer,
             winners_map,
             boxes_explorer,
             contention_explorer,
