@@ -34,7 +34,7 @@ SOURCES = {
     "MPICH": Source("maint/tuning/coll/mpir/generic.json", "commit 7e03fe85"),
     "Open MPI": Source(
         "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c",
-        "releases 4.1.0 to 5.0.9, whose tables are the same",
+        "releases 4.1.0 to 5.0.10, whose tables are the same",
     ),
     "NCCL": Source("src/graph/tuning.cc, search.cc", VERSION.removeprefix("NCCL ")),
 }
