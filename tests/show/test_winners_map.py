@@ -161,6 +161,10 @@ def test_a_press_on_the_map_takes_the_ranks_of_its_row(tmp_path, explorer):
             tab.get_by_label("Ranks N, typed").fill(n)
             top, knob = (tab.locator(one).bounding_box() for one in ("[data-part='0'] svg", ".cl-handle"))
             assert knob["y"] + knob["height"] / 2 - top["y"] == pytest.approx(17 * row, abs=0.1)
+        tab.mouse.move(box["x"] + 200, box["y"] + 40)
+        assert tab.locator(".cl-tip").is_visible()
+        tab.keyboard.press("Escape")
+        assert not tab.locator(".cl-tip").is_visible()
         assert troubles == []
 
 

@@ -307,7 +307,7 @@ function run(root, data) {
     part.node.addEventListener("click", (event) => { if (finger && event.target !== handle && !outside(event)) drag(event); });
     handle.addEventListener("pointermove", (event) => {
       if (!handle.hasPointerCapture(event.pointerId)) return;
-      if (finger && Math.hypot(event.clientX - finger.clientX, row && event.clientY - finger.clientY) < 6) return;
+      if (finger && Math.hypot(event.clientX - finger.clientX, row ? event.clientY - finger.clientY : 0) < 6) return;
       finger = null;
       drag(event);
     });
@@ -345,7 +345,8 @@ function run(root, data) {
     }));
   }
   // The answer stands above the figure, which would jump with every line more or less: it is as high as it has been.
-  const steady = () => { live.style.minHeight = `${live.offsetHeight}px`; };
+  const tall = (node) => node.getBoundingClientRect().height;
+  const steady = () => { live.style.minHeight = `${tall(live)}px`; };
   // What is played has room for its highest step from the first one on, measured beside it, so that nothing below jumps.
   let reserved = false;
   function reserve(played) {
@@ -356,16 +357,16 @@ function run(root, data) {
       if (!played) return;
       const model = node.cloneNode(), unfolded = Boolean(node.querySelector("details[open]"));
       model.removeAttribute("aria-live");
-      model.style.cssText = `position: absolute; visibility: hidden; width: ${node.offsetWidth}px`;
+      model.style.cssText = `position: absolute; inset: auto; visibility: hidden; width: ${node.getBoundingClientRect().width}px`;
       node.after(model);
       const steps = new Set(controls[data.play].texts.map((_, k) => pick(tree, on, at.with(data.play, k))));
       const heights = [...steps].map((id) => {
         model.innerHTML = data.fragments[id];
         model.querySelectorAll("details").forEach((fold) => { fold.open = unfolded; });
-        return model.offsetHeight;
+        return tall(model);
       });
       model.remove();
-      node.style.minHeight = `${Math.max(node.offsetHeight, ...heights)}px`;
+      node.style.minHeight = `${Math.max(tall(node), ...heights)}px`;
     });
   }
   // On a phone it stays in sight above the figure that it is about, one line of it until it is tapped.

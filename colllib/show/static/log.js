@@ -137,7 +137,7 @@
       + (on ? key(stroke(PREDICTED, ' stroke-dasharray="7 3"'), "predicted") : "")
       + (curve.some(({ band }) => band) ? key(`<path d="M0 0H30V10H0z" fill="${PREDICTED}" opacity=".25"/>`, "where healthy runs are") : "")
       + (others.length ? key('<path d="M8 5h0M22 5h0" stroke="var(--cl-s8,#57606a)" stroke-width="5" stroke-linecap="round"/>', "published runs of such a machine") : "")
-      + `</div><svg viewBox="0 0 ${W} ${H}" font-size="12" role="img" aria-label="Your log over the message size: bus bandwidth from `
+      + `</div><svg viewBox="0 0 ${W} ${H}" font-size="12" role="img" aria-label="Your log: bus bandwidth from `
       + `${first} to ${last}, and time${on ? ", with what is predicted; the table below compares them" : ""}.">`
       + panel(28, 210, "bus bandwidth in GB/s", (bytes, time) => on.bus(bytes, time), rows.map((row) => ({ ...row, of: row.bus })), [linear(Math.max(...rates)), String])
       + (times.length ? panel(252, 384, "time, logarithmic", (_, time) => time, logged.map((row) => ({ ...row, of: row.time })), [decades(times), micro, true]) : "")
