@@ -262,10 +262,10 @@ def test_picture_and_costs_stay_where_they_are_for_every_step_once_the_longest_a
 def test_what_stands_below_a_player_stays_there_from_its_first_step_to_its_last_and_back(tmp_path, with_chromium):
     with opened(write_page(tmp_path, player_of("boxes")), viewport={"width": 390, "height": 844}) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
-        seen = set()
-        for way in ("Next", "Previous"):
-            for _ in range(max(player_of("boxes").choices(3, player_of("boxes").start))):
-                tab.get_by_role("button", name=way).click()
+        steps, seen = tab.get_by_role("slider", name="Steps done"), set()
+        for key in ("ArrowRight", "ArrowLeft"):
+            for _ in range(int(steps.get_attribute("max"))):
+                steps.press(key)
                 seen.add(tab.evaluate("document.querySelector('.cl-explorer').offsetHeight"))
         assert len(seen) == 1
         reserved = "[...document.querySelectorAll('.cl-part')].map((part) => part.style.minHeight).join('')"
