@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from importlib import import_module
 from math import log10
 
@@ -115,7 +116,7 @@ def test_five_hundred_random_settings_are_drawn_by_the_page_as_python_draws_them
         assert troubles == []
     for (asked, mine), page in zip(drawn, pages, strict=True):
         assert page == mine, asked
-        assert "></th>" not in page, "a column's name is not heard"
+        assert not re.search("<th[^>]*></th>", page), "a column's name is not heard"
 
 
 def test_the_states_behind_the_page_stay_small(explorers):
