@@ -232,7 +232,7 @@ def test_the_keyboard_reaches_what_scrolls_and_nothing_else(visit, page):
             tab.set_viewport_size({"width": width, "height": 900})
             tab.wait_for_timeout(200)
             assert {scrolls == reached for scrolls, reached in tab.evaluate(REACHED)} == {True}
-            assert any(scrolls for scrolls, _ in tab.evaluate(REACHED)) == (width == 390)
+            assert width > 390 or any(scrolls for scrolls, _ in tab.evaluate(REACHED))
 
 
 def explorers_answer(tab: Any, page_path: str) -> None:
