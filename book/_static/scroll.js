@@ -1,19 +1,18 @@
-/* A table that is wider than its column scrolls sideways: then, and only then, the keyboard reaches it. */
+/* What is wider than its column scrolls sideways: then, and only then, the keyboard reaches it. */
 addEventListener("DOMContentLoaded", () => {
   "use strict";
   const wide = new ResizeObserver((changes) => {
     for (const { target } of changes) {
-      const box = target.closest(".pst-scrollable-table-container");
+      const box = target.matches("table") ? target.parentElement : target;
+      const what = box.matches("pre") ? "code" : box.matches(".math") ? "formula" : "table";
       const scrolls = box.scrollWidth > box.clientWidth;
       box.tabIndex = scrolls ? 0 : -1;
       box.role = scrolls ? "group" : null;
-      box.ariaLabel = scrolls ? "table that scrolls sideways" : null;
+      box.ariaLabel = scrolls ? `${what} that scrolls sideways` : null;
     }
   });
-  for (const table of document.querySelectorAll(".pst-scrollable-table-container > table")) {
-    wide.observe(table);
-    wide.observe(table.parentElement);
-  }
+  const table = ".pst-scrollable-table-container";
+  for (const box of document.querySelectorAll(`${table}, ${table} > table, .bd-article div.math, .bd-article pre`)) wide.observe(box);
 });
 
 /* What stands above the section that an address names, such as formulas, changes its height after the browser has gone

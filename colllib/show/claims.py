@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Finding, causes, entry, for_chapter, ledger
-from colllib.show.theme import asset, escape, style
+from colllib.show.theme import code, escape, style
 from colllib.units import several
 
 
@@ -65,7 +65,7 @@ class Ledger:
         return (
             f'{style("theme", "ledger")}<div class="colllib cl-ledger">'
             f'<form hidden aria-label="Filter the claims">{choices}{text}<output aria-live="polite"></output></form>'
-            f"<ol>{items}</ol><script>{asset('ledger.js')}</script></div>"
+            f"<ol>{items}</ol><script>{code('ledger')}</script></div>"
         )
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from colllib.graphs.measures import degree
 from colllib.optimality import at_node
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, counted
-from colllib.show.drawings.graphs import Spread, around, in_rows, radius_of
+from colllib.show.drawings.graphs import LOADS, STATES, Spread, around, in_rows, radius_of
 from colllib.show.explorer import Explorer
 from colllib.show.pen import Pen, both_widths, legend_of
 from colllib.show.table import Table
@@ -187,8 +187,8 @@ def _picture(kind: str, base: str, rank: int, step: int) -> str:
         pen.text(left + ROOM / 2, top - 32, f"{KINDS[kind]}: the shard of {expanded.names[rank]}", "q")
         in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=expanded.names, picks=picks)
 
-    legend = [("arrow h1", "carries most of it now"), ("arrow h0", "less of it"), ("disk i h1", "just arrived")]
-    legend += [("disk i h0", "has it"), ("disk i", "its owner")]
+    legend = [(f"arrow {color}", words) for color, words in LOADS.items()]
+    legend += [(f"disk i h{color}", words) for (_, color), words in STATES.items()]
     return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(legend)}'
 
 

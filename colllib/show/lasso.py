@@ -8,8 +8,9 @@ import numpy as np
 
 from colllib.forest import Fabric, bound, fabric
 from colllib.show.geometry import Box, bow
+from colllib.show.page import head
 from colllib.show.pen import Pen, both_widths
-from colllib.show.theme import asset, escape, style
+from colllib.show.theme import code, escape, style
 from colllib.topology.expression import find
 
 FABRICS = {
@@ -42,8 +43,7 @@ class Lasso:
         data = escape(json.dumps({name: _counts(network) for name, network in networks.items()}, separators=(",", ":")))
         return (
             f'{style("theme", "explorer", "pen", "lasso")}<section class="colllib cl-lasso" id="bottleneck" '
-            f'aria-label="Draw your own bottleneck" data-fabrics="{data}"><div class="cl-head"><p class="cl-title">'
-            'Draw your own bottleneck</p><button type="button" data-act="copy" class="cl-copy">Copy link</button></div>'
+            f'aria-label="Draw your own bottleneck" data-fabrics="{data}">{head("Draw your own bottleneck")}'
             f'<div class="cl-buttons"><select aria-label="Fabric" autocomplete="off">{options}</select>'
             '<button type="button" data-act="worst">Worst set</button>'
             '<button type="button" data-act="clear">Clear</button></div>'
@@ -54,7 +54,7 @@ class Lasso:
             '<p class="cl-hint">At each rank: its card below, in a box with a switch its port to that above. Orange is '
             "the narrowest that its shards have to pass.</p>"
             '<table class="colllib-table" aria-label="This set beside the worst"></table>'
-            f"<script>{asset('lasso.js')}</script></section>"
+            f"<script>{code('lasso')}</script></section>"
         )
 
 

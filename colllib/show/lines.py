@@ -10,7 +10,7 @@ from itertools import pairwise, product
 from math import floor
 
 from colllib.show.figure import BROAD, SLIM, Chart, legend_row
-from colllib.show.looks import Look, looks
+from colllib.show.looks import Look, letters, looks
 from colllib.show.theme import SERIES, escape, typeset_svg
 
 Points = tuple[Sequence[float], Sequence[float]]
@@ -25,6 +25,7 @@ DECADE = 24  # the least room for values between powers of ten
 AT_ENDS = 0.25  # of the width for a label beside the curves
 FAR = 25  # between a label and the end of its curve
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_ON_COLOR = ' style="fill:var(--cl-bg,#fff)"'
 HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
 
 
@@ -392,10 +393,12 @@ def _rule(rule: Rule, x: Axis, y: Axis) -> str:
     label = text(min(max(at, x.start + 24), x.stop - 24), y.stop - 6, "middle", rule.label, ' font-weight="600"')
     out = f'<path d="M{px(at)} {px(y.start)}V{px(y.stop)}" stroke="currentColor" stroke-width="1.5"/>{label}'
     for k, (start, name, look) in enumerate(rule.strip):
-        stop = x(rule.strip[k + 1][0]) if k + 1 < len(rule.strip) else x.stop
-        box = f"M{px(x(start))} {px(y.start + 2)}H{px(stop)}v9H{px(x(start))}z"
-        out += f'<path d="{box}" data-row="{escape(name)}" style="fill:{look.color}"/>'
-    return out + (text(x.start - 6, y.start + 11, "end", "fastest") if rule.strip else "")
+        left, right = x(start), x(rule.strip[k + 1][0]) - 2 if k + 1 < len(rule.strip) else x.stop
+        box = f'<path d="M{px(left)} {px(y.start + 2)}H{px(right)}v14H{px(left)}z" style="fill:{look.color}"/>'
+        fitting = (words for words in (name, letters(name, look)) if LETTER * len(words) + 4 < right - left)
+        label = next((text((left + right) / 2, y.start + 13, "middle", words, _ON_COLOR) for words in fitting), "")
+        out += f'<g data-row="{escape(name)}">{box}{label}</g>'
+    return out + (text(x.start - 6, y.start + 13, "end", "fastest") if rule.strip else "")
 
 
 def _y_axis(curves: Sequence[Curve], marks: Sequence[Mark], frame: Frame, bottom: float, top: float) -> Axis:
@@ -429,7 +432,7 @@ def plot(
 ) -> str:
     """The SVG: a grid, the curves with their labels at their ends if asked, marks, and where the reader is."""
     all_x = [v for curve in curves for v in curve.xs] + [mark.x for mark in marks] + ([rule.x] if rule else [])
-    strip = 11 if rule and rule.strip else 0
+    strip = 16 if rule and rule.strip else 0
     y = _y_axis(curves, marks, frame, frame.height - BOTTOM - strip, TOP + (9 if rule else 0))
     ticks = [frame.y_format(value) for value in y.ticks(5)]
     left = max(12 + frame.letter * max(len(tick) + tick.count("%") for tick in ticks), 50 if strip else 0)

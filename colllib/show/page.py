@@ -118,6 +118,14 @@ def _part(explorer: Explorer, number: int) -> str:
     return f"<details><summary>{escape(part.fold)}</summary>{markup}</details>" if part.fold else markup
 
 
+def head(title: str) -> str:
+    """A title, what copies the address of what is shown, and what tells a screen reader whether that worked."""
+    return (
+        f'<div class="cl-head"><p class="cl-title">{escape(title)}</p><button type="button" data-act="copy" '
+        'class="cl-copy">Copy link</button><span class="cl-hidden" role="status"></span></div>'
+    )
+
+
 def static_html(explorer: Explorer) -> str:
     """The whole static form: style, controls, parts, payload, script.
 
@@ -129,8 +137,7 @@ def static_html(explorer: Explorer) -> str:
     controls = "".join(_control(explorer, k) for k in range(len(explorer.controls)))
     return (
         f'{style("theme", "explorer", "pen")}<section class="colllib cl-explorer" id="{explorer.address}" '
-        f'aria-label="{escape(explorer.title)}"><div class="cl-head"><p class="cl-title">{escape(explorer.title)}</p>'
-        '<button type="button" data-act="copy" class="cl-copy">Copy link</button></div>'
+        f'aria-label="{escape(explorer.title)}">{head(explorer.title)}'
         f'<fieldset class="cl-controls" disabled><legend class="cl-hidden">Controls</legend>{controls}</fieldset>'
         f'<p class="cl-note">{escape(_note(explorer))}</p>{parts}'
         f'<script type="application/x-colllib-grid" data-digest="{digest(payload, 16)}">{packed}</script>'

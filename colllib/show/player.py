@@ -22,7 +22,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.film import Film, Message, amount
 from colllib.show.pen import ARRIVED, FINAL, NARROW, SPENT, WIDE, Drawing, legend_of
 from colllib.show.stage import AXES, Stage, node_name, pair_of
-from colllib.show.theme import asset, escape
+from colllib.show.theme import code, escape
 from colllib.topology import Topology
 from colllib.units import several
 
@@ -237,7 +237,7 @@ class Player(Explorer):
 
     @cached_property
     def _html(self) -> str:
-        return f"{super()._html}<script>{asset('player.js')}</script>"
+        return f"{super()._html}<script>{code('player')}</script>"
 
 
 def player(

@@ -26,17 +26,27 @@ def style(*sheets: str) -> str:
     True
     """
     plain = {name: re.sub(r"/\*.*?\*/", "", asset(f"{name}.css"), flags=re.S) for name in sheets}
-    return "".join(shipped("style", name, " ".join(text.split())) for name, text in plain.items())
+    dense = {name: re.sub(r" ?([{};]) ?", r"\1", " ".join(text.split())) for name, text in plain.items()}
+    return "".join(shipped("style", name, text) for name, text in dense.items())
 
 
 @cache
 def script() -> str:
     """The ``<script>`` element that runs explorers, marked likewise; in a page that has it already it does nothing."""
-    code = "\n".join(asset(f"{name}.js") for name in ("race", "draw", "explorer"))
-    lines = (line.strip() for line in code.splitlines())
-    text = "\n".join(line for line in lines if line and not line.startswith("//"))
     once = "if (window.colllibShow) { window.colllibShow.start(); return; }"
+    text = "\n".join(map(code, ("race", "draw", "explorer")))
     return shipped("script", "explorer", f"(function () {{\n{once}\n{text}\n}}());")
+
+
+@cache
+def code(name: str) -> str:
+    """The named script without comments and indents.
+
+    >>> "// " in code("player")
+    False
+    """
+    lines = (re.sub(r"(^|\s)//( .*|$)", "", line).strip() for line in asset(f"{name}.js").splitlines())
+    return "\n".join(filter(None, lines))
 
 
 def shipped(tag: str, name: str, text: str) -> str:

@@ -414,7 +414,9 @@ class Rows(View):
         least = fastest(standings)[0].seconds if standings else 0.0
         message = state.get(self.race.message, 0.0)
         (_, first), *others = self._pairs
-        head = "".join(f'<th scope="col"{_side(cell)}>{typeset(name)}</th>' for name, cell in self._pairs)
+        head = "".join(
+            f'<th scope="col"{_side(cell)}>{typeset(name)}</th>' if name else "<td></td>" for name, cell in self._pairs
+        )
         body = []
         for one in standings:
             cells = "".join(f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in others)

@@ -62,6 +62,17 @@ def opened(page: Path, **options: Any) -> Iterator[tuple[Any, list[str]]]:
         context.close()
 
 
+def swipe(tab: Any, x: float, y: float, across: float, down: float) -> None:
+    """A finger that is put on the page, moves and is lifted."""
+    touch = tab.context.new_cdp_session(tab)
+    for share in range(-1, 13):
+        kind = {-1: "touchStart", 12: "touchEnd"}.get(share, "touchMove")
+        place = {"x": x + across * max(share, 0) / 11, "y": y + down * max(share, 0) / 11}
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [place] if share < 12 else []})
+        tab.wait_for_timeout(16)
+    tab.wait_for_timeout(300)  # what was thrown comes to rest
+
+
 # Every position of every control of a page, and the milliseconds of script time that each took.
 MOVES = """() => {
   const times = [];

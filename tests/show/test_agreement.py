@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from importlib import import_module
 from math import log10
 
@@ -117,6 +118,7 @@ def test_five_hundred_random_settings_are_drawn_by_the_page_as_python_draws_them
         assert troubles == []
     for (asked, mine), page in zip(drawn, pages, strict=True):
         assert page == mine, asked
+        assert not re.search("<th[^>]*></th>", page), "a column's name is not heard"
 
 
 def test_the_states_behind_the_page_stay_small(explorers):
@@ -192,6 +194,15 @@ def plain(tab, html):
     )
 
 
+# Whether the words that describe a field are on top of all else, and the field of the next control is below them.
+DESCRIBED = """(label) => {
+  const field = document.querySelector(`[aria-label="${label}"]`);
+  const words = document.getElementById(field.getAttribute("aria-describedby")), box = words.getBoundingClientRect();
+  return [[0.1, 0.9].every((k) => document.elementFromPoint(box.x + k * box.width, box.y + k * box.height) === words),
+    words.closest(".cl-control").getBoundingClientRect().bottom >= box.bottom];
+}"""
+
+
 def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_path, explorers):
     with opened(write_page(tmp_path, explorers[1])) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
@@ -213,6 +224,7 @@ def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_pa
             field.press("Tab")
             assert says in tab.locator(".cl-error:visible").inner_text()
             assert field.get_attribute("aria-invalid") == "true"
+            assert tab.evaluate(DESCRIBED, label) == [True, True]
             assert tab.locator(".cl-summary").inner_text() == summary
             field.fill(before)
             field.press("Tab")

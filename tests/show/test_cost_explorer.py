@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from show_browser import opened, swipe, write_page
 from shown import rows
 
 from colllib import ladder, units
@@ -58,3 +59,41 @@ def test_one_message_is_half_latency_where_the_words_say_so():
     assert summary.endswith("half of BW arrives, at 100 kB.")
     summary = explorer.render(len(explorer.parts), {"m": 100.0, "alpha": 1e-5, "bw": 250e9})
     assert "10 MB/s arrive, under 1% of the link." in summary
+
+
+def test_the_strip_below_the_curves_names_who_is_fastest_where_there_is_room():
+    explorer = cost_explorer()
+    band = r'<path d="M([\d.]+) [\d.]+H([\d.]+)v14[^>]*><text[^>]*>([^<]*)<'
+    for width, name in ((640, "recursive doubling"), (300, "RD")):
+        drawn = explorer.parts[0].draw(explorer.start, explorer.texts(explorer.start), width)
+        (_, end, first), (begin, _, second) = re.findall(band, drawn)
+        assert (first, second) == (name, "Rabenseifner")
+        assert float(begin) - float(end) == pytest.approx(2), "equal colors would run into each other"
+
+
+@pytest.mark.usefixtures("with_chromium")
+def test_a_finger_scrolls_over_the_chart_taps_a_message_and_drags_the_handle_sideways(tmp_path):
+    phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+    with opened(write_page(tmp_path, message_explorer()), **phone) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.add_style_tag(content="body { padding: 700px 0; }")
+        handle, chart = tab.locator(".cl-handle").first, tab.locator(".cl-plot").first
+
+        def moved(act):
+            """Whether the page scrolls, and the message changes."""
+            tab.evaluate("document.querySelector('.cl-plot').scrollIntoView({ block: 'center' })")
+            at, before = tab.evaluate("scrollY"), handle.get_attribute("aria-valuetext")
+            act(*(one.bounding_box() for one in (handle, chart)))
+            return tab.evaluate("scrollY") != at, handle.get_attribute("aria-valuetext") != before
+
+        def swiped(on_handle, across, down):
+            return moved(
+                lambda knob, box: swipe(tab, (knob if on_handle else box)["x"] + 22, box["y"] + 150, across, down)
+            )
+
+        assert swiped(False, 0, -150) == (True, False)
+        assert swiped(False, 90, 0) == (False, False)
+        assert swiped(True, 2, -150) == (True, False)
+        assert swiped(True, -60, 0) == (False, True)
+        assert moved(lambda _, box: tab.touchscreen.tap(box["x"] + 200, box["y"] + 100)) == (False, True)
+        assert troubles == []

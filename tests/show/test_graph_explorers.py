@@ -140,7 +140,12 @@ def test_an_edge_is_picked_by_pointer_and_the_next_one_by_key(tmp_path):
         tab.locator('path.pick[data-pick="rank=5"]:visible').dispatch_event("click")
         assert tab.locator("select").nth(1).evaluate("node => node.selectedOptions[0].text") == "link cb"
         assert "the shard of cb" in tab.locator("[aria-live]").inner_text()
-        focused = "document.activeElement.getAttribute('aria-label') + document.activeElement.tagName"
+        says = "(all) => all.map((mark) => mark.getAttribute('aria-label'))"
+        ranks = tab.locator("circle.pick:visible").evaluate_all(says)
+        shown = re.search(r"after (\d) of \d steps (\d) of 8", tab.locator("[aria-live]").inner_text())
+        assert sum(" " in rank.removeprefix("link ") for rank in ranks) == int(shown[2])
+        assert "link cb, its owner" in ranks
+        focused = "document.activeElement.getAttribute('aria-label').split(',')[0] + document.activeElement.tagName"
         assert tab.evaluate(focused) == "link cbpath"
         tab.keyboard.press("ArrowRight")
         assert tab.evaluate(focused) == "link dapath"

@@ -65,6 +65,8 @@ def test_a_loop_a_tap_and_keys_choose_ranks(tmp_path, width):
         assert tab.evaluate("location.hash").endswith("?on=dgx-a100:2&set=0.1.2.6.9")
         tab.locator("[data-act=clear]").click()
         assert "nothing has to leave" in tab.locator(".cl-summary").text_content()
+        tab.locator("[data-act=copy]").click()
+        tab.wait_for_function("document.querySelector('[role=status]').textContent")
     assert troubles == []
 
 

@@ -160,8 +160,15 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
                          output.text_content().split(f"range of {on}, ")[1].split(" to "))  # fmt: skip
             assert output.text_content().endswith(f"colllib diagnose LOG --on {on}")
             assert (low, high) == (float(f"{range_of.low / 1e9:.3g}"), float(f"{range_of.high / 1e9:.3g}"))
+        named = tab.get_by_role("img").get_attribute("aria-label")
+        assert named.startswith("Your log: bus bandwidth from 400 GB/s at 8 GiB to 400 GB/s at 8 GiB")
+        assert tab.locator("th[scope=col]").count() == 4
+        assert tab.locator("th[scope=row]").count() == tab.locator(".cl-log-table tr").count() - 1
+        field = tab.get_by_label("Boxes")
+        assert field.get_attribute("aria-invalid") == "false"
         for boxes in ("0", "", "1.5", str(MOST_BOXES + 1)):
             tab.locator("input[name=boxes]").fill(boxes)
+            assert field.get_attribute("aria-invalid") == "true"
             assert output.text_content().startswith(f"Boxes: a whole number, here from 1 to {MOST_BOXES}")
         tab.locator("input[name=boxes]").fill("2")
         area.fill("nothing of the kind")

@@ -99,6 +99,24 @@ def test_a_value_that_is_typed_is_answered_once(tmp_path):
         assert troubles == []
 
 
+def test_what_is_pressed_after_a_typing_mistake_stays_below_the_pointer_and_a_copied_link_is_heard_of(tmp_path):
+    with opened(write_page(tmp_path, message_explorer())) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.get_by_label("Message M, typed").fill("a lot")
+        fold = tab.locator("summary").first
+        fold.hover()
+        at = fold.bounding_box()
+        tab.mouse.down()
+        assert fold.bounding_box() == at
+        tab.mouse.up()
+        assert tab.locator("details[open]").count() == 1
+        assert tab.locator(".cl-error:visible").inner_text().startswith("a lot: ")
+        tab.locator("[data-act=copy]").click()
+        tab.wait_for_function("document.querySelector('[role=status]').textContent")
+        assert tab.get_by_role("status").inner_text() == tab.locator("[data-act=copy]").inner_text()
+        assert troubles == []
+
+
 def test_two_explorers_in_a_page_do_not_disturb_each_other(tmp_path):
     numbers = Control("n", "Number", range(5))
     double = Explorer("Doubles", [numbers], [Part(lambda n: f"<p>{2 * n}</p>")], summary=SAID)

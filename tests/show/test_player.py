@@ -259,6 +259,22 @@ def test_picture_and_costs_stay_where_they_are_for_every_step_once_the_longest_a
         assert troubles == []
 
 
+def test_what_stands_below_a_player_stays_there_from_its_first_step_to_its_last_and_back(tmp_path, with_chromium):
+    with opened(write_page(tmp_path, player_of("boxes")), viewport={"width": 390, "height": 844}) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        steps, seen = tab.get_by_role("slider", name="Steps done"), set()
+        for key in ("ArrowRight", "ArrowLeft"):
+            for _ in range(int(steps.get_attribute("max"))):
+                steps.press(key)
+                seen.add(tab.evaluate("document.querySelector('.cl-explorer').offsetHeight"))
+        assert len(seen) == 1
+        reserved = "[...document.querySelectorAll('.cl-part')].map((part) => part.style.minHeight).join('')"
+        assert tab.evaluate(reserved)
+        tab.locator("select[data-control]").first.select_option(index=1)
+        assert not tab.evaluate(reserved)
+        assert troubles == []
+
+
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
     """Every step of the first film, as the page has it, against the picture that a kernel shows."""

@@ -157,10 +157,14 @@ def test_a_press_on_the_map_takes_the_ranks_of_its_row(tmp_path, explorer):
         assert tab.get_by_label("Ranks N, typed").input_value() == "65536"
         tab.mouse.click(box["x"] + 300, box["y"] + 8)
         assert tab.get_by_label("Ranks N, typed").input_value() == "2"
-        knob = "parseFloat(getComputedStyle(document.querySelector('.cl-handle'), '::after').top) + 9"
         for n, row in (("2", 0.5), ("64", 9.5), ("576", 14)):  # in the middle of its row, or between two
             tab.get_by_label("Ranks N, typed").fill(n)
-            assert tab.evaluate(knob) == 17 * row
+            top, knob = (tab.locator(one).bounding_box() for one in ("[data-part='0'] svg", ".cl-handle"))
+            assert knob["y"] + knob["height"] / 2 - top["y"] == pytest.approx(17 * row, abs=0.1)
+        tab.mouse.move(box["x"] + 200, box["y"] + 40)
+        assert tab.locator(".cl-tip").is_visible()
+        tab.keyboard.press("Escape")
+        assert not tab.locator(".cl-tip").is_visible()
         assert troubles == []
 
 

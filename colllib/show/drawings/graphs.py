@@ -21,6 +21,10 @@ APART = 3.0  # half of the gap between the two directions of a link
 
 Link = tuple[int, int]
 
+#: How the disk of a rank looks -> what its color says, and the same of arrows; legends and screen readers tell it.
+STATES = {("i", 1): "just arrived", ("i", 0): "has it", ("i", -1): "its owner"}
+LOADS = {"h1": "carries most of it now", "h0": "carries less of it"}
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -87,7 +91,8 @@ def around(
 
     Where `loads` say what links carry, those that carry most are thick and idle ones faint; else all links are alike,
     those with an opposite one as lines without heads. `look` is the class and the color of some ranks' disks, `disk`
-    their size; below 15 they have no name. By `picks`, "control=place", an explorer's reader picks a link's value.
+    their size; below 15 they have no name. By `picks`, "control=place", an explorer's reader picks a link's value; a
+    screen reader also says what the link carries.
     """
     picks = picks or {}
     places = layouts.graph(topology, radius, disk)
@@ -98,7 +103,7 @@ def around(
         x, y = (center + outside * place for center, place in zip(middle, places[rank], strict=True))
         pen.put(f'<circle class="l" fill="none" cx="{num(x)}" cy="{num(y)}" r="6"/>', Box(x, y, 14, 14))
         if (rank, rank) in picks:
-            _target(pen, Box(x, y, 12, 12), picks[rank, rank])
+            _target(pen, Box(x, y, 12, 12), picks[rank, rank], _carries((rank, rank), loads or {}))
     links = [(a, b) for a, b in links if a != b]
     both = {(a, b) for a, b in links if (b, a) in links}
     if loads is None:
@@ -114,7 +119,8 @@ def around(
     for a, b in links:
         if (a, b) in picks:
             track = lane(boxes[a], boxes[b], 2 * APART if (a, b) in both else 0.0)
-            pen.put(f'<path class="pick" data-pick="{picks[a, b]}" d="{track.d}"/>')
+            says = _carries((a, b), loads or {})
+            pen.put(f'<path class="pick" data-pick="{picks[a, b]}" data-says="{says}" d="{track.d}"/>')
     _disks(pen, boxes, look or {}, names)
 
 
@@ -147,9 +153,10 @@ def in_rows(
     if step:
         loads = spread.carried[step - 1]
         _loaded(pen, {link: track(*link) for link in loads}, loads)
-    _disks(pen, boxes, reached(spread, step), names)
+    look = reached(spread, step)
+    _disks(pen, boxes, look, names)
     for rank, pick in (picks or {}).items():
-        _target(pen, boxes[rank], pick)
+        _target(pen, boxes[rank], pick, STATES[look[rank]] if rank in look else "")
 
 
 def _across(spread: Spread, middle: float, width: float) -> dict[int, float]:
@@ -169,8 +176,9 @@ def _across(spread: Spread, middle: float, width: float) -> dict[int, float]:
     return x
 
 
-def _target(pen: Pen, box: Box, pick: str) -> None:
-    pen.put(f'<circle class="pick" data-pick="{pick}" cx="{num(box.x)}" cy="{num(box.y)}" r="{num(box.width / 2)}"/>')
+def _target(pen: Pen, box: Box, pick: str, says: str) -> None:
+    place = f'cx="{num(box.x)}" cy="{num(box.y)}" r="{num(box.width / 2)}"'
+    pen.put(f'<circle class="pick" data-pick="{pick}" data-says="{says}" {place}/>')
 
 
 def reached(spread: Spread, step: int) -> dict[int, tuple[str, int]]:
@@ -179,11 +187,19 @@ def reached(spread: Spread, step: int) -> dict[int, tuple[str, int]]:
     return looks | {spread.owner: ("i", -1)}
 
 
+def _color(load: Fraction, loads: Mapping[Link, Fraction]) -> str:
+    return "h1" if load == max(loads.values()) else "h0"
+
+
+def _carries(link: Link, loads: Mapping[Link, Fraction]) -> str:
+    return LOADS[_color(loads[link], loads)] if loads.get(link) else ""
+
+
 def _loaded(pen: Pen, tracks: Mapping[Link, Track], loads: Mapping[Link, Fraction]) -> None:
     most = max(loads.values(), default=Fraction(0))
     for load in sorted({load for load in loads.values() if load}):
         alike = [tracks[link] for link in sorted(loads) if loads[link] == load]
-        _arrows(pen, alike, "h1" if load == most else "h0", 0.9 + 1.6 * float(load / most))
+        _arrows(pen, alike, _color(load, loads), 0.9 + 1.6 * float(load / most))
 
 
 def _arrows(pen: Pen, tracks: Sequence[Track], kind: str, width: float = 0.0, head: float = 7.5) -> None:

@@ -136,17 +136,19 @@ const draw = (function () {
     const label = text(Math.min(Math.max(at, x.start + 24), x.stop - 24), y.stop - 6, "middle", rule.label, ' font-weight="600"');
     const out = [`<path d="M${px(at)} ${px(y.start)}V${px(y.stop)}" stroke="currentColor" stroke-width="1.5"/>${label}`];
     rule.strip.forEach(([from, [one]], k) => {
-      const left = x.at(from), right = k + 1 < rule.strip.length ? x.at(rule.strip[k + 1][0]) : x.stop;
-      const box = `M${px(left)} ${px(y.start + 2)}H${px(right)}v9H${px(left)}z`;
-      out.push(`<path d="${box}" data-row="${escape(one.row.n)}" style="fill:${color(one.look[0])}"/>`);
+      const left = x.at(from), right = k + 1 < rule.strip.length ? x.at(rule.strip[k + 1][0]) - 2 : x.stop;
+      const box = `<path d="M${px(left)} ${px(y.start + 2)}H${px(right)}v14H${px(left)}z" style="fill:${color(one.look[0])}"/>`;
+      const name = [one.row.n, letters(one)].find((words) => LETTER * words.length + 4 < right - left);
+      const label = name ? text((left + right) / 2, y.start + 13, "middle", name, ' style="fill:var(--cl-bg,#fff)"') : "";
+      out.push(`<g data-row="${escape(one.row.n)}">${box}${label}</g>`);
     });
-    return out.join("") + (rule.strip.length ? text(x.start - 6, y.start + 11, "end", "fastest") : "");
+    return out.join("") + (rule.strip.length ? text(x.start - 6, y.start + 13, "end", "fastest") : "");
   }
   // The markup, and the axis of x for whoever drags the rule.
   function plot(curves, frame, { ends = false, marks = [], rule = null }) {
     const allX = [...curves.flatMap((c) => c.xs), ...marks.map((m) => m.x), ...(rule ? [rule.x] : [])];
     const allY = [...curves.flatMap((c) => c.ys), ...marks.map((m) => m.y)];
-    const strip = rule && rule.strip.length ? 11 : 0;
+    const strip = rule && rule.strip.length ? 16 : 0;
     let [low, high] = span(allY, frame.logY, true);
     const [wholeX, wholeY] = [allX, allY].map((values) => values.every(Number.isInteger));
     if (frame.logY) low /= (high / low) ** ROOM;
@@ -354,7 +356,7 @@ const draw = (function () {
     const least = all.length ? race.fastest(all)[0].seconds : 0;
     const right = (cell) => (WORDY.includes(cell) || !CELLS[cell] ? "" : ' class="cl-right"');
     const say = (one, cell) => escape(CELLS[cell] ? CELLS[cell](one, state[field.m], least) : (one.row.d || {})[cell] || "");
-    const head = view.columns.map(([name, cell]) => `<th scope="col"${right(cell)}>${typeset(name)}</th>`).join("");
+    const head = view.columns.map(([name, cell]) => (name ? `<th scope="col"${right(cell)}>${typeset(name)}</th>` : "<td></td>")).join("");
     const body = all.map((one) => {
       const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");
       const swatch = !view.swatches || field.looks[one.variant] ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;

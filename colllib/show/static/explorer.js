@@ -61,9 +61,12 @@ function run(root, data) {
   const controls = data.controls.map((offer, i) => {
     const input = root.querySelector(`[data-control="${i}"]`);
     const row = input && input.closest(".cl-control");
-    const of = (name) => row && row.querySelector(name);
-    return { ...offer, input, row, field: of(".cl-field"), error: of(".cl-error"), value: of(".cl-value"),
-             texts: offer.tree && pick(offer.tree, offer.on, at) };
+    const of = (name) => row && row.querySelector(name), field = of(".cl-field"), error = of(".cl-error");
+    if (error) { // read out once as it comes, and again to whoever comes back to the field
+      error.id = `${root.id}-${offer.name}-error`;
+      field.setAttribute("aria-describedby", error.id);
+    }
+    return { ...offer, input, row, field, error, value: of(".cl-value"), texts: offer.tree && pick(offer.tree, offer.on, at) };
   });
   const parts = data.parts.map((part, i) => {
     const node = root.querySelector(`[data-part="${i}"]`);
@@ -147,6 +150,7 @@ function run(root, data) {
     if (controls[i].marks ? !(value > 0) : value < 0 || value > last(i)) return;
     const began = performance.now();
     at[i] = value;
+    reserve(i === data.play);
     remark("");
     for (let k = i + 1; k < controls.length; k += 1) refit(k);
     controls.forEach((_, k) => label(k, typing && k === i));
@@ -164,7 +168,7 @@ function run(root, data) {
   function offer(node) {
     node.querySelectorAll("[data-pick]").forEach((mark) => {
       const [name, place] = mark.dataset.pick.split("="), i = indexOf(name), chosen = at[i] === Number(place);
-      const attributes = { role: "button", tabindex: chosen ? 0 : -1, "aria-pressed": chosen, "aria-label": controls[i].texts[place] };
+      const attributes = { role: "button", tabindex: chosen ? 0 : -1, "aria-pressed": chosen, "aria-label": [controls[i].texts[place], mark.dataset.says].filter(Boolean).join(", ") };
       Object.entries(attributes).forEach(([key, value]) => mark.setAttribute(key, value));
     });
   }
@@ -265,14 +269,14 @@ function run(root, data) {
     if (!["curves", "map"].includes(part.view)) return;
     const handle = document.createElement("div");
     const { marks } = data.controls[i];
-    let axis = null, row = 0;
-    Object.entries({ class: "cl-handle", role: "slider", tabindex: "0", "aria-label": `${controls[i].row.querySelector(".cl-name").textContent}, on the chart`,
+    let axis = null, row = 0, finger = null;
+    Object.entries({ class: part.view === "map" ? "cl-handle cl-grip" : "cl-handle", role: "slider", tabindex: "0", "aria-label": `${controls[i].row.querySelector(".cl-name").textContent}, on the chart`,
                      "aria-valuemin": "0", "aria-valuemax": String(marks.length - 1) }).forEach(([name, value]) => handle.setAttribute(name, value));
     part.node.append(handle);
     part.handle = handle;
     part.place = (x, height, y) => {
       [axis, row] = [x, height];
-      if (row) handle.style.setProperty("--cl-at", `${y}px`);
+      if (row) handle.style.top = `${y}px`;
       handle.style.left = `${x.at(at[i])}px`;
       put(handle, "aria-valuenow", String(nearest(marks, at[i])));
       put(handle, "aria-valuetext", text(i));
@@ -285,19 +289,28 @@ function run(root, data) {
       const n = part.over[Math.min(Math.max(Math.floor((event.clientY - top) / row), 0), part.over.length - 1)];
       return [message, controls[ranks].texts.indexOf(String(n))];
     };
+    const outside = ({ clientX }) => !axis || clientX - part.canvas.getBoundingClientRect().left > axis.stop + 6;
     const drag = (event) => {
       const [message, k] = under(event);
+      handle.focus({ preventScroll: true });
       if (row && k !== at[ranks]) move(ranks, k);
       move(i, message);
     };
+    // A finger may scroll the page from wherever it is put: it chooses where it taps, and drags the handle alone.
     part.node.addEventListener("pointerdown", (event) => {
-      if (event.button || !axis || event.clientX - part.canvas.getBoundingClientRect().left > axis.stop + 6) return;
+      finger = event.pointerType === "touch" ? event : null;
+      if (event.button || outside(event) || (finger && event.target !== handle)) return;
       handle.setPointerCapture(event.pointerId);
-      handle.focus({ preventScroll: true });
-      drag(event);
+      if (!finger) drag(event);
       event.preventDefault();
     });
-    handle.addEventListener("pointermove", (event) => { if (handle.hasPointerCapture(event.pointerId)) drag(event); });
+    part.node.addEventListener("click", (event) => { if (finger && event.target !== handle && !outside(event)) drag(event); });
+    handle.addEventListener("pointermove", (event) => {
+      if (!handle.hasPointerCapture(event.pointerId)) return;
+      if (finger && Math.hypot(event.clientX - finger.clientX, row ? event.clientY - finger.clientY : 0) < 6) return;
+      finger = null;
+      drag(event);
+    });
     if (part.view === "map") {
       const tip = document.createElement("div");
       Object.assign(tip, { className: "cl-tip", hidden: true });
@@ -312,6 +325,7 @@ function run(root, data) {
         tip.style.left = `${Math.min(event.clientX - left + 12, right - left - tip.offsetWidth)}px`;
       });
       part.node.addEventListener("pointerleave", () => { tip.hidden = true; });
+      addEventListener("keydown", ({ key }) => { if (key === "Escape") tip.hidden = true; });
     }
     handle.addEventListener("keydown", (event) => {
       const place = nearest(marks, at[i]);
@@ -331,7 +345,30 @@ function run(root, data) {
     }));
   }
   // The answer stands above the figure, which would jump with every line more or less: it is as high as it has been.
-  const steady = () => { live.style.minHeight = `${live.offsetHeight}px`; };
+  const tall = (node) => node.getBoundingClientRect().height;
+  const steady = () => { live.style.minHeight = `${tall(live)}px`; };
+  // What is played has room for its highest step from the first one on, measured beside it, so that nothing below jumps.
+  let reserved = false;
+  function reserve(played) {
+    if (played === reserved) return;
+    reserved = played;
+    parts.filter(({ on }) => on && on.includes(data.play)).forEach(({ node, tree, on }) => {
+      if (node !== live) node.style.minHeight = "";
+      if (!played) return;
+      const model = node.cloneNode(), unfolded = Boolean(node.querySelector("details[open]"));
+      model.removeAttribute("aria-live");
+      model.style.cssText = `position: absolute; inset: auto; visibility: hidden; width: ${node.getBoundingClientRect().width}px`;
+      node.after(model);
+      const steps = new Set(controls[data.play].texts.map((_, k) => pick(tree, on, at.with(data.play, k))));
+      const heights = [...steps].map((id) => {
+        model.innerHTML = data.fragments[id];
+        model.querySelectorAll("details").forEach((fold) => { fold.open = unfolded; });
+        return tall(model);
+      });
+      model.remove();
+      node.style.minHeight = `${Math.max(tall(node), ...heights)}px`;
+    });
+  }
   // On a phone it stays in sight above the figure that it is about, one line of it until it is tapped.
   const phone = matchMedia("(max-width: 600px)"); // as in explorer.css
   function stick() {
@@ -368,6 +405,7 @@ function run(root, data) {
       setTimeout(() => live.replaceChildren(...live.childNodes), 100); // read out where it has stopped
       return;
     }
+    reserve(false); // something may have been unfolded
     buttons.play.textContent = "Pause";
     live.setAttribute("aria-live", "off"); // a step every second is too much to read out
     if (at[data.play] >= last(data.play)) move(data.play, 0);
@@ -398,6 +436,7 @@ function run(root, data) {
     const missing = [...requested].map((pair) => pair.join("="));
     remark(missing.length ? `The link asks for ${missing.join(", ")}, which is not on offer here. The controls say what is shown.` : "");
     controls.forEach((_, i) => { refit(i); label(i); });
+    reserve(false);
     parts.forEach(show);
     ends();
     fit();
@@ -410,13 +449,21 @@ function run(root, data) {
       stop();
       move(i, marks ? marks[Number(input.value)] : Number(event.target.value ?? input.value));
     });
-    if (field) ["input", "change"].forEach((kind) => field.addEventListener(kind, () => { stop(); typed(i, kind === "change"); }));
+    if (field) ["input", "change"].forEach((kind) => field.addEventListener(kind, () => {
+      stop();
+      if (kind === "input" || !root.matches(":active")) typed(i, kind === "change");
+      else addEventListener("click", () => typed(i, true), { once: true }); // what is pressed stays below the pointer
+    }));
     if (input.tagName === "FIELDSET") input.querySelectorAll("input").forEach((radio) => { radio.name = `${root.id}-${i}`; });
   });
   if (buttons.speed) {
     buttons.speed.addEventListener("change", speed);
     speed();
   }
+  const notify = (words) => { // seen and heard
+    buttons.copy.textContent = words || "Copy link";
+    root.querySelector("[role=status]").textContent = words;
+  };
   const acts = {
     play,
     previous: () => { stop(); move(data.play, at[data.play] - 1); },
@@ -424,8 +471,8 @@ function run(root, data) {
     copy: async () => {
       write();
       const copied = navigator.clipboard ? navigator.clipboard.writeText(location.href) : Promise.reject();
-      buttons.copy.textContent = await copied.then(() => "Copied", () => "See the address bar");
-      setTimeout(() => { buttons.copy.textContent = "Copy link"; }, 1500);
+      notify(await copied.then(() => "Copied", () => "See the address bar"));
+      setTimeout(notify, 1500, "");
     },
   };
   Object.keys(buttons).forEach((act) => acts[act] && buttons[act].addEventListener("click", acts[act]));
@@ -458,6 +505,9 @@ function run(root, data) {
     if (root.clientWidth === wide) return;
     wide = root.clientWidth;
     live.style.minHeight = "";
+    const played = reserved;
+    reserve(false);
+    reserve(played);
     parts.forEach((part) => { if (part.view) show(part); });
     steady();
     fit();

@@ -123,11 +123,15 @@
   select.addEventListener("change", () => { focus = 0; put([...inside].filter((rank) => rank < on().ranks)); });
   act("worst").addEventListener("click", () => put(on().worst));
   act("clear").addEventListener("click", () => put([]));
+  const notify = (words) => { // seen and heard
+    act("copy").textContent = words || "Copy link";
+    root.querySelector("[role=status]").textContent = words;
+  };
   act("copy").addEventListener("click", async () => {
     history.replaceState(history.state, "", link());
     const copied = navigator.clipboard ? navigator.clipboard.writeText(location.href) : Promise.reject();
-    act("copy").textContent = await copied.then(() => "Copied", () => "See the address bar");
-    setTimeout(() => { act("copy").textContent = "Copy link"; }, 1500);
+    notify(await copied.then(() => "Copied", () => "See the address bar"));
+    setTimeout(notify, 1500, "");
   });
   window.addEventListener("hashchange", arrive);
   root.classList.add("cl-running");

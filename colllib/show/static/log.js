@@ -132,11 +132,13 @@
     for (let k = most; k > least; k -= step) if (k === most || x(2 ** k) - x(2 ** least) > 62) marks.push(k);
     const key = (mark, text) => `<span><svg width="30" height="10" fill="none">${mark}</svg>${text}</span>`;
     const stroke = (hue, more) => `<path d="M0 5H30" stroke="${hue}" stroke-width="2.5"${more}/>`;
-    plot.innerHTML = '<div class="cl-legend">' + key(stroke(MEASURED, ""), "your log")
+    const [first, last] = [rows[0], rows.at(-1)].map((row) => `${gb(row.bus)} at ${size(row.size)}`);
+    plot.innerHTML = '<div class="cl-legend" aria-hidden="true">' + key(stroke(MEASURED, ""), "your log")
       + (on ? key(stroke(PREDICTED, ' stroke-dasharray="7 3"'), "predicted") : "")
       + (curve.some(({ band }) => band) ? key(`<path d="M0 0H30V10H0z" fill="${PREDICTED}" opacity=".25"/>`, "where healthy runs are") : "")
       + (others.length ? key('<path d="M8 5h0M22 5h0" stroke="var(--cl-s8,#57606a)" stroke-width="5" stroke-linecap="round"/>', "published runs of such a machine") : "")
-      + `</div><svg viewBox="0 0 ${W} ${H}" font-size="12" aria-hidden="true">`
+      + `</div><svg viewBox="0 0 ${W} ${H}" font-size="12" role="img" aria-label="Your log: bus bandwidth from `
+      + `${first} to ${last}, and time${on ? ", with what is predicted; the table below compares them" : ""}.">`
       + panel(28, 210, "bus bandwidth in GB/s", (bytes, time) => on.bus(bytes, time), rows.map((row) => ({ ...row, of: row.bus })), [linear(Math.max(...rates)), String])
       + (times.length ? panel(252, 384, "time, logarithmic", (_, time) => time, logged.map((row) => ({ ...row, of: row.time })), [decades(times), micro, true]) : "")
       + [210, 384].map((up) => `<path d="M${L} ${up}H${W - R}" stroke="currentColor"/>`).join("")
@@ -144,8 +146,9 @@
       + words((L + W - R) / 2, H - 6, "middle", "message") + "</svg>";
   };
   const tabulate = (lines) => {
-    const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
-    table.innerHTML = lines.length ? `<table><caption>Shares of the predicted rate, those of four in five healthy runs</caption>${row(["messages", "your log", "healthy runs", "verdict"], "th")}${lines.map((cells) => row(cells, "td")).join("")}</table>` : "";
+    const head = (scope, cell) => `<th scope="${scope}">${cell}</th>`;
+    const row = ([name, ...cells]) => `<tr>${head("row", name)}${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
+    table.innerHTML = lines.length ? `<table><caption>Shares of the predicted rate, those of four in five healthy runs</caption><tr>${["messages", "your log", "healthy runs", "verdict"].map((cell) => head("col", cell)).join("")}</tr>${lines.map(row).join("")}</table>` : "";
   };
   const tell = (text) => { if (says.textContent !== text) says.textContent = text; }; // all that is written is read out
   const choose = () => { // the collective and the machine that a new log names; both can be chosen anew
@@ -162,6 +165,7 @@
     const { rows, unread, why, foreign, mixed, ranks, wrong, hung, tables } = read(form.elements.log.value);
     const range = ranges[collective][machine][boxes - 1], most = ranges[collective][machine].length;
     plot.innerHTML = table.innerHTML = "";
+    form.elements.boxes.setAttribute("aria-invalid", !range);
     if (!range) return tell(`Boxes: a whole number, here from 1 to ${most}; of more, colllib diagnose LOG --on ${named("N")} knows the range.`);
     if (hung) return tell("No row follows the header: the test hung, crashed or still runs, so this is no measurement.");
     if (foreign) return tell(`The header has the unit ${foreign}: times are in us, rates in GB/s.`);
