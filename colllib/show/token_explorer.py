@@ -38,23 +38,25 @@ def token_explorer() -> Explorer:
             Control("width", "Weights", tuple(WIDTHS), 1, format=WIDTHS.__getitem__),
             Control("tp", "TP", (1, 2, 4, 8), 8),
             Control("sequences", "Sequences in flight", tuple(2**k for k in range(8)), 1, "number"),
-            Control("context", "Tokens of each", tuple(4**k for k in range(5, 9)), 4096, "number", "{:,}".format),
-            Control("call", "All-reduces by", _measured, kind="select"),
+            Control("context", "Tokens of each", tuple(2**k for k in range(10, 18)), 4096, "number", "{:,}".format),
+            Control("call", "All-reduces by", _calls, kind="select"),
             Quantity("memory", "Memory bandwidth", "bandwidth", 1e11, 1e14, MEMORY),
             *alone,
         ],
         [
             Bars(race, "The parts of a token's time"),
             Part(_memory, "What a GPU keeps"),
+            Part(_unmeasured, "What nobody measured"),
             Rows(race, "The parts in numbers", "The parts in numbers", "part = name | what | time"),
         ],
-        summary="A token takes {sum}. The largest part, {top share}: {top}.",
+        summary="A token takes at least {sum}. The largest part, {top share}: {top}.",
         note="Every token reads the weights that it meets (of experts, those that a uniform gate chooses for all "
         "sequences) and the keys and values of its own sequence, in BF16. Up to 128 sequences, multiplying takes less. "
         "All-reduces: 2 a layer, 1 of embeddings. On the wires they are one-shot or direct, whichever is faster, "
         "event clock; the kernels' times are those that others measured on H100s for as many GPUs, with "
         "straight lines between sizes on logarithmic scales, and what they take beyond the wires of a "
-        "DGX H100 stays when the links change. Nothing overlaps.",
+        "DGX H100 stays when the links change. Nothing overlaps; kernels' own launches, attention and sampling are "
+        "left out, and memory never gives all that its data sheet says.",
         name="token",
     )
 
@@ -73,9 +75,9 @@ def seconds_of(call: str, tp: int, message: float) -> float | None:
     return between(points, message)
 
 
-def _measured(model: str, tp: int, sequences: int) -> dict[str, str]:
-    message = sequences * MODELS[model].hidden * BF16
-    return {call: text for call, text in CALLS.items() if call == WIRES or seconds_of(call, tp, message)}
+def _calls(tp: int) -> dict[str, str]:
+    """Who reduces; of one GPU alone it decides nothing."""
+    return dict(list(CALLS.items())[: None if tp > 1 else 1])
 
 
 def _rows(model: str, tp: int, sequences: int, call: str) -> list[Row]:
@@ -119,3 +121,9 @@ def _memory(model: str, width: float, tp: int, sequences: int, context: int) -> 
     copied = f", the same on all {tp}: a latent has no heads to share out" if m.latent and tp > 1 else ""
     much = f" That does not fit in the {units.size(CAPACITY)} of an H100." if weights + cached > CAPACITY else ""
     return f"<p>A GPU keeps {holds}{copied}.{much}</p>"
+
+
+def _unmeasured(model: str, tp: int, sequences: int, call: str) -> str:
+    if tp == 1 or call == WIRES or seconds_of(call, tp, sequences * MODELS[model].hidden * BF16):
+        return ""
+    return f"<p>Nobody measured {CALLS[call]} for such messages: α and bytes stand alone.</p>"

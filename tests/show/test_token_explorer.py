@@ -19,7 +19,7 @@ NCCL = next(dict(sweep.points) for sweep in sweeps() if sweep.name == "azure-nd-
 def shown(**changed):
     """The times of the parts, and what is said beside them."""
     state = {**EXPLORER.start, **changed}
-    table = {row[0]: row[-1] for row in rows(EXPLORER.render(2, state))}
+    table = {row[0]: row[-1] for row in rows(EXPLORER.render(3, state))}
     return table, EXPLORER.render(1, state), EXPLORER.render(len(EXPLORER.parts), state)
 
 
@@ -60,20 +60,29 @@ def test_experts_are_read_as_often_as_a_uniform_gate_chooses_them_and_a_latent_i
 
 
 def test_one_gpu_reduces_nothing_and_is_asked_for_no_links():
-    table, *_ = shown(model="Llama 3.1 8B", tp=1, call="wires")
+    table, *_ = shown(model="Llama 3.1 8B", tp=1, call="SGLang")
     assert list(table) == ["weights", "keys and values"]
-    state = {**EXPLORER.start, "model": "Llama 3.1 8B", "tp": 1, "call": "wires"}
+    state = {**EXPLORER.start, "model": "Llama 3.1 8B", "tp": 1, "call": "SGLang"}
     idle = {control.name for place, control in enumerate(EXPLORER.controls) if EXPLORER.idle(place, state)}
     assert {"alpha", "bw", "call"} <= idle
 
 
-def test_only_what_somebody_measured_is_offered():
-    place = [control.name for control in EXPLORER.controls].index("call")
-    offered = [
-        list(EXPLORER.choices(place, {**EXPLORER.start, "tp": tp, "sequences": sequences}))
-        for tp, sequences in ((8, 1), (4, 32), (8, 64), (4, 64))
-    ]
-    assert offered == [["SGLang", "vLLM", "NCCL", "wires"], ["SGLang", "vLLM", "wires"], ["NCCL", "wires"], ["wires"]]
+@pytest.mark.parametrize(
+    ("call", "tp", "sequences", "measured"),
+    [
+        ("SGLang", 8, 1, True),
+        ("vLLM", 4, 32, True),
+        ("NCCL", 4, 1, False),
+        ("SGLang", 8, 64, False),
+        ("NCCL", 8, 64, True),
+    ],
+)
+def test_what_nobody_measured_is_called_so(call, tp, sequences, measured):
+    table, *_ = shown(call=call, tp=tp, sequences=sequences)
+    said_so = "Nobody measured" in EXPLORER.render(
+        2, {**EXPLORER.start, "call": call, "tp": tp, "sequences": sequences}
+    )
+    assert ("all-reduces: kernel and launch" in table) == measured == (not said_so)
 
 
 def test_a_time_between_two_measured_sizes_lies_between_theirs():
