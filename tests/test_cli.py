@@ -308,8 +308,8 @@ def test_list_names_what_can_be_run():
 
 
 @pytest.mark.parametrize("on", ["star:8,ports=7", "inc-star:4,ports=2", "uniring:2x4", "switch-tree:8x6,uplinks=2",
-                                "fat-tree:4,oversubscription=3", "leaf-spine:2x2x2,uplink=1/2", "torus:2x4", "ring:4",
-                                "star:4,hop=1/4,switch=0", "full-mesh:4"])  # fmt: skip
+                                "fat-tree:4,oversubscription=3,routing=spread", "leaf-spine:2x2x2,uplink=1/2",
+                                "torus:2x4", "ring:4", "star:4,hop=1/4,switch=0", "full-mesh:4"])  # fmt: skip
 def test_the_time_is_that_of_the_printed_cost_at_the_printed_speeds(on):
     words = ("run", "all-reduce", "ring", "--on", on, "--message", "16MB")
     text, (n_alpha, n_beta) = printed(*words), (Fraction(answer(*words)[key]) for key in ("n_alpha", "n_beta"))
