@@ -194,7 +194,8 @@ class Algorithm:
         belongs: the topologies whose cost the closed form is (default: by what it takes a star with one full-duplex
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
         many_partners: whether a rank sends to all others in one step. A step costs one alpha, so that without a
-            link to each such an algorithm looks better than it can be: ladders leave it out there.
+            link to each such an algorithm may look better than it is: tables leave it out there, and the command's
+            ladder where its place depends on that.
         searched: of what is made for that one fabric, on how many ranks times links everybody waits for it, also where
             no closed form is its cost; 0 for what only a ladder that searches starts, where it is found soon.
         overlaps: whether its segments follow one step apart, each as the schedule in one (`pipelined`).
