@@ -9,11 +9,12 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
 from pathlib import Path
+from time import sleep
 
 import click
 import pytest
 
-from colllib import units
+from colllib import cli_io, units
 from colllib.algorithms import allreduce
 from colllib.busbw import ideal_gain
 from colllib.cli import cli, main
@@ -504,6 +505,15 @@ def test_through_switches_what_sends_to_several_at_once_is_ranked_where_its_plac
     assert small["left_out"]["one-shot"] == at_once(one_shot, apart=7 * 0.6e-6)
     assert {"direct", "one-shot", "forest"} <= small["left_out"].keys() - {rung["algorithm"] for rung in small["rungs"]}
     assert {"direct", "one-shot", "forest"} <= {rung["algorithm"] for rung in large["rungs"]} - large["left_out"].keys()
+
+
+def test_what_takes_long_is_named_on_standard_error_also_without_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(cli_io, "PATIENCE", 0.01)
+    with cli_io.progress(["quick", "slow", "next"], str) as names:
+        for name in names:
+            if name == "slow":
+                sleep(1)
+    assert "2 of 3, slow: still at work after 0.01 s" in capsys.readouterr().err.splitlines()
 
 
 ON_A_DGX = ("--on", "dgx-h100:1", "--message", "16KiB")
