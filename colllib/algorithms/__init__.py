@@ -545,9 +545,20 @@ def every(primitive: str) -> tuple[Algorithm, ...]:
     algorithms = tuple(algorithm for algorithm in CATALOGUE if algorithm.primitive == primitive)
     if not algorithms:
         known = ", ".join(dict.fromkeys(algorithm.primitive for algorithm in CATALOGUE))
-        raise ValueError(f"no algorithm for primitive {shortened(primitive)!r}: known are {known}")
+        cost = _KNOWN_COSTS.get(primitive.lower().removeprefix("mpi_"))
+        answer = f"on a star {cost}; " if cost else ""
+        raise ValueError(f"no algorithm for primitive {shortened(primitive)!r}: {answer}known are {known}")
     return algorithms
 
+
+_IN_A_TREE = "a binomial tree takes ceil(log2 N) alpha + (N - 1)/N M/BW, M of all ranks together"
+_IN_ROUNDS = "recursive doubling takes ceil(log2 N) (alpha + M/BW)"
+#: What a collective of MPI takes that has no algorithm here.
+_KNOWN_COSTS = {
+    "barrier": "it takes ceil(log2 N) alpha, as an all-gather of 0 B does",
+    **dict.fromkeys(("scan", "exscan"), _IN_ROUNDS),
+    **dict.fromkeys(("gather", "scatter"), _IN_A_TREE),
+}
 
 #: What an option of an algorithm says, in a line.
 MEANINGS = {
