@@ -167,8 +167,9 @@ predict: rows of bytes (M), time_s, busbw_GBps, picked, binding, latency_s,
 step: plan, tokens, microbatches, schedule, chunks, bucket_bytes, buckets,
   collectives, teraflops, time_s, mfu, state_bytes, activations_bytes, fits,
   stages; of --plan all plans, time_s and with_activations_bytes of each
-experts: gate, top_k, tokens, message_bytes, imbalance (of experts, over the
-  mean), imbalance_of_copies, imbalance_of_ranks, busiest_M (shares of M), time_s
+experts: gate, top_k, most_boxes, tokens, width, message_bytes, imbalance (of
+  experts, over the mean), imbalance_of_copies, imbalance_of_ranks, busiest_M
+  (shares of M), time_s
 describe: tiers with bandwidth and bisection in BW; forest: algbw_GBps, heights
 """
 

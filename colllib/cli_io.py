@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import wraps
 from itertools import chain
-from threading import Timer
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 import click
@@ -190,14 +190,17 @@ def progress(items: Iterable[Item], name: Callable[[Item], str]) -> AbstractCont
 
 def _named_if_long(items: Sequence[Item], name: Callable[[Item], str]) -> Iterator[Item]:
     for number, item in enumerate(items, 1):
-        line = f"{number} of {len(items)}, {name(item)}: still at work after {PATIENCE:g} s"
-        watch = Timer(PATIENCE, partial(click.echo, line, err=True))
-        watch.daemon = True
-        watch.start()
+        line, done = f"{number} of {len(items)}, {name(item)}: still at work after {PATIENCE:g} s", Event()
+        Thread(target=_said_late, args=(line, done), daemon=True).start()
         try:
             yield item
         finally:
-            watch.cancel()
+            done.set()
+
+
+def _said_late(line: str, done: Event) -> None:
+    if not done.wait(PATIENCE):
+        click.echo(line, err=True)
 
 
 def table(headers: Sequence[str], rows: Sequence[Any], widths: Sequence[int | None] | None = None) -> str:
