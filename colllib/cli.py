@@ -167,8 +167,9 @@ predict: rows of bytes (M), time_s, busbw_GBps, picked, binding, latency_s,
 step: plan, tokens, microbatches, schedule, chunks, bucket_bytes, buckets,
   collectives, teraflops, time_s, mfu, state_bytes, activations_bytes, fits,
   stages; of --plan all plans, time_s and with_activations_bytes of each
-experts: gate, top_k, tokens, message_bytes, imbalance (of experts, over the
-  mean), imbalance_of_copies, imbalance_of_ranks, busiest_M (shares of M), time_s
+experts: gate, top_k, most_boxes, tokens, width, message_bytes, imbalance (of
+  experts, over the mean), imbalance_of_copies, imbalance_of_ranks, busiest_M
+  (shares of M), time_s
 describe: tiers with bandwidth and bisection in BW; forest: algbw_GBps, heights
 """
 
@@ -667,16 +668,10 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if any(rung.algorithm.name == "channels" for rung in rungs):
         yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
-    wired = topology.inside is not None and topology.ranks == topology.in_box  # its forest leaves the cards out
-    if (
-        topology.switches
-        and not wired
-        and topology.ranks > 1
-        and any(rung.algorithm.name == "forest" for rung in rungs)
-    ):
+    if several := ", ".join(rung.algorithm.label for rung in rungs if rung.posting is not None):
         yield (
-            "\nforest: through switches a rank may send to several others in a step, and pays one alpha: "
-            "short messages take longer"
+            f"\n{several}: through switches a rank may send to several others in a step, and pays one alpha; "
+            "if its messages left an alpha apart, the order would be the same"
         )
     whys = dict.fromkeys(why for why in left_out.values() if why != ladder.NOT_STARTED)
     if reasons := {why: [name for name, other in left_out.items() if other == why] for why in whys}:

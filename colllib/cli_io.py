@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import chain
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 import click
@@ -172,12 +173,34 @@ def json_text(result: Any) -> str:
     return json.dumps(result, indent=2, allow_nan=False)
 
 
+PATIENCE = 5.0  # seconds, after which something at work is named
+
+
 def progress(items: Iterable[Item], name: Callable[[Item], str]) -> AbstractContextManager[Iterable[Item]]:
-    """The items, with a bar on a terminal's standard error that names the one at work."""
+    """The items; standard error names the one at work: a terminal in a bar, and else a line, if it takes long."""
     listed, hidden = list(items), not sys.stderr.isatty()
     return click.progressbar(
-        listed, hidden=hidden, file=sys.stderr, item_show_func=lambda item: None if item is None else name(item)
+        _named_if_long(listed, name) if hidden else listed,
+        length=len(listed),
+        hidden=hidden,
+        file=sys.stderr,
+        item_show_func=lambda item: None if item is None else name(item),
     )
+
+
+def _named_if_long(items: Sequence[Item], name: Callable[[Item], str]) -> Iterator[Item]:
+    for number, item in enumerate(items, 1):
+        line, done = f"{number} of {len(items)}, {name(item)}: still at work after {PATIENCE:g} s", Event()
+        Thread(target=_said_late, args=(line, done), daemon=True).start()
+        try:
+            yield item
+        finally:
+            done.set()
+
+
+def _said_late(line: str, done: Event) -> None:
+    if not done.wait(PATIENCE):
+        click.echo(line, err=True)
 
 
 def table(headers: Sequence[str], rows: Sequence[Any], widths: Sequence[int | None] | None = None) -> str:

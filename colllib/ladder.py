@@ -226,6 +226,8 @@ class Rung:
     how: str  # "executed", "by symmetry" or "closed form"
     run: Execution | None = field(default=None, repr=False)  # that the cost comes from
     not_run: NotRun | None = None  # what would be faster and takes long to run
+    #: of one that sends to several in a step, how much longer it takes if a rank's messages leave an alpha apart
+    posting: float | None = None
 
     @property
     def execution(self) -> Execution:
@@ -320,7 +322,7 @@ def skipped(algorithm: Algorithm, topology: Topology, searching: bool = False) -
     waited = algorithm.searched is None or topology.ranks * topology.num_links <= algorithm.searched
     if not waited and not (searching and not algorithm.searched) and not algorithm.costs_its_closed_form(topology):
         return NOT_STARTED
-    return _crowded(topology) if algorithm.many_partners else None
+    return _crowded(topology) if algorithm.many_partners and not (searching and topology.switches) else None
 
 
 def _crowded(topology: Topology) -> str | None:
@@ -337,13 +339,12 @@ def _sought(candidate: Entry) -> str | None:
     """Search for a schedule where that takes about two seconds at most; why what is found is left out, as `skipped`."""
     try:
         with waiting(SOON):
-            schedule = candidate.schedule()
+            candidate.schedule()
     except NotSoon:
         return NOT_STARTED
     except ValueError as error:  # such as links that are wider one way
         return str(error)
-    partners = max((max(step.partners()) for step in schedule.steps), default=0)
-    return _crowded(candidate.topology) if partners == candidate.topology.ranks - 1 else None
+    return None
 
 
 def run(algorithm: Algorithm, topology: Topology, *, segments: int | None = None, **price: Unpack[Terms]) -> Rung:
@@ -474,7 +475,9 @@ def field_of(
 
     Args:
         among: which of them.
-        searching: whether forests, flows and syntheses are searched for, where that takes about two seconds at most.
+        searching: whether forests, flows and syntheses are searched for, where that takes about two seconds at most,
+            and what sends to all others in a step through switches is run. Through switches these are left out where
+            their place depends on whether the messages of a rank in a step leave at once, or an alpha apart.
 
     Raises:
         NoRouteError: if none can run because ranks are cut off from the others.
@@ -492,16 +495,34 @@ def field_of(
             why = skipped(algorithm, topology, searching)
             if why is None and algorithm.searched == 0:
                 why = _sought(candidate)
+            if why is None and algorithm.many_partners and not candidate.runs_within(SOON / 10, 1):
+                why = _crowded(topology)
             if why is not None:
                 left_out[algorithm.name] = why
                 continue
-            rung = _in_best_way(candidate, price)
-            rungs.append(rung or run(candidate.in_best_radix(**price).algorithm, topology, **price))
+            rung = _in_best_way(candidate, price) or run(candidate.in_best_radix(**price).algorithm, topology, **price)
+            if topology.switches and (algorithm.many_partners or algorithm.searched == 0):
+                posting = Pricing(topology, **price).posting(rung.entry.schedule(rung.segments))
+                rung = replace(rung, posting=posting)
+            rungs.append(rung)
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     if not rungs:
         check_connected(topology)
-    return sorted(rungs, key=_seconds), left_out
+    unplaced = {rung.algorithm.name: why for rung in rungs if (why := _unplaced(rung, rungs))}
+    placed = [rung for rung in rungs if rung.algorithm.name not in unplaced]
+    return sorted(placed, key=_seconds), unplaced | left_out
+
+
+def _unplaced(rung: Rung, rungs: Iterable[Rung]) -> str | None:
+    """Why a rung has no place: others are faster only if the messages of a rank leave an alpha apart."""
+    if not rung.posting:
+        return None
+    least, most = rung.seconds / (1 + TIE), (rung.seconds + rung.posting) * (1 + TIE)
+    if not any(least <= other.seconds <= most for other in rungs if not other.posting):
+        return None
+    at_once, apart = units.seconds(rung.seconds, 4), units.seconds(rung.seconds + rung.posting, 4)
+    return f"takes {at_once} if the messages of a rank in a step leave at once, {apart} if they leave an alpha apart"
 
 
 def _in_best_way(candidate: Entry, price: Terms) -> Rung | None:

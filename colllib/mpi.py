@@ -16,7 +16,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
@@ -24,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from colllib.buffers import Array, counts, fitting, inputs, outputs, split, turns
-from colllib.exact import IntArray
+from colllib.exact import IntArray, counted
 from colllib.primitives import PRIMITIVES, Blocks
 from colllib.provenance import NOTHING, Summed, check_step, refuse_never
 from colllib.schedule import Schedule
@@ -228,17 +230,18 @@ def launch(ranks: int, *words: str) -> str:
 
 
 def bench(
-    primitive: str, schedule: Schedule | None, communicator: Any, *, blocks: Blocks, elements: int, repeats: int
+    primitive: str, schedule: Schedule | None, communicator: Any, *, blocks: Blocks, elements: int, repeats: int | None
 ) -> tuple[float, int]:
     """The time of a collective on this machine, of the slowest process: MPI's own, or a schedule's messages.
 
-    A schedule is run by Python, step by step, so that its time is mostly Python's.
+    All that Python does for MPI's own is done beforehand. A schedule is run by Python, step by step, so that its time
+    is mostly Python's. As in the benchmarks of OSU, a barrier precedes each run and is not timed.
 
     Args:
         schedule: what to time; None for MPI's own collective.
         blocks: the blocks of the primitive, or of the schedule.
         elements: the length of M, of float32.
-        repeats: how many runs are timed, after one that is not.
+        repeats: how many runs are timed, after a tenth as many that are not; None for a tenth of a second's.
 
     Returns:
         seconds of a run, and the number of ranks on which it gave anything but MPI's own result.
@@ -247,19 +250,31 @@ def bench(
         ValueError: on every process, as for `run`.
     """
     buffer = numbers(blocks, communicator.Get_rank(), elements, "float32")
+    call, output = prepared(primitive, blocks, buffer, communicator, elements=elements)
+    call()
+    differs = False
+    if schedule is not None:
+        call = partial(run, schedule, buffer, communicator, elements=elements)
+        differs = call().tobytes() != output.tobytes()
+    if repeats is None:
+        repeats = min(MOST_RUNS, max(LEAST_RUNS, int(0.1 / _timed(call, communicator, 1))))
+    _timed(call, communicator, -(-repeats // 10))
+    return _timed(call, communicator, repeats), sum(communicator.allgather(differs))
 
-    def once() -> Array:
-        if schedule is None:
-            return collective(primitive, blocks, buffer, communicator, elements=elements)
-        return run(schedule, buffer, communicator, elements=elements)
 
-    differs = once().tobytes() != collective(primitive, blocks, buffer, communicator, elements=elements).tobytes()
-    communicator.Barrier()
-    begin = perf_counter()
-    for _ in range(repeats):
-        once()
-    seconds = (perf_counter() - begin) / repeats
-    return max(communicator.allgather(seconds)), sum(communicator.allgather(differs))
+LEAST_RUNS, MOST_RUNS = 10, 1000  # of a size in a benchmark
+
+
+def _timed(call: Callable[[], Any], communicator: Any, runs: int) -> float:
+    """Seconds of a run, of the slowest process."""
+    seconds = 0.0
+    for _ in range(runs):
+        communicator.Barrier()
+        begin = perf_counter()
+        call()
+        seconds += perf_counter() - begin
+    slowest: float = max(communicator.allgather(seconds))
+    return slowest / runs
 
 
 def numbers(blocks: Blocks, rank: int, elements: int, dtype: str = "float64", seed: int = 0) -> Array:
@@ -278,14 +293,14 @@ def _input_length(blocks: Blocks, rank: int, elements: int) -> int:
 
 
 def mpi_function(primitive: str, blocks: Blocks) -> str:
-    """The function of MPI that does what a primitive says; the ones that end in v take uneven sizes.
+    """The function of MPI that does what a primitive says: for shares of one size, or for uneven ones.
 
     >>> from colllib.primitives import all_gather
     >>> mpi_function("all-gather", all_gather(4))
     'MPI_Allgather'
     """
-    uneven = primitive in ("all-gather", "all-to-all") and not _even(blocks)
-    return _FUNCTIONS[primitive] + ("v" if uneven else "")
+    even, uneven = _ENDINGS.get(primitive, ("", ""))
+    return _FUNCTIONS[primitive] + (even if even == uneven or _even(blocks) else uneven)
 
 
 _FUNCTIONS = {
@@ -297,14 +312,15 @@ _FUNCTIONS = {
     "all-to-all": "MPI_Alltoall",
     "point-to-point": "MPI_Send and MPI_Recv",
 }
+_ENDINGS = {"reduce-scatter": ("_block", ""), "all-gather": ("", "v"), "all-to-all": ("", "v")}
 
 
 def _even(blocks: Blocks) -> bool:
-    """Whether every source, or every pair of source and target, has as much as every other."""
+    """Whether every owner, or every pair of source and target, has as much as every other."""
     ranks = blocks.ranks
-    pairs = bool((blocks.target < ranks).all())
-    key = blocks.source * ranks + blocks.target if pairs else blocks.source
-    size = np.bincount(key, blocks.share.numerators, ranks * ranks if pairs else ranks)
+    owners = [side for side in (blocks.source, blocks.target) if (side < ranks).all()]
+    key = owners[0] * ranks + owners[1] if len(owners) == 2 else owners[0]
+    size = np.bincount(key, blocks.share.numerators, ranks ** len(owners))
     return bool((size == size[0]).all())
 
 
@@ -313,36 +329,52 @@ def collective(primitive: str, blocks: Blocks, buffer: Array, communicator: Any,
 
     Args as for `run`; no schedule takes part, the blocks only say who has how much of what.
     """
+    call, output = prepared(primitive, blocks, buffer, communicator, elements=elements)
+    call()
+    return output
+
+
+def prepared(
+    primitive: str, blocks: Blocks, buffer: Array, communicator: Any, *, elements: int
+) -> tuple[Callable[[], Any], Array]:
+    """MPI's own collective, ready to be called as often as one likes, and this rank's output, which each call fills.
+
+    Args as for `collective`.
+    """
     rank, size = communicator.Get_rank(), counts(blocks, elements)
     receives = outputs(blocks, rank)
     output = np.empty(int(size[receives].sum()), buffer.dtype)
     source, target = (int(blocks.holders(int(side[0]))[0]) for side in (blocks.source, blocks.target))
 
-    def by_rank(side: IntArray, some: IntArray) -> list[int]:
+    def by_rank(side: IntArray, some: IntArray) -> IntArray:
         """How many elements each rank has on one side, among some blocks."""
-        return [int(size[some][side[some] == other].sum()) for other in range(blocks.ranks)]
+        return counted(side[some], size[some], blocks.ranks)
 
+    call: Callable[[], Any]
     match function := mpi_function(primitive, blocks):
-        case "MPI_Allreduce" | "MPI_Allgather" | "MPI_Alltoall":
-            getattr(communicator, function.removeprefix("MPI_"))(buffer, output)
         case "MPI_Bcast":
             if rank == source:
                 output[:] = buffer
-            communicator.Bcast(output, root=source)
+            call = partial(communicator.Bcast, output, root=source)
         case "MPI_Reduce":
-            communicator.Reduce(buffer, output if rank == target else None, root=target)
+            call = partial(communicator.Reduce, buffer, output if rank == target else None, root=target)
         case "MPI_Reduce_scatter":
-            communicator.Reduce_scatter(buffer, output, recvcounts=by_rank(blocks.target, np.arange(len(blocks))))
+            taken = by_rank(blocks.target, np.arange(len(blocks)))
+            call = partial(communicator.Reduce_scatter, buffer, output, recvcounts=taken)
         case "MPI_Allgatherv":
-            communicator.Allgatherv(buffer, [output, by_rank(blocks.source, receives)])
+            call = partial(communicator.Allgatherv, buffer, [output, by_rank(blocks.source, receives)])
         case "MPI_Alltoallv":
             to, origin = by_rank(blocks.target, inputs(blocks, rank)), by_rank(blocks.source, receives)
-            communicator.Alltoallv([buffer, to], [output, origin])
+            call = partial(communicator.Alltoallv, [buffer, to], [output, origin])
         case "MPI_Send and MPI_Recv":
             if source == target == rank:
                 output[:] = buffer
-            elif rank == source:
-                communicator.Send(buffer, dest=target)
-            elif rank == target:
-                communicator.Recv(output, source=source)
-    return output
+            if source != target and rank == source:
+                call = partial(communicator.Send, buffer, dest=target)
+            elif source != target and rank == target:
+                call = partial(communicator.Recv, output, source=source)
+            else:
+                call = tuple  # nothing to do
+        case _:
+            call = partial(getattr(communicator, function.removeprefix("MPI_")), buffer, output)
+    return call, output

@@ -210,6 +210,27 @@ class Pricing:
             waits, busy = waits + wait, busy + most * (unit or 1)
         return waits, busy
 
+    def posting(self, schedule: Schedule) -> float:
+        """How much longer the steps take if the messages of a rank's link leave an alpha apart, instead of all at once.
+
+        >>> from colllib import star
+        >>> from colllib.algorithms import direct
+        >>> [Pricing(star(8), message=m, alpha=1, bandwidth=1).posting(direct.all_gather(8)) for m in (0, 4, 8)]
+        [6.0, 2.5, 0.0]
+        """
+        topology, known = self.topology, dict[bytes, float]()
+        level = np.array([tier.level for tier in topology.tiers])[topology.tier]
+        of_ranks = np.minimum(topology.link_src, topology.link_dst) < topology.ranks
+        alpha = self.alpha[level] * topology.alpha.denominator * of_ranks
+        longer = 0.0
+        for step in whole_steps(schedule, topology):
+            if (key := _digest(*step[:3])) not in known:
+                _, link = topology.router(step.src, step.dst)
+                apart = np.maximum(np.bincount(link, minlength=topology.num_links) - 1, 0) * alpha
+                known[key] = float(max(0, apart.max(initial=0) - self._routed(step)[1].max(initial=0)))
+            longer += known[key]
+        return longer
+
     def _routed(self, step: Flows) -> tuple[float, FloatArray]:
         """The latency of a step, and for how long it keeps each link busy, or each link of a class."""
         crossing, link = self.topology.router(step.src, step.dst)

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from colllib import cli, mpi
+from colllib import cli, cli_io, mpi
 from colllib.algorithms import CATALOGUE
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
@@ -236,6 +236,7 @@ def without_mpi() -> Any:
 
 def main(seed: int, count: int) -> None:
     mpi.world = without_mpi
+    cli_io.PATIENCE = 3600.0  # in which nothing is said of what takes long
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     log = Path(tempfile.mkdtemp()) / "log.txt"
     log.write_text(write(next(sweep.run for sweep in sweeps() if sweep.run.ranks)), encoding="utf-8")

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from colllib.algorithms import allreduce, pointtopoint
+from colllib.execution import execute
 from colllib.topology import NoRouteError, boxes, fat_tree, leaf_spine, torus
 from colllib.topology.expression import find
 from colllib.topology.routes import flow_hash
@@ -206,11 +208,22 @@ def test_an_oversubscribed_fat_tree_is_as_many_times_slower_where_traffic_climbs
     """Whole edge switches of four hosts send to the next edge switch of their pod, or to the next pod, of sixteen."""
     rank = np.arange(128)
     in_pod, to_pod = rank ^ 4, (rank + 16) % 128
-    for narrow, (near, far) in {1: (1, 1), 3: (3, 3), (1, Fraction(5, 2)): (1, Fraction(5, 2)), (4, 1): (4, 4)}.items():
+    times_slower = {1: (1, 1), 2: (2, 2), (2, 4): (2, 4), (1, 4): (1, 4)}
+    if routing == "spread":
+        times_slower |= {3: (3, 3), (1, Fraction(5, 2)): (1, Fraction(5, 2)), (4, 1): (4, 4)}
+    for narrow, (near, far) in times_slower.items():
         net = fat_tree(8, oversubscription=narrow, routing=routing)
         for dst, times in ((in_pod, near), (to_pod, far), (rank ^ 1, 1)):
             load = np.bincount(net.router(rank, dst)[1], minlength=net.num_links)
             assert max(Fraction(int(n)) / speed for n, speed in zip(load, net.bandwidth, strict=True)) == times
+
+
+@pytest.mark.parametrize("routing", ["fixed", "hash", "spread"])
+def test_a_message_alone_loses_nothing_to_oversubscription_and_neither_does_a_ring(routing):
+    """One flow leaves each edge switch, over a link as fast as its port."""
+    for on in (fat_tree(8, oversubscription=4, routing=routing), leaf_spine(32, 4, 1, routing=routing)):
+        assert execute(pointtopoint.direct(on.ranks, source=0, target=100), on).cost.n_beta == 1
+        assert execute(allreduce.ring(on.ranks), on).cost.n_beta == Fraction(2 * 127, 128)
 
 
 def test_thousands_of_ranks_build_at_once():
@@ -252,6 +265,11 @@ def test_thousands_of_ranks_build_at_once():
         ("fat-tree:4,routing=ecmp", "routing 'ecmp': must be one of hash, fixed, spread"),
         ("fat-tree:4,oversubscription=1/2", "oversubscription 1/2: must be at least 1"),
         ("fat-tree:4,oversubscription=1:2:3", "3 oversubscriptions for 2 tiers of uplinks: give one for each"),
+        (
+            "fat-tree:8,oversubscription=3",
+            "3: 4/3 links lead up from an edge switch, and routing",
+        ),
+        ("fat-tree:8,oversubscription=4:1,routing=hash", "16 links lead up from an aggregation switch"),
         ("leaf-spine:8x8", "3 whole numbers are needed, as in leaf-spine:8x8x4"),
         ("star:٤", "must be a whole number of at most 18 digits, as in star:N"),
         ("star:1_0", "must be a whole number"),
@@ -277,8 +295,8 @@ def test_expressions_that_cannot_be_are_refused_in_one_short_line(expression, co
         "leaf-spine:4x4x2,seed=5",
         "fat-tree:4,routing=hash,seed=2",
         "fat-tree:4",
-        "fat-tree:4,oversubscription=3",
-        "fat-tree:4,oversubscription=1:5/2,routing=hash,seed=2",
+        "fat-tree:4,oversubscription=3,routing=spread",
+        "fat-tree:4,oversubscription=1:2,routing=hash,seed=2",
     ],
 )
 def test_a_name_is_the_expression_that_makes_it(expression):

@@ -9,11 +9,12 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
 from pathlib import Path
+from time import sleep
 
 import click
 import pytest
 
-from colllib import units
+from colllib import cli_io, units
 from colllib.algorithms import allreduce
 from colllib.busbw import ideal_gain
 from colllib.cli import cli, main
@@ -308,8 +309,8 @@ def test_list_names_what_can_be_run():
 
 
 @pytest.mark.parametrize("on", ["star:8,ports=7", "inc-star:4,ports=2", "uniring:2x4", "switch-tree:8x6,uplinks=2",
-                                "fat-tree:4,oversubscription=3", "leaf-spine:2x2x2,uplink=1/2", "torus:2x4", "ring:4",
-                                "star:4,hop=1/4,switch=0", "full-mesh:4"])  # fmt: skip
+                                "fat-tree:4,oversubscription=3,routing=spread", "leaf-spine:2x2x2,uplink=1/2",
+                                "torus:2x4", "ring:4", "star:4,hop=1/4,switch=0", "full-mesh:4"])  # fmt: skip
 def test_the_time_is_that_of_the_printed_cost_at_the_printed_speeds(on):
     words = ("run", "all-reduce", "ring", "--on", on, "--message", "16MB")
     text, (n_alpha, n_beta) = printed(*words), (Fraction(answer(*words)[key]) for key in ("n_alpha", "n_beta"))
@@ -467,7 +468,7 @@ def test_breadth_first_says_what_a_node_pays_and_which_bounds_it_meets():
 
 @pytest.mark.parametrize(
     ("primitive", "on", "name", "least"),
-    [("all-gather", "mi250:2", "forest", 16), ("all-to-all", "circulant:16x3x4", "flow", 5)],
+    [("all-gather", "mi250:2", "forest", 14), ("all-to-all", "circulant:16x3x4", "flow", 5)],
 )
 def test_a_ladder_starts_the_searches_that_end_soon(primitive, on, name, least):
     first, second, *_ = answer("ladder", primitive, "--on", on, "--message", "1GB")["rungs"]
@@ -497,11 +498,45 @@ def test_what_a_ladder_does_not_search_for_is_said_above_its_rows_and_the_first_
     assert "of fastest" in printed("ladder", "all-reduce", "--on", "ring:5")
 
 
-def test_a_ladder_leaves_out_trees_that_send_straight_to_all_and_says_what_those_through_switches_pay():
-    left_out = answer("ladder", "all-gather", "--ranks", "8")["left_out"]
-    assert left_out["forest"] == left_out["direct"]
-    assert "\nforest: through switches" in printed("ladder", "all-gather", "--on", "dgx-h100:2")
-    assert "\nforest: through" not in printed("ladder", "all-gather", "--on", "torus:3x3")
+def test_through_switches_what_sends_to_several_at_once_is_ranked_where_its_place_does_not_depend_on_what_that_costs():
+    small, large = (answer("ladder", "all-reduce", "--on", "dgx-h100:1", "--message", m) for m in ("16KiB", "1GB"))
+    direct, one_shot = (answer("run", "all-reduce", name, *ON_A_DGX)["time_s"] for name in ("direct", "one-shot"))
+    assert small["left_out"]["direct"] == at_once(direct, apart=14 * 0.6e-6)  # 7 messages in each of two steps
+    assert small["left_out"]["one-shot"] == at_once(one_shot, apart=7 * 0.6e-6)
+    assert {"direct", "one-shot", "forest"} <= small["left_out"].keys() - {rung["algorithm"] for rung in small["rungs"]}
+    assert {"direct", "one-shot", "forest"} <= {rung["algorithm"] for rung in large["rungs"]} - large["left_out"].keys()
+
+
+def test_what_takes_long_is_named_on_standard_error_also_without_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(cli_io, "PATIENCE", 0.01)
+    with cli_io.progress(["quick", "slow", "next"], str) as names:
+        for name in names:
+            if name == "slow":
+                sleep(1)
+    assert "2 of 3, slow: still at work after 0.01 s" in capsys.readouterr().err.splitlines()
+
+
+ON_A_DGX = ("--on", "dgx-h100:1", "--message", "16KiB")
+
+
+def at_once(together, apart):
+    times = units.seconds(together, 4), units.seconds(apart, 4)
+    return "takes {} if the messages of a rank in a step leave at once, {} if they leave an alpha apart".format(*times)
+
+
+def test_a_ladder_on_switches_says_which_rows_send_to_several_at_once():
+    assert "\nforest, direct: through switches" in printed(
+        "ladder", "all-gather", "--on", "dgx-h100:2", "--message", "1GB"
+    )
+    assert "through switches" not in printed("ladder", "all-gather", "--on", "torus:3x3")
+
+
+@pytest.mark.parametrize(("message", "first"), [("8B", "recursive-doubling"), ("1GB", "forest")])
+def test_a_forest_that_sends_to_many_boxes_at_once_is_not_first_for_a_few_bytes(message, first):
+    words = ("--on", "boxes:30x4,oversubscription=2", "--alpha", "1us,1.3us", "--bandwidth", "150GB/s,25GB/s")
+    result = answer("ladder", "all-reduce", *words, "--message", message)
+    assert result["rungs"][0]["algorithm"] == first
+    assert ("forest" in result["left_out"]) == (first != "forest")
 
 
 def test_what_a_search_refuses_stands_among_what_is_left_out():
@@ -701,7 +736,7 @@ def test_a_ladder_leaves_out_what_is_too_large_and_says_why():
     assert "messages of one rank are too many" in result["left_out"]["ring-relay"]
     # without latency no number of segments is best, and what takes none is still compared
     result = answer("ladder", "broadcast", "--ranks", "8", "--alpha", "0s")
-    assert [rung["algorithm"] for rung in result["rungs"]] == ["scatter-allgather"]
+    assert [rung["algorithm"] for rung in result["rungs"]] == ["scatter-allgather", "direct"]
     assert "alpha = 0" in result["left_out"]["two-tree"]
     # over several tiers the same
     result = answer("ladder", "broadcast", "--on", "dgx-h100:2", "--alpha", "0s,0s")

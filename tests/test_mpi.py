@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpi_threads import on_threads
 
-from colllib import mpi
+from colllib import algorithms, mpi
 from colllib.algorithms import allgather, allreduce, broadcast, pointtopoint
 from colllib.buffers import counts, fitting, inputs, outputs
 from colllib.cli import main
@@ -40,11 +40,12 @@ FUNCTIONS = {
     "broadcast": "MPI_Bcast",
     "reduce": "MPI_Reduce",
     "all-reduce": "MPI_Allreduce",
-    "reduce-scatter": "MPI_Reduce_scatter",
+    "reduce-scatter": "MPI_Reduce_scatter_block",
     "all-gather": "MPI_Allgather",
     "all-to-all": "MPI_Alltoall",
     "point-to-point": "MPI_Send and MPI_Recv",
 }
+UNEVEN = {"reduce-scatter": "MPI_Reduce_scatter", "all-gather": "MPI_Allgatherv", "all-to-all": "MPI_Alltoallv"}
 
 # More processes than cores, as root, in a container: what each MPI needs to be told there. One that does not know a
 # variable does not look at it.
@@ -128,9 +129,8 @@ def test_mpi_gives_what_the_executor_proves_and_nothing_else(mpirun, ranks):
             complaints.append(f"not what MPI gives: {result}")
         if "refused" not in result:
             complaints += [f"{case.name}: {what}" for what in miscounted(case.schedule, result)]
-        if not mutant and result["function"] != FUNCTIONS[case.primitive] + "v" * (
-            "uneven" in case.name and case.primitive in ("all-gather", "all-to-all")
-        ):
+        uneven = UNEVEN if "uneven" in case.name else {}
+        if not mutant and result["function"] != (FUNCTIONS | uneven)[case.primitive]:
             complaints.append(f"{case.name}: held against {result['function']}")
     assert not complaints, "\n".join(complaints)
 
@@ -465,6 +465,50 @@ def test_buffers_hold_blocks_as_mpi_lays_them_out():
     assert mpi.mpi_function("all-gather", textbook) == "MPI_Allgather"
     uneven = all_gather(2, [Fraction(1, 3), Fraction(2, 3)])
     assert mpi.mpi_function("all-gather", uneven) == "MPI_Allgatherv"
+
+
+class Idle:
+    """An MPI that does nothing, seen by the first of many ranks."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def Get_rank(self):
+        return 0
+
+    def Barrier(self):
+        pass
+
+    def allgather(self, value):
+        return [value] * self.size
+
+    def __getattr__(self, name):
+        return lambda *_, **__: None
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+@pytest.mark.parametrize("ranks", [4, 64])
+def test_python_does_nothing_in_a_timed_run_but_call_mpi(primitive, ranks):
+    algorithm = algorithms.of(primitive)[0]
+    blocks = algorithm.build(algorithm.argument(algorithm.at_home(ranks))).blocks
+    elements = fitting(blocks)
+
+    def calls(repeats):
+        counted = Counter()
+        sys.setprofile(lambda frame, event, _: counted.update([event] if event.endswith("call") else []))
+        try:
+            mpi.bench(primitive, None, Idle(ranks), blocks=blocks, elements=elements, repeats=repeats)
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    calls(1)  # whatever is imported at first
+    more = calls(20) - calls(10)
+    runs = 10 + 1  # a tenth of the runs are to warm up
+    assert more == {
+        "call": 2 * runs,
+        "c_call": 2 * runs,
+    }  # a barrier and the collective; a clock twice
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])

@@ -303,7 +303,7 @@ OTHERWISE = {
     "boxes inc": ("2x4", "box"),
     "boxes ranks": ("2x4", "7"),
     "leaf-spine uplink": ("2x4x2", "2"),
-    "fat-tree oversubscription": ("4", "1:3"),
+    "fat-tree oversubscription": ("4", "1:2"),
     "mi250 dies": ("1", "8"),
 }
 OTHERS = {"ports": "2", "uplinks": "2", "endpoint": "1,switch=0", "hop": "1/4,switch=0", "switch": "0,endpoint=1"}

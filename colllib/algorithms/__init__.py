@@ -195,7 +195,8 @@ class Algorithm:
         belongs: the topologies whose cost the closed form is (default: by what it takes a star with one full-duplex
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
         many_partners: whether a rank sends to all others in one step. A step costs one alpha, so that without a
-            link to each such an algorithm looks better than it can be: ladders leave it out there.
+            link to each such an algorithm may look better than it is: tables leave it out there, and the command's
+            ladder where its place depends on that.
         searched: of what is made for that one fabric, on how many ranks times links everybody waits for it, also where
             no closed form is its cost; 0 for what only a ladder that searches starts, where it is found soon.
         overlaps: whether its segments follow one step apart, each as the schedule in one (`pipelined`).
@@ -545,9 +546,20 @@ def every(primitive: str) -> tuple[Algorithm, ...]:
     algorithms = tuple(algorithm for algorithm in CATALOGUE if algorithm.primitive == primitive)
     if not algorithms:
         known = ", ".join(dict.fromkeys(algorithm.primitive for algorithm in CATALOGUE))
-        raise ValueError(f"no algorithm for primitive {shortened(primitive)!r}: known are {known}")
+        cost = _KNOWN_COSTS.get(primitive.lower().removeprefix("mpi_"))
+        answer = f"on a star {cost}; " if cost else ""
+        raise ValueError(f"no algorithm for primitive {shortened(primitive)!r}: {answer}known are {known}")
     return algorithms
 
+
+_IN_A_TREE = "a binomial tree takes ceil(log2 N) alpha + (N - 1)/N M/BW, M of all ranks together"
+_IN_ROUNDS = "recursive doubling takes ceil(log2 N) (alpha + M/BW)"
+#: What a collective of MPI takes that has no algorithm here.
+_KNOWN_COSTS = {
+    "barrier": "it takes ceil(log2 N) alpha, as an all-gather of 0 B does",
+    **dict.fromkeys(("scan", "exscan"), _IN_ROUNDS),
+    **dict.fromkeys(("gather", "scatter"), _IN_A_TREE),
+}
 
 #: What an option of an algorithm says, in a line.
 MEANINGS = {

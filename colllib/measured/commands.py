@@ -459,8 +459,8 @@ def sweeps_command() -> Answer:
 @click.option(
     "--to", "most", type=quantity("message size"), default="4MiB", help="the largest; each size is twice the one before"
 )
-@click.option("--repeats", default="10", type=_NUMBER, help="runs of a size that are timed, after one that is not")
-def mpi_bench_command(primitive: str, algorithm: str | None, least: float, most: float, repeats: int) -> None:
+@click.option("--repeats", type=_NUMBER, help="timed runs of a size (default: as many as take 0.1 s, 10 to 1000)")
+def mpi_bench_command(primitive: str, algorithm: str | None, least: float, most: float, repeats: int | None) -> None:
     """Time MPI's own collective, or a schedule over MPI.
 
     The table that is printed is one that diagnose reads.
@@ -487,5 +487,6 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: float, most:
         rows.append(Row(len(rows), 4.0 * elements, seconds, rate, rate * factor(primitive, ranks), False, mark))
     if world.Get_rank() == 0:
         what = f"{algorithm} by Python" if algorithm else mpi.mpi_function(primitive, blocks)
-        click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {repeats} runs a size")
+        runs = repeats or f"{mpi.LEAST_RUNS} to {mpi.MOST_RUNS}"
+        click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {runs} runs a size")
         click.echo(write(Run("nccl-tests", tuple(rows), primitive, ranks)))

@@ -57,7 +57,7 @@ def leaf_spine(
         raise ValueError(f"uplink = {uplink}: a link needs a positive bandwidth")
     options = {"uplink": None if uplink == 1 else uplink, **routed, **latency.options}
     name = expression(f"leaf-spine:{leaves}x{hosts}x{spines}", options)
-    return _clos(name, (hosts, leaves), (spines,), [Fraction(uplink)], routing, seed, latency)
+    return _clos(name, (hosts, leaves), (Fraction(spines),), Fraction(uplink), routing, seed, latency)
 
 
 def fat_tree(
@@ -74,29 +74,38 @@ def fat_tree(
 
     Args:
         radix: ports k of every switch, even and at least 2.
-        oversubscription: how many times too thin for the hosts below them the links are that lead up, at least 1: those
-            from edge to aggregation switches and those from there to cores, or a value each, in this order.
+        oversubscription: how many times too few for the hosts below them the links are that lead up, at least 1: those
+            from edge to aggregation switches and those from there to cores, or a value each, in this order. The links
+            keep their BW; there are fewer aggregation switches and cores.
         routing: which aggregation switch and core a message takes: "fixed", by the digits of the
             destination's number, as the source has it, "hash" of its two ends, or "spread" over all.
         seed: of the hash.
         latency: as for `leaf_spine`.
 
     Raises:
-        ValueError: for an odd radix, an oversubscription below 1, or an unknown rule.
+        ValueError: for an odd radix, an oversubscription below 1, an unknown rule, or one that chooses among links
+            where the oversubscription leaves no whole number of them.
 
     Source: Al-Fares, Loukissas & Vahdat (2008), sections 2.2 and 3.3.
 
     >>> fat_tree(4), fat_tree(48).ranks
     (Topology(fat-tree:4, 16 ranks, 20 switches, 96 links), 27648)
-    >>> [str(tier.bandwidth) for tier in fat_tree(4, oversubscription=(1, 3)).tiers]
-    ['1', '1', '1/3']
+    >>> fat_tree(4, oversubscription=2)  # a link up from each edge switch, to the one aggregation switch of its pod
+    Topology(fat-tree:4,oversubscription=2, 16 ranks, 14 switches, 64 links)
     """
     if not is_whole(radix) or radix < 2 or radix % 2:
         raise ValueError(f"fat-tree:{radix!r}: the switches' ports must be an even whole number of at least 2")
     routed, half = _checked(routing, seed, usual="fixed"), radix // 2
-    ratios = oversubscription_ratios(oversubscription, 2)
+    edge, core = ratios = oversubscription_ratios(oversubscription, 2)
     name = expression(f"fat-tree:{radix}", {**ratios_option(ratios), **routed, **latency.options})
-    return _clos(name, (half, half, radix), (half, half), [1 / ratio for ratio in ratios], routing, seed, latency)
+    ups = half / edge, half * edge / core
+    for below, up in zip(("an edge", "an aggregation"), ups, strict=True):
+        if routing != "spread" and (up.denominator > 1 or up > half):
+            raise ValueError(
+                f"{name}: {up} links lead up from {below} switch, and routing chooses among whole ones, "
+                f"at most {half}: take another oversubscription, or routing=spread"
+            )
+    return _clos(name, (half, half, radix), ups, Fraction(1), routing, seed, latency)
 
 
 def _checked(routing: str, seed: int, usual: str) -> dict[str, object]:
@@ -111,21 +120,22 @@ def _checked(routing: str, seed: int, usual: str) -> dict[str, object]:
 def _clos(
     name: str,
     sizes: tuple[int, ...],
-    ups: tuple[int, ...],
-    widths: list[Fraction],
+    links: tuple[Fraction, ...],
+    width: Fraction,
     routing: str,
     seed: int,
     latency: Latency,
 ) -> Topology:
     """Hosts below edge switches, and between two levels of switches a link for every digit of a path.
 
-    `sizes` are hosts of an edge switch, edge switches of a group, groups of a group of groups, ...; `ups` says for each
-    level of switches but the last to how many above each is joined, over links `widths` BW wide. Switches of a level
-    are numbered by group, then by which of its equal switches they are. Where traffic is spread these stand as one.
+    `sizes` are hosts of an edge switch, edge switches of a group, groups of a group of groups, ...; `links` says for
+    each level of switches but the last to how many above each is joined, over links `width` BW wide. Switches of a
+    level are numbered by group, then by which of its equal switches they are. Where traffic is spread these stand as
+    one, and the links to them need not be whole.
     """
-    if routing == "spread":
-        widths = [width * prod(ups[: level + 1]) for level, width in enumerate(widths)]
-        ups = (1,) * len(ups)
+    spread = routing == "spread"
+    ups = [1 if spread else int(up) for up in links]
+    widths = [width * total if spread else width for total in accumulate(links, mul)]
     ranks = prod(sizes)
     tree = Tree(ranks, sizes, first=ranks)  # of groups
     equal = [1, 1, *accumulate(ups, mul)]  # nodes of a group by height, each with a link to so many paths' nodes above

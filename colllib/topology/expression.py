@@ -111,7 +111,7 @@ MEANINGS = {
     "inc": "which switches add, replicate and take bundles apart: none, box, network or both (default: a machine's)",
     "inside": "what joins the ranks of a box: switch, full-mesh or a torus, such as torus:4x4x4",
     "order": "in which a message travels the axes, such as 1:0 (none: as given)",
-    "oversubscription": "how many times too thin the links up are for the ranks below; for each tier: 1:3",
+    "oversubscription": "how many times less the links up carry than the ranks below send; for each tier: 1:3",
     "ports": "bonded ports of a rank",
     "rails": "on how many rails the cards of a box are",
     "ranks": "N, where the last box has fewer than the others",

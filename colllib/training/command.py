@@ -21,7 +21,7 @@ from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.measured.predict import predict
 from colllib.metrics import crossings
-from colllib.parallelism import BF16, FP32, MODELS, Model, Plan
+from colllib.parallelism import BF16, FP32, Model, Plan
 from colllib.topology.cluster import machine_on, preset_of
 from colllib.topology.expression import before_failures
 from colllib.topology.machines import Machine
@@ -391,21 +391,31 @@ def _of_buckets(training: Training, step: Step, count: int) -> str:
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
-MOST_RANKS = 256
+MOST_RANKS, USUAL_EXPERTS = 512, 64
 WIDTHS = {"BF16": BF16, "FP8": 1}  # bytes of a number
 
 
 @click.command("experts")
 @click.option("--on", default="dgx-h100:4", help="where tokens and experts are")
-@click.option("--experts", type=whole(), default="64", help="divided evenly among the ranks")
+@click.option("--experts", type=whole(1), help="divided evenly among the ranks (default: 64, or the next that can be)")
 @click.option("--redundant", type=whole(), default="0", help="copies of the busiest experts, with which all are placed")
 @click.option("--top-k", type=whole(), default="8", help="experts that a token chooses")
+@click.option("--most-boxes", type=whole(1), help="that a token's experts may be in, 4 in DeepSeek-V3 (default: all)")
 @click.option("--tokens", type=whole(), default="64", help="of a rank")
+@click.option("--width", type=whole(1, 2**20), default="7168", help="of a token's vector, by default DeepSeek-V3's")
 @click.option("--capacity", default=None, help="of an expert, in means of the load over all ranks; without it no limit")
 @click.option("--gate", default="uniform", help="uniform, or zipf: the k-th most popular expert 1/k times as often")
 @answered
 def experts_command(
-    on: str, experts: int, redundant: int, top_k: int, tokens: int, capacity: str | None, gate: str
+    on: str,
+    experts: int | None,
+    redundant: int,
+    top_k: int,
+    most_boxes: int | None,
+    tokens: int,
+    width: int,
+    capacity: str | None,
+    gate: str,
 ) -> Answer:
     """Tokens choose experts: what the busiest links carry.
 
@@ -416,8 +426,16 @@ def experts_command(
     if gate not in GATES:
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
     check_size("tokens for every expert", fabric.ranks, MOST_RANKS, "ranks")
+    if experts is None:
+        experts = -(-(USUAL_EXPERTS + redundant) // fabric.ranks) * fabric.ranks - redundant
+    in_box = fabric.in_box or fabric.ranks
+    if most_boxes and (redundant or fabric.ranks % in_box):
+        raise ValueError(
+            f"most_boxes = {most_boxes}: boxes must be of one size, and hold experts in order, without redundant ones"
+        )
     placement = () if redundant else routing.contiguous(experts, fabric.ranks)
-    chosen = routing.zipf_routing(fabric.ranks, tokens, experts, top_k, GATES[gate])
+    limit = {"boxes": fabric.ranks // in_box, "most_boxes": most_boxes} if most_boxes else {}
+    chosen = routing.zipf_routing(fabric.ranks, tokens, experts, top_k, GATES[gate], **limit)
     if redundant:
         placement = routing.by_load(chosen.load, fabric.ranks, redundant)
     if capacity is not None:
@@ -425,10 +443,9 @@ def experts_command(
     destinations = routing.destinations(chosen, placement)
     copy, rank = _busiest(chosen, destinations)
     busiest: dict[str, dict[str, float]] = {}
-    deepseek, vectors, times = MODELS["DeepSeek-V3"], tokens * top_k, dict[str, dict[str, float]]()
-    sizes = {name: vectors * deepseek.hidden * width for name, width in WIDTHS.items()}
-    several = fabric.in_box and fabric.in_box < fabric.ranks
-    for copies in routing.COPIES if several else routing.COPIES[:2]:
+    vectors, times = tokens * top_k, dict[str, dict[str, float]]()
+    sizes = {name: vectors * width * size for name, size in WIDTHS.items()}
+    for copies in routing.COPIES if in_box < fabric.ranks else routing.COPIES[:2]:
         run = execute(routing.dispatch(fabric, destinations, copies), fabric)
         busiest[copies] = {tier: float(load.most) for tier, load in crossings(run).items()}
         if fabric.speeds:
@@ -444,7 +461,9 @@ def experts_command(
         "experts": experts,
         "redundant": redundant,
         "top_k": top_k,
+        "most_boxes": most_boxes,
         "tokens": tokens,
+        "width": width,
         "capacity": capacity,
         "message_bytes": sizes,
         "imbalance": chosen.imbalance,
@@ -463,8 +482,8 @@ def experts_command(
     yield f"busiest rank: {rank:.2f} times the mean of a rank, which is how long all compute\n"
     yield _table_of_copies(busiest, times)
     size = " and ".join(f"{units.size(size)} in {name}" for name, size in sizes.items())
-    width = f"{size} at the width of {deepseek.name}, {deepseek.hidden:,}"
-    yield f"\nM is a vector for each choice of a rank's tokens: {tokens:,} x {top_k} = {vectors:,}, {width}."
+    counted = f"{tokens:,} x {top_k} = {vectors:,}, {size} at a width of {width:,}"
+    yield f"\nM is a vector for each choice of a rank's tokens: {counted}."
     if alike:
         predicted = " and ".join(f"{units.seconds(seconds)} in {name}" for name, seconds in alike.items())
         yield f"NCCL is predicted to take {predicted} where all ranks get equally many; the combine is as long in BF16."

@@ -58,8 +58,12 @@ def _zipf(ranks: int, tokens: int, experts: int, exponent: float, seed: int) -> 
         yield popularity + random.gumbel(size=(tokens, experts))  # the best are a draw without replacement
 
 
-def zipf_routing(ranks: int, tokens: int, experts: int, top_k: int, exponent: float = 0.0, *, seed: int = 0) -> Routing:
+def zipf_routing(
+    ranks: int, tokens: int, experts: int, top_k: int, exponent: float = 0.0, *, seed: int = 0, **limit: int
+) -> Routing:
     """What `route` makes of `zipf_scores`, of which it never keeps more than a rank's: so there may be more tokens.
+
+    `limit` is that of `route`: boxes and most_boxes.
 
     >>> bool((zipf_routing(2, 3, 8, 2).chosen == route(zipf_scores(2, 3, 8), 2).chosen).all())
     True
@@ -67,7 +71,7 @@ def zipf_routing(ranks: int, tokens: int, experts: int, top_k: int, exponent: fl
     check_counts(ranks=ranks, tokens=tokens, experts=experts)
     most = MOST_DRAWN // (ranks * experts)
     check_size(f"choices on {ranks} ranks among {experts} experts", tokens, most, "tokens a rank")
-    of_ranks = (route(scores[None], top_k).chosen for scores in _zipf(ranks, tokens, experts, exponent, seed))
+    of_ranks = (route(scores[None], top_k, **limit).chosen for scores in _zipf(ranks, tokens, experts, exponent, seed))
     return Routing(np.concatenate(list(of_ranks)), experts)
 
 

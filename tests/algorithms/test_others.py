@@ -146,7 +146,10 @@ def test_the_binomial_tree_has_as_many_ranks_at_each_depth_as_pascals_triangle_s
         (lambda: allgather.pat(4, cap=0), "cap 0: must be at least 1"),
         (lambda: allgather.recursive_doubling(4, order="up"), "order 'up'"),
         (lambda: alltoall.ring_relay(4, tie="down"), "tie 'down'"),
-        (lambda: of("gossip"), "no algorithm for primitive 'gossip'"),
+        (lambda: of("gossip"), "no algorithm for primitive 'gossip': known are all-reduce"),
+        (lambda: of("barrier"), "takes ceil(log2 N) alpha, as an all-gather of 0 B does; known are all-reduce"),
+        (lambda: of("MPI_Exscan"), "on a star recursive doubling takes ceil(log2 N) (alpha + M/BW); known are"),
+        (lambda: of("gather"), "a binomial tree takes ceil(log2 N) alpha + (N - 1)/N M/BW"),
     ],
 )
 def test_what_does_not_exist_is_refused_with_what_does(look_up, complaint):

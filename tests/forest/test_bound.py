@@ -21,7 +21,8 @@ MACHINES = (
     "mi250:2",
     "torus:4x4",
     "fat-tree:4",
-    "fat-tree:4,oversubscription=3",
+    "fat-tree:4,oversubscription=2:4",
+    "fat-tree:4,oversubscription=3,routing=spread",
     "boxes:3x4,oversubscription=3",
 )
 
@@ -64,7 +65,7 @@ def test_a_fat_tree_is_bound_by_its_ports_its_edge_switches_or_its_pods(narrow, 
     """What 15 others send crosses a host's port; that of 14 two uplinks of an edge switch, of 12 four of a pod."""
     edge, core = (Fraction(times) for times in (narrow.split(":") * 2)[:2])
     assert expected == max(15, 14 * edge / 2, 12 * core / 4)
-    limit = bound(fabric(find(f"fat-tree:4,oversubscription={narrow}")))
+    limit = bound(fabric(find(f"fat-tree:4,oversubscription={narrow},routing=spread")))
     assert limit.inverse_throughput == expected
 
 

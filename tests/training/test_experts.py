@@ -18,6 +18,7 @@ from colllib.measured.predict import predict
 from colllib.metrics import crossings
 from colllib.schedule import reversed_in_time
 from colllib.topology import boxes, star
+from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
 from colllib.training import experts
 from colllib.training.experts import COPIES, DROPPED
@@ -206,7 +207,13 @@ def command(capsys, *words):
         ("--experts 0", "experts 0: must be at least 1"),
         ("--tokens 0", "tokens 0: must be at least 1"),
         ("--gate moon", "unknown gate 'moon': known are uniform, zipf"),
-        ("--on star:512 --experts 512", "512 ranks are too many"),
+        ("--on star:513 --experts 513", "513 ranks are too many, at most 512 will do"),
+        ("--most-boxes 9", "most_boxes = 9: must be 1 to 4: a box has 16 experts, k is 8"),
+        (
+            "--most-boxes 2 --redundant 32",
+            "boxes must be of one size, and hold experts in order",
+        ),
+        ("--most-boxes 2 --on boxes:2x8,ranks=12", "boxes must be of one size"),
         ("--tokens 99999", "99999 tokens a rank are too many, at most 65536 will do"),  # 2^27 / (32 x 64)
         (
             "--on boxes:8x8 --experts 32",
@@ -250,7 +257,7 @@ def test_the_command_counts_what_a_count_of_tokens_gives(capsys):
     assert result["vectors_of_M"] == 16 * 2
     _, output = command(capsys, "--on", "boxes:2x2")
     assert output.out.endswith(
-        ": 64 x 8 = 512, 7.34 MB in BF16 and 3.67 MB in FP8 at the width of DeepSeek-V3, 7,168.\n"
+        ": 64 x 8 = 512, 7.34 MB in BF16 and 3.67 MB in FP8 at a width of 7,168.\n"
     )  # 512 x 14336 B
     assert [line.split("  ")[0] for line in output.out.splitlines()[-5:-2]] == ["per expert", "per rank", "per box"]
 
@@ -309,6 +316,26 @@ def test_copies_spread_the_load_of_the_busiest_expert_and_the_busiest_rank_is_na
     asked = {"experts": 64, "redundant": redundant, "top_k": 8, "tokens": 16, "capacity": None, "ranks": 32}
     assert {name: result[name] for name in asked} == asked
     assert result["message_bytes"] == {"BF16": 16 * 8 * 7168 * 2, "FP8": 16 * 8 * 7168}
+
+
+def test_the_command_takes_the_published_plan_of_320_ranks_and_experts_that_divide_any_number(capsys):
+    result = counted(capsys, "--on", "dgx-h100:40", "--experts", "320", "--tokens", "4", "--width", "5120")
+    assert (result["ranks"], result["experts"], result["width"]) == (320, 320, 5120)
+    assert result["message_bytes"] == {"BF16": 4 * 8 * 5120 * 2, "FP8": 4 * 8 * 5120}
+    usual = [counted(capsys, "--on", on, "--tokens", "4")["experts"] for on in ("dgx-h100:4", "nvl72:1", "star:3")]
+    assert usual == [64, 72, 66]
+    assert counted(capsys, "--on", "nvl72:1", "--tokens", "4", "--redundant", "8")["experts"] == 64
+
+
+def test_a_token_that_may_go_to_few_boxes_crosses_to_as_many_at_most(capsys):
+    words = "--on", "dgx-h100:8", "--experts", "256", "--tokens", "32"
+    free, limited = (counted(capsys, *words, *more)["busiest_M"] for more in ((), ("--most-boxes", "2")))
+    scores = experts.zipf_scores(64, 32, 256)
+    targets = experts.destinations(experts.route(scores, 8, boxes=8, most_boxes=2), experts.contiguous(256, 64))
+    fabric = find_topology("dgx-h100:8")
+    run = execute(experts.dispatch(fabric, targets, "per box"), fabric)
+    assert limited["per box"]["card"] == float(crossings(run)["card"].most)
+    assert limited["per box"]["card"] < free["per box"]["card"] / 2
 
 
 def test_many_tokens_are_drawn_as_few_are_and_come_near_the_mean():
