@@ -76,7 +76,7 @@ def fewest_steps(ranks: int, ports: int = 1) -> int:
     >>> fewest_steps(512), fewest_steps(512, ports=3), fewest_steps(512, ports=511)
     (9, 5, 1)
     """
-    check_ranks(ranks)
+    check_ranks(ranks, None)
     check_counts(ports=ports)
     steps, reached = 0, 1
     while reached < ranks:
@@ -142,7 +142,7 @@ ON_TORUS: Mapping[str, ClosedForm] = {
 
 
 def _one_port(primitive: str, ranks: int) -> ClosedForm:
-    check_ranks(ranks)
+    check_ranks(ranks, None)
     if primitive not in ONE_PORT:
         raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(ONE_PORT)}")
     return ONE_PORT[primitive]

@@ -163,7 +163,8 @@ run: algorithm, options, segments, message_bytes, how, n_alpha, n_beta, tiers,
 ladder: message_bytes, rungs (as of run), left_out (why), nccl, by_box_s
 predict: rows of bytes (M), time_s, busbw_GBps, picked, binding, latency_s,
   wire_s, efficiency (of wire_s alone); sensitivity and what_if with change (of
-  what), saved (share of the time, below 0 if lost); notes, source, nearest
+  what), saved (share of the time, below 0 if lost); notes, source, others,
+  near_size (measured near that size), nearest, measured_over_predicted
 step: plan, tokens, microbatches, schedule, chunks, bucket_bytes, buckets,
   collectives, teraflops, time_s, mfu, state_bytes, activations_bytes, fits,
   stages; of --plan all plans, time_s and with_activations_bytes of each
@@ -668,10 +669,10 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if any(rung.algorithm.name == "channels" for rung in rungs):
         yield "\nring channels are NCCL's ring, as many as a box has ranks; ring is one alone"
-    if several := ", ".join(rung.algorithm.label for rung in rungs if rung.posting is not None):
+    if several := ", ".join(rung.algorithm.label for rung in rungs if rung.posting):
         yield (
-            f"\n{several}: through switches a rank may send to several others in a step, and pays one alpha; "
-            "if its messages left an alpha apart, the order would be the same"
+            f"\n{several}: through switches a rank may send to, or hear from, several others in a step, and "
+            "pays one alpha; if these messages passed its link an alpha apart, the order would be the same"
         )
     whys = dict.fromkeys(why for why in left_out.values() if why != ladder.NOT_STARTED)
     if reasons := {why: [name for name, other in left_out.items() if other == why] for why in whys}:

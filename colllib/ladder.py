@@ -477,7 +477,7 @@ def field_of(
         among: which of them.
         searching: whether forests, flows and syntheses are searched for, where that takes about two seconds at most,
             and what sends to all others in a step through switches is run. Through switches these are left out where
-            their place depends on whether the messages of a rank in a step leave at once, or an alpha apart.
+            their place depends on whether the messages of a rank in a step pass its link at once, or an alpha apart.
 
     Raises:
         NoRouteError: if none can run because ranks are cut off from the others.
@@ -515,14 +515,14 @@ def field_of(
 
 
 def _unplaced(rung: Rung, rungs: Iterable[Rung]) -> str | None:
-    """Why a rung has no place: others are faster only if the messages of a rank leave an alpha apart."""
+    """Why a rung has no place: others are faster only if the messages of a rank pass its link an alpha apart."""
     if not rung.posting:
         return None
     least, most = rung.seconds / (1 + TIE), (rung.seconds + rung.posting) * (1 + TIE)
     if not any(least <= other.seconds <= most for other in rungs if not other.posting):
         return None
     at_once, apart = units.seconds(rung.seconds, 4), units.seconds(rung.seconds + rung.posting, 4)
-    return f"takes {at_once} if the messages of a rank in a step leave at once, {apart} if they leave an alpha apart"
+    return f"takes {at_once} if the messages of a rank in a step pass its link at once, {apart} if an alpha apart"
 
 
 def _in_best_way(candidate: Entry, price: Terms) -> Rung | None:

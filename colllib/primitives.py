@@ -217,11 +217,12 @@ def check_counts(**counts: int) -> None:
             raise ValueError(f"{name} {value}: must be at least 1")
 
 
-def check_ranks(ranks: int) -> None:
+def check_ranks(ranks: int, most: int | None = MOST_NODES) -> None:
     """Refuse a number of ranks that is no whole number of at least 1, or more than a topology may have."""
     if not is_whole(ranks) or ranks < 1:
         raise ValueError(f"N = {ranks!r}: the number of ranks must be a whole number of at least 1")
-    check_size("N", ranks, MOST_NODES, "ranks")
+    if most is not None:  # formulas have no limit
+        check_size("N", ranks, most, "ranks")
 
 
 def check_rank(name: str, rank: int, ranks: int) -> None:

@@ -190,7 +190,6 @@ EQUIVALENT = {
     "if max(self.denominator, self.numerators.max(initial=0), -self.numerators.min(initial=1)) >= LARGEST_FLOAT:": (
         "1 fits"
     ),
-    "depth = ranks.bit_length() - 1 if ranks % 2 else (ranks - 2).bit_length()": "an odd number is as long",
     "wrong = np.array(counts[:len(self.start)]).reshape(len(self.start), -2)[starts] != 1": (
         "numpy takes any negative length for what is left"
     ),
@@ -235,7 +234,7 @@ EQUIVALENT = {
     "if adds and form.measured >= NVLS_LEAST * machine.link:": "no run is just as fast",
     "if share <= 0.3:": "none is just that",
     "if waiting >= 0.15:": "none is just that",
-    "if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed > SEND_SHARE * UNKNOWN.card:": (
+    "if SEND_SHARE * HALF_CARD <= speed <= most * HALF_CARD or speed > SEND_SHARE * UNKNOWN.card:": (
         "none is just that"
     ),
     "if run.gpus_per_box != 1 and speed >= others:": "none is just that",

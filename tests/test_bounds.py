@@ -13,7 +13,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import ALGORITHMS, CATALOGUE, allgather, allreduce, alltoall, broadcast, of
+from colllib.algorithms import ALGORITHMS, CATALOGUE, allgather, allreduce, alltoall, broadcast, find, of
 from colllib.algorithms.pointtopoint import direct
 from colllib.bounds import (
     ON_TORUS,
@@ -313,3 +313,8 @@ def test_a_rank_that_no_link_leads_to_is_named_and_one_rank_alone_has_nothing_to
     with pytest.raises(ValueError, match="line:2,without=0-1: no link leaves any rank"):
         injection_bound("broadcast", without(line(2), "0-1"))
     assert injection_bound("all-gather", ring(1)) == 0
+
+
+def test_a_bound_builds_nothing_and_has_no_largest_number_of_ranks():
+    bound, ring = lower_bound("all-reduce", 4_000_000), find("all-reduce", "ring").cost(4_000_000)
+    assert bound.n_beta == ring.n_beta == Fraction(2 * 3_999_999, 4_000_000)

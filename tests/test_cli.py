@@ -521,13 +521,13 @@ ON_A_DGX = ("--on", "dgx-h100:1", "--message", "16KiB")
 
 def at_once(together, apart):
     times = units.seconds(together, 4), units.seconds(apart, 4)
-    return "takes {} if the messages of a rank in a step leave at once, {} if they leave an alpha apart".format(*times)
+    return "takes {} if the messages of a rank in a step pass its link at once, {} if an alpha apart".format(*times)
 
 
 def test_a_ladder_on_switches_says_which_rows_send_to_several_at_once():
-    assert "\nforest, direct: through switches" in printed(
-        "ladder", "all-gather", "--on", "dgx-h100:2", "--message", "1GB"
-    )
+    assert "\nforest: through switches" in printed("ladder", "all-gather", "--on", "dgx-h100:2", "--message", "3MB")
+    for on, message in (("dgx-h100:2", "1GB"), ("mi300x:1", "3MB")):  # it would take no longer; no switch is crossed
+        assert "through switches" not in printed("ladder", "all-gather", "--on", on, "--message", message)
     assert "through switches" not in printed("ladder", "all-gather", "--on", "torus:3x3")
 
 

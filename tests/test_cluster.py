@@ -365,3 +365,8 @@ def test_a_topology_file_without_cards_has_those_of_its_part_of_a_box():
     box = read_nccl_xml(f'<system version="1"><cpu>{gpus}</cpu></system>')
     assert (box.gpus, box.cards) == (2, 2)  # of 8 and 8
     assert topology_of(box).ranks == 2
+
+
+@pytest.mark.parametrize(("on", "cards"), [("gh200:1,gpus=8", 8), ("gb10:2,gpus=2", 2), ("dgx-h100:2,gpus=16", 8)])
+def test_a_module_brings_its_own_cards(on, cards):
+    assert machines.find(on).cards == cards

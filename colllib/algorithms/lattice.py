@@ -31,7 +31,7 @@ from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.lattice_group import LatticeGroup
 from colllib.limits import MOST_MESSAGES, check_size
-from colllib.primitives import broadcast, check_rank
+from colllib.primitives import broadcast, check_rank, is_power_of_two, lg
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.schedule import Schedule, Step, backwards, pipelined, scaled, side_by_side, there_and_back
 from colllib.topology import Lattice
@@ -239,9 +239,9 @@ def butterfly(partners: Sequence[IntArray]) -> Schedule:
 
 def _powers(lattice: Lattice, what: str) -> list[int]:
     for size in lattice.dims:
-        if size & (size - 1):
+        if not is_power_of_two(size):
             raise ValueError(f"axis of size {size}: {what} needs powers of two; dim-ring serves any size")
-    return [size.bit_length() - 1 for size in lattice.dims]
+    return [lg(size) for size in lattice.dims]
 
 
 def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:

@@ -20,7 +20,7 @@ from colllib.measured.expected import (
     totals_of,
 )
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, late, machine_of, ranks_of
-from colllib.measured.log import PROGRAMS, Run, factor
+from colllib.measured.log import OF_MPI, PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import LARGE, Segment, Shape, shape
 from colllib.measured.sweeps import PUBLISHED
@@ -149,7 +149,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         if abs(printed / should - 1) > 0.05:
             assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
     known = replace(run, collective=collective, ranks=max(2, ranks or ANY_RANKS))
-    if run.dialect == "osu" and ranks and collective in ("all-gather", "all-to-all"):  # its sizes are of a rank's part
+    of_a_part = {"osu": ("all-gather", "all-to-all"), "imb": ("all-gather", "all-to-all", "reduce-scatter")}
+    if ranks and collective in of_a_part.get(run.dialect, ()):
         known = replace(known, rows=tuple(replace(row, message=ranks * row.message) for row in run.rows))
     try:
         form = _form(known, known_ranks)
@@ -198,7 +199,7 @@ def _form(run: Run, ranks: int | None) -> Shape:
         at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
         printed = median(at_largest or [form.measured])  # not by a factor that nobody knows
         form = replace(form, fitted=(), measured=printed, best=form.best * printed / form.measured)
-    if run.dialect == "osu" and not any(row.seconds for row in run.rows):
+    if run.dialect in OF_MPI and not any(row.seconds for row in run.rows):
         form = replace(form, largest=WINDOW * form.largest)
     return form
 
@@ -206,7 +207,7 @@ def _form(run: Run, ranks: int | None) -> Shape:
 def _wrong_values(run: Run, form: Shape) -> Diagnosis:
     failed = [row for row in run.rows if row.failed]
     text = "Values are wrong by the check of the program, so no speed of this run counts."
-    fix = "the same run twice" if run.dialect == "osu" else "the same run with -c 1 twice, then with NCCL_PROTO=Simple"
+    fix = "the same run twice" if run.dialect in OF_MPI else "the same run with -c 1 twice, then with NCCL_PROTO=Simple"
     shown = [f"{row.wrong} at {binary_size(row.message)}" for row in failed if "all" not in row.wrong]
     evidence = f"{failed[0].wrong} values are wrong"
     if shown:
@@ -585,7 +586,7 @@ def _test(cause: str | None, run: Run, boxes: int | None) -> str:
     """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
     if "host memory" in run.facts:
         return HOSTS_TEST
-    if run.dialect == "osu" and "library" not in run.facts:
+    if run.dialect in OF_MPI and "library" not in run.facts:
         return MPI_TEST
     collective = run.collective or "all-reduce"
     program, *_, on_neuron, _ = PROGRAMS[collective]

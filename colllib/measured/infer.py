@@ -15,7 +15,7 @@ from colllib.measured.expected import (
     expected,
     filled,
 )
-from colllib.measured.log import Run, factor
+from colllib.measured.log import OF_MPI, Run, factor
 from colllib.measured.predict import SMALL
 from colllib.measured.segments import LARGE, Shape
 from colllib.primitives import is_whole
@@ -111,7 +111,7 @@ def _for_whom(run: Run, form: Shape) -> tuple[str, bool]:
 
 def late(run: Run) -> str:
     """That the smallest message of MPI takes a pair longer than it takes over any network, or nothing."""
-    if run.dialect != "osu" or run.collective != "sendrecv":
+    if run.dialect not in OF_MPI or run.collective != "sendrecv":
         return ""
     (size, *_), (seconds, *_) = run.series()
     if size > SMALL or seconds < LATEST:
@@ -287,11 +287,11 @@ def _with_cards(machine: Machine, run: Run, hints: Hints, kind: Machine, assumed
 def _part_of(machine: Machine, run: Run) -> Machine:
     """As much of a machine as the log's ranks fill, in boxes as the log has them, with the cards next to those GPUs.
 
-    A pair of OSU's is on two hosts, if there are two.
+    A pair of MPI's is on two hosts, if there are two.
     """
     ranks = run.ranks or machine.ranks
     shown = run.gpus_per_box if machine.gpus <= LARGEST_HOST and run.ranks else None
-    apart = run.dialect == "osu" and run.collective == "sendrecv" and machine.boxes > 1
+    apart = run.dialect in OF_MPI and run.collective == "sendrecv" and run.ranks == 2 and machine.boxes > 1
     gpus = shown or (1 if apart else min(ranks, machine.gpus))
     if gpus > machine.gpus or ranks % gpus:
         return machine

@@ -85,12 +85,16 @@ class Unread:
     why: str
 
 
+#: Dialects of MPI's benchmarks: means over many calls, in just the columns that the header names.
+OF_MPI = ("osu", "imb")
+
+
 @dataclass(frozen=True)
 class Run:
     """One table.
 
     Args:
-        dialect: nccl-tests, markdown, columns, nccom-test, or osu for all benchmarks of MPI and UCC.
+        dialect: nccl-tests, markdown, columns, nccom-test, imb (Intel's), or osu, also for UCC's and our own.
         rows: as printed, in order; none where nothing was measured, as the facts or streams then say.
         collective: the book's name, or null where neither the text nor the columns say it.
         ranks: number of ranks, or null.

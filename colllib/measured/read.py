@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median, median_high
 
 from colllib.measured import markdown
-from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, Table, factor, finite
+from colllib.measured.log import COLLECTIVES, LEAST_RATE, OF_MPI, Row, Run, Table, factor, finite
 from colllib.topology.machines import by_gpu
 from colllib.units import shortened
 
@@ -272,7 +272,7 @@ def _header(line: str) -> tuple[str, ...]:
     if names[:3] == ["bytes", "n", "type"]:  # nccl-tests up to March 2019, whose times are in ms
         return ("nccl-tests", *names)
     if names[:2] == ["bytes", "#repetitions"] and "time" in names:  # of IMB
-        return ("osu", "size", *names[1:])
+        return ("imb", "size", *names[1:])
     if names[:4] == ["count", "size", "time,", "us"]:  # of ucc_perftest, the mean first
         return ("osu", *names[:2], "time", "min", "max", *["busbw"] * ("bandwidth," in names))
     if len(names) < 2 or names[0] != "size":
@@ -352,7 +352,7 @@ def _count(pattern: re.Pattern[str], text: str) -> int:
 def _row(table: Table, line: str) -> bool:
     """Whether a line is one of numbers: it is taken as a row, or refused."""
     full = _ROW.search(line)
-    words = line.split()[: len(table.columns) if table.dialect == "osu" else None]  # what is behind them is not read
+    words = line.split()[: len(table.columns) if table.dialect in OF_MPI else None]  # what is behind them is not read
     begun = bool(words and table.columns) and not table.ended and all(map(_NUMBER.fullmatch, words[:2]))
     if table.columns == ("refused",):
         return full is not None
@@ -363,7 +363,7 @@ def _row(table: Table, line: str) -> bool:
         table.refuse("a size, a count and a type, but no row")
         return True
     numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
-    by_column = table.columns and table.dialect in ("columns", "osu", "nccom-test")  # exactly what the header names
+    by_column = table.columns and table.dialect in ("columns", *OF_MPI, "nccom-test")  # exactly what the header names
     if not words or not by_column or not all(map(_NUMBER.fullmatch, numbers)):
         if begun:
             table.refuse("numbers, but no row")
@@ -434,7 +434,7 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None, parts: floa
                 rate, bus = rate * _GIB, (bus or 0.0) * _GIB
             else:
                 return table.refuse("algbw is not size over time")
-    giga = 1e6 / table.directions if table.columns == _OSU_RATES[1:] else 1e9
+    giga = 1e6 / table.directions if (table.dialect, *table.columns) == _OSU_RATES else 1e9
     seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, giga)))
     kind = kind or (table.marks[-1][1] if table.marks else "")  # where a row leaves it out, that of the last one
     table.add(Row(table.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")), kind)

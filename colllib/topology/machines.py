@@ -234,7 +234,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
         boxes = positive("boxes", options.get("boxes", str(machine.boxes)))
         named = shortened(f"rails={options['rails']}")
         raise BadText(f"machine option {named!r}: {on_rails(machine, boxes)}")
-    changes = {key: _parsed(key, value) for key, value in options.items()}
+    changes, each = {key: _parsed(key, value) for key, value in options.items()}, machine.cards // machine.gpus
     if "pcie" in changes and not machine.linked:
         changes.setdefault("link", changes["pcie"])
     lost = changes.pop("without", None)
@@ -244,7 +244,7 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
             f"links of {rate(machine.link)} beside a PCIe slot of {rate(machine.pcie)}: tell the slot as in pcie=6GB/s"
         )
     if "gpus" in options and "cards" not in options:
-        machine = replace(machine, cards=min(machine.cards, machine.gpus))
+        machine = replace(machine, cards=each * machine.gpus if machine.modular else min(machine.cards, machine.gpus))
     if lost is None:
         return machine
     if machine.cards == 1 or lost >= machine.boxes * machine.cards:

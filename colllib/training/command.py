@@ -22,6 +22,7 @@ from colllib.limits import check_size
 from colllib.measured.predict import predict
 from colllib.metrics import crossings
 from colllib.parallelism import BF16, FP32, Model, Plan
+from colllib.topology import Topology
 from colllib.topology.cluster import machine_on, preset_of
 from colllib.topology.expression import before_failures
 from colllib.topology.machines import Machine
@@ -36,8 +37,8 @@ PLAN_HELP = (
     "axes whose product is the number of ranks, tp, pp, dp and cp; ep, of the ranks of dp and cp; zero, from 0 to 3 "
     "(FSDP), 1 if not named; replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16; and "
     "sp=1, for sequence parallelism over the ranks of tp. Or all: every tp in a box, pp, dp and ep in powers of two, "
-    "with zero 1 and, of several replicas, 2 with stages or 3 without (default: tp=8 and pp=2, if they divide the "
-    "machine, and dp for the rest)"
+    "with zero 1 and, of several replicas, 2 with stages or 3 without (default: the first "
+    "of tp=8, 16, 4 and 2, with pp=2 or 1, that fills boxes and can be priced, and dp for the rest)"
 )
 COLLECTIVES = ("fastest", "nccl")
 #: What an H100 reaches in matrix products alone, and its peak, in TFLOP/s. With it Llama 3.1 405B comes out within 3%
@@ -146,7 +147,7 @@ def step_command(
 
 
 def _usual(model: Model, on: str) -> Plan:
-    """Layers over 8 ranks of a box, or what of it can be priced, in two stages, and replicas of that."""
+    """Layers over 8 ranks of a box, or over 16, 4 or 2 where those cannot be priced, in two stages or one."""
     ranks, box = topology(on).ranks, tiers(on).in_box
     for tp, pp in product((8, 16, 4, 2), (2, 1)):
         if box % tp == ranks % (tp * pp) == 0:
@@ -428,16 +429,7 @@ def experts_command(
     check_size("tokens for every expert", fabric.ranks, MOST_RANKS, "ranks")
     if experts is None:
         experts = -(-(USUAL_EXPERTS + redundant) // fabric.ranks) * fabric.ranks - redundant
-    in_box = fabric.in_box or fabric.ranks
-    if most_boxes and (redundant or fabric.ranks % in_box):
-        raise ValueError(
-            f"most_boxes = {most_boxes}: boxes must be of one size, and hold experts in order, without redundant ones"
-        )
-    placement = () if redundant else routing.contiguous(experts, fabric.ranks)
-    limit = {"boxes": fabric.ranks // in_box, "most_boxes": most_boxes} if most_boxes else {}
-    chosen = routing.zipf_routing(fabric.ranks, tokens, experts, top_k, GATES[gate], **limit)
-    if redundant:
-        placement = routing.by_load(chosen.load, fabric.ranks, redundant)
+    chosen, placement = _chosen(fabric, experts, redundant, most_boxes, (tokens, top_k), GATES[gate])
     if capacity is not None:
         chosen = routing.with_capacity(chosen, _decimal("capacity", capacity))
     destinations = routing.destinations(chosen, placement)
@@ -445,7 +437,7 @@ def experts_command(
     busiest: dict[str, dict[str, float]] = {}
     vectors, times = tokens * top_k, dict[str, dict[str, float]]()
     sizes = {name: vectors * width * size for name, size in WIDTHS.items()}
-    for copies in routing.COPIES if in_box < fabric.ranks else routing.COPIES[:2]:
+    for copies in routing.COPIES if 0 < fabric.in_box < fabric.ranks else routing.COPIES[:2]:
         run = execute(routing.dispatch(fabric, destinations, copies), fabric)
         busiest[copies] = {tier: float(load.most) for tier, load in crossings(run).items()}
         if fabric.speeds:
@@ -487,6 +479,22 @@ def experts_command(
     if alike:
         predicted = " and ".join(f"{units.seconds(seconds)} in {name}" for name, seconds in alike.items())
         yield f"NCCL is predicted to take {predicted} where all ranks get equally many; the combine is as long in BF16."
+
+
+def _chosen(
+    fabric: Topology, experts: int, redundant: int, most_boxes: int | None, drawn: tuple[int, int], exponent: float
+) -> tuple[routing.Routing, routing.Placement]:
+    """Which experts the tokens of each rank choose, so many and so many for each, and where the experts are."""
+    in_box = fabric.in_box or fabric.ranks
+    if most_boxes and (redundant or fabric.ranks % in_box):
+        raise ValueError(
+            f"most_boxes = {most_boxes}: boxes must be of one size, and hold experts in order, without redundant ones"
+        )
+    placement = () if redundant else routing.contiguous(experts, fabric.ranks)
+    limit = {"boxes": fabric.ranks // in_box, "most_boxes": most_boxes} if most_boxes else {}
+    tokens, top_k = drawn
+    chosen = routing.zipf_routing(fabric.ranks, tokens, experts, top_k, exponent, **limit)
+    return chosen, routing.by_load(chosen.load, fabric.ranks, redundant) if redundant else placement
 
 
 def _decimal(what: str, text: str) -> Fraction:

@@ -54,7 +54,12 @@ def write(run, dialect="nccl-tests", prefix=""):
 def _plain(run, head, line):
     *_, nccom, osu = PROGRAMS[run.collective]
     mpi = run.collective.replace("-", "").capitalize()
-    share = run.ranks if run.collective in PER_RANK else 1
+    # in IMB_reduce_scatter.c and IMB_reduce_scatter_block.c, too, the size is that of a rank's part
+    share = (
+        run.ranks
+        if run.collective in PER_RANK or ("Benchmarking" in head and run.collective == "reduce-scatter")
+        else 1
+    )
     lines = [
         line.format(
             size=int(row.message),

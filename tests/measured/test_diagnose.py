@@ -1423,3 +1423,12 @@ def test_what_is_missing_of_the_machine_is_named_and_nothing_else():
     assert "say --gpu, --cards." in diagnose(replace(two, gpus_per_box=None)).verdict
     assert "say --gpu." in diagnose(one, Hints(cards=(1, 25e9))).verdict
     assert not any("% of the cards'" in text for text in diagnose(two).evidence)
+
+
+@pytest.mark.parametrize(("ranks", "shape"), [(2, (2, 1)), (16, (2, 8)), (8, (1, 8))])
+def test_a_pair_of_mpi_is_on_two_hosts_and_a_ring_of_sends_fills_boxes(ranks, shape):
+    table = f"# IMB-MPI1-GPU Sendrecv\n# Benchmarking Sendrecv\n# #processes = {ranks}\n"
+    table += "#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]  Mbytes/sec\n"
+    (run,) = read(table + "1073741824 10 23860.0 23860.0 23860.0 90000.0\n")
+    machine, _ = machine_of(run, Hints(machine=find("dgx-h100:2")))
+    assert (machine.boxes, machine.gpus) == shape

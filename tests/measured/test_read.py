@@ -1135,3 +1135,8 @@ def test_the_table_of_uccs_benchmark_says_whose_memory_it_is(memory, hosts):
     (parsed,) = read(command + write(run, "ucc").replace("cuda", memory) + "\nTotal time: 5 ms\n")
     assert (parsed.collective, parsed.ranks, parsed.boxes, parsed.unread) == ("all-reduce", 8, 2, ())
     assert ("host memory" in parsed.facts) == hosts
+
+
+def test_a_plain_table_of_sizes_and_bandwidths_is_in_gigabytes():
+    (run,) = read("# size busbw\n1073741824 350.1\n")
+    assert (run.dialect, run.rows[0].busbw) == ("columns", 350.1e9)
