@@ -452,7 +452,7 @@ function run(root, data) {
     if (field) ["input", "change"].forEach((kind) => field.addEventListener(kind, () => {
       stop();
       if (kind === "input" || !root.matches(":active")) typed(i, kind === "change");
-      else addEventListener("click", () => typed(i, true), { once: true }); // what is pressed stays below the pointer
+      else addEventListener("click", () => setTimeout(typed, 0, i, true), { once: true }); // what is pressed stays below the pointer
     }));
     if (input.tagName === "FIELDSET") input.querySelectorAll("input").forEach((radio) => { radio.name = `${root.id}-${i}`; });
   });
