@@ -111,8 +111,8 @@ def _card(claim: Claim, places: str) -> str:
         escape(finding.because),
         f"{escape(_place(claim))}{chapter}{basis}",
     ]
-    text = "".join(f"<p>{paragraph}" for paragraph in paragraphs if paragraph)  # HTML ends each where the next begins
-    return f'<li id="{anchor}"{color} data-at="{places}">{text}</li>'
+    text = "".join(f"<p>{paragraph}" for paragraph in paragraphs if paragraph)
+    return f'<li id="{anchor}"{color} data-at="{places}">{text}'  # HTML ends each where the next begins, paragraphs too
 
 
 def errata() -> str:
