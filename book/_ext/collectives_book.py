@@ -51,7 +51,7 @@ CARRIED = re.compile(r'<(style|script) data-colllib="([\w.-]+)">(.*?)</\1>', re.
 DATA = re.compile(r'(<script type="application/x-colllib-grid" data-digest="(\w+)")>([\w+/=]+)</script>')
 HEADING = re.compile(r'<(?:p class="cl-heading"|caption)[^>]*>(.*?)</(?:p|caption)>', re.DOTALL)
 MINUTES = re.compile(r"About \d+ minutes\.")
-CARD = re.compile(r'<li id="(e-[\w-]+)"[^>]*>(.*?)(?=<li |</ul>)', re.DOTALL)
+CARD = re.compile(r'<li id="(e-[\w-]+)"[^>]*>(.*?)(?=<li |</li>|</[ou]l>)', re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
 LETTERS = {"alpha": "α", "beta": "β", "eta": "η", "sqrt": "√", "log": "log", "dots": "…", "cdots": "…", "infty": "∞"}
 BRACKETS = {"lceil": "⌈", "rceil": "⌉", "lfloor": "⌊", "rfloor": "⌋"}

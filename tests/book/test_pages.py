@@ -230,7 +230,7 @@ def test_the_keyboard_reaches_what_scrolls_and_nothing_else(visit, page):
         tab.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
         for width in (390, 2400):
             tab.set_viewport_size({"width": width, "height": 900})
-            tab.wait_for_timeout(200)
+            tab.wait_for_timeout(500)
             assert {scrolls == reached for scrolls, reached in tab.evaluate(REACHED)} == {True}
             assert width > 390 or any(scrolls for scrolls, _ in tab.evaluate(REACHED))
 
