@@ -217,12 +217,11 @@ class _Flows:
             step = schedule.step(t)
             if len(step.src):
                 check_step(schedule, topology, t, step)
-                source = schedule.blocks.source[step.block].tolist()
-                for k, sent in enumerate(zip(step.src.tolist(), step.block.tolist(), source, strict=True)):
-                    if sent[0] * len(schedule.blocks) + sent[1] not in version and sent[0] not in holders(sent[2]):
-                        refuse_unheld(schedule, step, k, t)
                 message = self._add_messages(schedule, t, step)
-                self._add_values(step, message, len(schedule.blocks), version)
+                missing = self._add_values(step, message, len(schedule.blocks), version)
+                for k in missing:  # what nobody sent has to be there from the start
+                    if int(step.src[k]) not in holders(int(schedule.blocks.source[step.block[k]])):
+                        refuse_unheld(schedule, step, k, t)
 
     def _add_messages(self, schedule: Schedule, t: int, step: Step) -> list[int]:
         """Bundle the blocks of a step to messages with routes; which message each block travels in."""
@@ -248,11 +247,17 @@ class _Flows:
         messages: list[int] = (of_message + first).tolist()
         return messages
 
-    def _add_values(self, step: Step, message: list[int], blocks: int, version: dict[int, int]) -> None:
-        """Let the messages of a step wait for the values that their cells hold, and make new ones of them."""
-        for i, cell in zip(message, (step.src * blocks + step.block).tolist(), strict=True):
+    def _add_values(self, step: Step, message: list[int], blocks: int, version: dict[int, int]) -> list[int]:
+        """Let the messages of a step wait for the values that their cells hold, and make new ones of them.
+
+        Returns which of its blocks leave a cell that nothing was sent to.
+        """
+        first = []
+        for k, (i, cell) in enumerate(zip(message, (step.src * blocks + step.block).tolist(), strict=True)):
             value = version.get(cell)
-            if value is not None:
+            if value is None:
+                first.append(k)
+            else:
                 self.readers[value].append(i)
                 self.waits[i] += 1
         written: dict[int, int] = {}
@@ -268,6 +273,7 @@ class _Flows:
                 self.grown[older].append(value)
             written[cell] = value
         version.update(written)
+        return first
 
     def into_ticks(
         self,

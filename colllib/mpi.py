@@ -281,8 +281,8 @@ def numbers(blocks: Blocks, rank: int, elements: int, dtype: str = "float64", se
     """A rank's random input: whole numbers from 1 up, of which N add up exactly.
 
     >>> from colllib.primitives import all_reduce
-    >>> numbers(all_reduce(2**21), rank=1, elements=3)  # 2^24 / N at most
-    array([5., 8., 8.])
+    >>> bool(numbers(all_reduce(2**21), rank=1, elements=1000).max() * 2**21 <= LARGEST_SUM)
+    True
     """
     length, most = _input_length(blocks, rank, elements), max(1, LARGEST_SUM // blocks.ranks)
     return np.random.default_rng([seed, rank]).integers(1, most, length, endpoint=True).astype(dtype)

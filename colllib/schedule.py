@@ -130,8 +130,8 @@ class Schedule:
         >>> chain.step(1)
         Step(src=array([1]), dst=array([2]), block=array([0]), add=array([False]))
         """
-        ascending = len(when) == len(messages.src) and bool((np.diff(when, prepend=0, append=num_steps - 1) >= 0).all())
-        if len(when) and not ascending:
+        alike = len(when) == len(messages.src)
+        if not alike or (len(when) and np.diff(when, prepend=0, append=num_steps - 1).min() < 0):
             ordered = f"must name one of the steps 0..{num_steps - 1} for each of {len(messages.src)} messages"
             raise ValueError(f"when: {ordered}, in ascending order")
         first = np.searchsorted(when, np.arange(num_steps + 1))

@@ -387,10 +387,10 @@ def test_numpys_whole_numbers_build_and_cost_the_same(algorithm, ranks):
             assert algorithm.cost(np.int64(ranks)) == algorithm.cost(ranks)
 
 
-@pytest.mark.parametrize(("when", "steps"), [([1, 0], 2), ([0], 2), ([0, 5], 2), ([-1, 0], 2)])
+@pytest.mark.parametrize(("when", "steps"), [([1, 0], 2), ([0], 2), ([0, 5], 2), ([-1, 0], 2), ([], 2)])
 def test_messages_at_no_step_are_refused(when, steps):
     with pytest.raises(ValueError, match=rf"^when: must name one of the steps 0\.\.{steps - 1} for each of 2 messages"):
-        Schedule.from_messages(broadcast_blocks(3), steps, np.array(when), Step.of([0, 1], [1, 2], 0))
+        Schedule.from_messages(broadcast_blocks(3), steps, np.array(when, dtype=np.intp), Step.of([0, 1], [1, 2], 0))
 
 
 PARTS = [broadcast_blocks, reduce, all_reduce, reduce_scatter, all_gather, all_to_all, point_to_point]

@@ -33,6 +33,8 @@ SLOWER = 0.85  # of the model's pick: a run that is slower took another algorith
 MUCH_LATER = 10.0  # times the predicted time of a small message: networks take up to 7
 WINDOW = 64  # messages that OSU's tests of bandwidth have under way at once
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
+#: Collectives of MPI's benchmarks whose sizes are those of a rank's part, by dialect.
+OF_A_PART = {"osu": ("all-gather", "all-to-all"), "imb": ("all-gather", "all-to-all", "reduce-scatter")}
 MPI_TEST = "mpirun -np 2 osu_bw D D, then H H: where only H H is fast, MPI has no direct way to the GPUs' memory"
 HOSTS_TEST = "osu_latency and osu_bw from one host to another, then within one: which of them the collective is near"
 MPI_REMEDY = (
@@ -149,8 +151,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         if abs(printed / should - 1) > 0.05:
             assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
     known = replace(run, collective=collective, ranks=max(2, ranks or ANY_RANKS))
-    of_a_part = {"osu": ("all-gather", "all-to-all"), "imb": ("all-gather", "all-to-all", "reduce-scatter")}
-    if ranks and collective in of_a_part.get(run.dialect, ()):
+    if ranks and collective in OF_A_PART.get(run.dialect, ()):
         known = replace(known, rows=tuple(replace(row, message=ranks * row.message) for row in run.rows))
     try:
         form = _form(known, known_ranks)
