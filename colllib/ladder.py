@@ -189,7 +189,7 @@ class Entry:
             elif self.algorithm.segmented:
                 segments, _ = _best_segments(self, price)
         cost, how = self._known(segments)
-        return Rung(self, segments, cost, cost.seconds(**price), price["message"], how)
+        return Rung(self, segments, cost.seconds(**price), price["message"], how)
 
 
 def _symmetric(schedule: Schedule) -> TypeGuard[Orbit]:
@@ -220,10 +220,9 @@ class Rung:
 
     entry: Entry
     segments: int  # 1 where it takes none
-    cost: Cost
     seconds: float  # lock-step, with what the topology is said to lose, and at equal injection where that is asked
     message: float  # M in bytes
-    how: str  # "executed", "by symmetry" or "closed form"
+    how: str  # "executed", "by symmetry", "closed form", or "counted": the bytes on each link in each step, not proved
     run: Execution | None = field(default=None, repr=False)  # that the cost comes from
     not_run: NotRun | None = None  # what would be faster and takes long to run
     #: of one that sends to several in a step, how much longer it takes if a rank's messages leave an alpha apart
@@ -233,6 +232,11 @@ class Rung:
     def execution(self) -> Execution:
         """The run that the cost comes from, or one made now."""
         return self.run or self.entry.execution(self.segments)
+
+    @property
+    def cost(self) -> Cost:
+        """The exact cost; executed now if it was only counted."""
+        return self.run.cost if self.run else self.entry.cost(self.segments)
 
     @property
     def algorithm(self) -> Algorithm:
@@ -373,8 +377,8 @@ def run(algorithm: Algorithm, topology: Topology, *, segments: int | None = None
     if segments != 1:
         candidate.check(segments)
     execution = candidate.execution(segments)
-    cost, seconds = execution.cost, execution.cost.seconds(**price)
-    return Rung(candidate, segments, cost, seconds, price["message"], execution.how, run=execution, not_run=not_run)
+    seconds = execution.cost.seconds(**price)
+    return Rung(candidate, segments, seconds, price["message"], execution.how, run=execution, not_run=not_run)
 
 
 def _best_segments(candidate: Entry, price: Terms) -> tuple[int, NotRun | None]:

@@ -10,20 +10,11 @@ import numpy as np
 
 from colllib.algorithms import find
 from colllib.cost import Terms
-from colllib.ladder import MOST_SEGMENTS, Entry, fastest, on_stars, topology
+from colllib.ladder import MOST_SEGMENTS, Entry, Rung, fastest, on_stars, topology
 from colllib.measured.predict import predict
 from colllib.primitives import check_counts
 from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
 from colllib.topology.cluster import machine_on
-
-
-class Choice(NamedTuple):
-    """An algorithm on a topology, in so many segments, and its seconds on the lock-step clock."""
-
-    entry: Entry
-    segments: int
-    seconds: float
-    how: str  # "executed", "closed form", or "counted": the bytes on each link in each step, without a proof
 
 
 @cache
@@ -71,7 +62,7 @@ def part_of(torus: str, ranks: int, apart: int) -> str:
     return f"torus:{'x'.join(map(str, axes))}"
 
 
-def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float, apart: int = 1) -> Choice:
+def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float, apart: int = 1) -> Rung:
     """The fastest algorithm for so many ranks in each of some boxes, lock-step clock.
 
     In one box, or with one rank in each: the fastest on a star of ports or of cards, by closed forms that tests
@@ -100,26 +91,24 @@ def in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: flo
 
 
 @cache
-def _in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float, joined: str) -> Choice:
+def _in_boxes(primitive: str, machine: str, boxes: int, inside: int, message: float, joined: str) -> Rung:
     """The same for ranks that are joined in a box as said."""
     _, alpha, bandwidth, _ = tiers(machine)
     if boxes == 1 or inside == 1:
         outside = boxes > 1
         network: Terms = {"message": message, "alpha": alpha[outside], "bandwidth": bandwidth[outside]}
         if joined == "switch" or outside or inside < 3:  # two ranks have one link
-            rung = min(on_stars(primitive, boxes * inside, **network), key=attrgetter("seconds"))
-        else:
-            rung = fastest(primitive, f"full-mesh:{inside}" if joined == "full-mesh" else joined, **network)
-        return Choice(rung.entry, rung.segments, rung.seconds, rung.how)
-    choices: list[Choice] = []
+            return min(on_stars(primitive, boxes * inside, **network), key=attrgetter("seconds"))
+        return fastest(primitive, f"full-mesh:{inside}" if joined == "full-mesh" else joined, **network)
+    rungs: list[Rung] = []
     fewest = inf
     for entry, of_a_byte in _over_tiers(primitive, machine, boxes, inside, joined):
         traffic = replace(of_a_byte, lasting=message * of_a_byte.lasting)
         most = MOST_SEGMENTS if entry.algorithm.segmented else 1
         seconds, segments = lowest(traffic.in_segments(), len(traffic.waits), most, below=fewest)
-        choices.append(Choice(entry, segments, seconds, "counted"))
+        rungs.append(Rung(entry, segments, seconds, message, "counted"))
         fewest = min(fewest, seconds)
-    return min(choices, key=attrgetter("seconds"))
+    return min(rungs, key=attrgetter("seconds"))
 
 
 @cache
@@ -181,7 +170,7 @@ def standing(machine: str, ranks: int, apart: int) -> tuple[int, int]:
     return group(ranks, apart, tiers(machine).in_box)
 
 
-def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Choice:
+def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Rung:
     """The fastest algorithm for a group of ranks on its machine, all groups of its kind at a time: `in_boxes`.
 
     Args:

@@ -179,9 +179,9 @@ class Training:
         if self.nccl:
             self.hows.add("predicted")
             return by_nccl(primitive, self.machine, boxes, inside, message)
-        choice = in_boxes(primitive, self.machine, boxes, inside, message, apart)
-        self.hows.add(choice.how)
-        return choice.seconds
+        rung = in_boxes(primitive, self.machine, boxes, inside, message, apart)
+        self.hows.add(rung.how)
+        return rung.seconds
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""

@@ -352,6 +352,8 @@ def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_exec
             message=1e9, alpha=alpha, bandwidth=bandwidth
         ),
     )
+    assert across.how == "counted"
+    assert isclose(across.seconds, across.cost.seconds(message=1e9, alpha=alpha, bandwidth=bandwidth))
 
 
 @pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce", "all-to-all"])
