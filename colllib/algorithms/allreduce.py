@@ -171,7 +171,7 @@ def recursive_doubling(ranks: int) -> Schedule:
 
     Where N is no power of two the surplus ranks fold in first and get the result last.
 
-    Source: Thakur, Rabenseifner & Gropp (2005), section 4.4.
+    Source: Thakur, Rabenseifner & Gropp (2005), section 4.
 
     >>> recursive_doubling(4), recursive_doubling(6)
     (Schedule(4 ranks, 1 blocks, 2 steps), Schedule(6 ranks, 1 blocks, 4 steps))
@@ -205,7 +205,7 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
         fused: make one of the last step of the halving and the first of the doubling: both sides
             of a pair send what they hold of their two blocks, and add. One step fewer, no byte more.
 
-    Source: Rabenseifner (2004); Thakur, Rabenseifner & Gropp (2005), section 4.5.
+    Source: Rabenseifner (2004); Thakur, Rabenseifner & Gropp (2005).
 
     >>> rabenseifner(4), rabenseifner(6, order="far"), rabenseifner(4, fused=True).num_steps
     (Schedule(4 ranks, 4 blocks, 4 steps), Schedule(6 ranks, 4 blocks, 6 steps), 3)

@@ -23,7 +23,7 @@ def pairwise(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> 
     Args:
         shares: shares[i][j], the share of M that rank i has for rank j (default: 1/N each).
 
-    Source: Thakur, Rabenseifner & Gropp (2005), section 4.6.
+    Source: Thakur, Rabenseifner & Gropp (2005), section 4.
 
     >>> pairwise(4)
     Schedule(4 ranks, 16 blocks, 3 steps)

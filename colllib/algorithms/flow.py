@@ -1,7 +1,7 @@
 """All-to-all on any network of ranks: a flow through time, of which no schedule of as many steps costs less.
 
 Source: the flow through time of Ford and Fulkerson (1958), "Constructing Maximal Dynamic Flows from
-Static Flows", with one commodity for each source, as in Basu et al. (2023), "Efficient All-to-All
+Static Flows", with one commodity for each source, as in Basu et al. (2024), "Efficient All-to-All
 Collective Communication Schedules for Direct-Connect Topologies".
 """
 

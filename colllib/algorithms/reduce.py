@@ -20,7 +20,7 @@ def scatter_allgather(ranks: int, *, root: int = 0) -> Schedule:
     It is not that broadcast backwards: the all-gather gives the root slices that it has already,
     and backwards those would be counted twice.
 
-    Source: Thakur, Rabenseifner & Gropp (2005), section 4.7; Chan et al. (2007), section 4.
+    Source: Thakur, Rabenseifner & Gropp (2005), section 4; Chan et al. (2007), section 4.
 
     >>> scatter_allgather(8).num_steps
     10

@@ -26,7 +26,7 @@ def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | No
 
 
 #: Gives the partner the half that it will own and keeps the other; the order is that of the all-gather, whose last
-#: partner is the first here. Source: Thakur, Rabenseifner & Gropp (2005), section 4.3.
+#: partner is the first here. Source: Thakur, Rabenseifner & Gropp (2005), section 4.
 recursive_halving = backwards(allgather.recursive_doubling)
 #: With which partner a halving starts -> the order of the doubling that undoes it.
 UNDONE_BY = {"near": "far", "far": "near"}

@@ -1,6 +1,6 @@
 """All-to-all throughput: the rate f at which every rank can send to every other one at once, over links of rate 1.
 
-A multicommodity flow with one commodity for each source: Basu et al. (2023), "Efficient All-to-All Collective
+A multicommodity flow with one commodity for each source: Basu et al. (2024), "Efficient All-to-All Collective
 Communication Schedules for Direct-Connect Topologies". Averaging a flow over the automorphisms of the graph changes
 nothing about f, so that one source of each orbit and one capacity for each orbit of links are enough. The program is
 solved over trees of shortest paths, which are added until lengths of links prove that no other flow is larger:
