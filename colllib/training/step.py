@@ -184,19 +184,18 @@ class Training:
         return rung.seconds
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
-        """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
+        """Seconds of a microbatch's activations from one stage to another."""
         plan, box = self.plan, tiers(self.machine).in_box
         ranks = plan.tp * plan.replicas  # of a stage
         first, last = min(src, dst) * ranks, (max(src, dst) + 1) * ranks - 1
         leaves = first // box != last // box  # those that do not leave the box wait
-        activations = self.tokens // plan.cp * self.model.hidden * BF16
+        cut = plan.cp * (plan.tp if plan.sequence_parallel else 1)
+        activations = self.tokens // cut * self.model.hidden * BF16
         if not leaves and tiers(self.machine).inside.startswith("torus"):
             self.hows.add("counted")
-            seconds = sent_along(self.machine, (dst - src) * ranks, activations / plan.tp)
+            seconds = sent_along(self.machine, (dst - src) * ranks, activations)
         else:
-            seconds = self._takes("point-to-point", activations / plan.tp, *((2, 1) if leaves else (1, 2)))
-        if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
-            seconds += self._takes("all-gather", activations, *standing(self.machine, plan.tp, 1))
+            seconds = self._takes("point-to-point", activations, *((2, 1) if leaves else (1, 2)))
         return seconds, _wires(leaves, src, dst)
 
 
@@ -308,7 +307,8 @@ def _network(training: Training, stage: int, passes: list[tuple[Work, int]], fin
     These leave in buckets when they are final, with ZeRO-1 scattered, and the parameters gathered at the end; with
     more of ZeRO after each microbatch (PyTorch's pipeline stages keep whole gradients until the last one instead, as
     ZeRO-1 does: `torch/distributed/pipelining/stage.py`, `backward_maybe_with_nosync`). The sums of several
-    copies follow when they are final (the two hops of MiCS, Zhang and others, 2022).
+    copies follow when they are final (the two hops of MiCS, Zhang and others, 2022; FSDP2 sums after each
+    microbatch unless told otherwise).
     """
     model, plan, last = training.model, training.plan, training.microbatches - 1
     if plan.replicas == 1:
@@ -341,9 +341,10 @@ def _network(training: Training, stage: int, passes: list[tuple[Work, int]], fin
     if plan.zero == 1:
         layers = [passes[place][1] for place in finals]
         leaving[finals[-1]][1.0].append(op("all-gather", BF16, held_alike(model, plan, layers)))
+    needing = {2: "F", 3: "FB"}.get(plan.zero, "")
     gathers = {
         place: op("all-gather", BF16, held_alike(model, plan, [layer]))
         for place, (work, layer) in enumerate(passes)
-        if plan.zero > 1 and (work[:2] == ("F", 0) or (plan.zero == 3 and work.kind in "FB"))
+        if work.kind in needing and (plan.zero == 3 or plan.pp == 1 or not work.microbatch)
     }
     return gathers, leaving
