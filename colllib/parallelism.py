@@ -201,11 +201,9 @@ class Plan:
         cp: context parallel: ranks that share each sequence.
         ep: expert parallel: ranks that share each layer's experts.
         zero: what data parallelism shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and
-            parameters (FSDP). With 2 these are gathered before each forward, as in FSDP2 without
-            `reshard_after_forward`, and in a pipeline once a step.
+            parameters (FSDP). With 2 parameters come before each forward, in a pipeline once a step.
         replicate: copies of what ZeRO shards, above 1 in hybrid sharding (HSDP, MiCS): ranks next to each other
-            share one, and the copies' gradients are summed in the end, as FSDP2 does if told by
-            `set_requires_all_reduce`.
+            share one, and the copies' gradients are summed in the end, in FSDP2 by `set_requires_all_reduce`.
         sequence_parallel: whether TP keeps the activations between its matrices cut along the
             sequence: reduce-scatter and all-gather instead of all-reduce.
 

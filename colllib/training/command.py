@@ -305,10 +305,7 @@ def _timeline(training: Training, step: Step) -> Answer:
     parts_exposed = f"collectives in layers (TP, CP, EP), gathers of parameters{hides}, sums of gradients"
     yield f"\nAll but computing is exposed: {parts_exposed}, and the bubble, a wait for other stages or their messages."
     if training.plan.ep > 1 < training.plan.tp:
-        yield (
-            "Each rank of tp sends all its tokens to experts; with sequence parallelism, which Megatron demands there "
-            "and which is not modeled, it would be a tp-th."
-        )
+        yield "Each rank of tp sends all tokens to experts; with sp=1, which Megatron demands there, it is a tp-th."
     if result["mfu"] is not None:
         active = f"{(model.active - model.ends(1)[0]) / 1e9:,.1f} billion parameters that a token meets in the layers"
         formula = f"6 x {active} x {rate:,.0f} tokens/s / {_gpu(on, 'teraflops')} TFLOP/s"

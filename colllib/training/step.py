@@ -189,8 +189,7 @@ class Training:
         ranks = plan.tp * plan.replicas  # of a stage
         first, last = min(src, dst) * ranks, (max(src, dst) + 1) * ranks - 1
         leaves = first // box != last // box  # those that do not leave the box wait
-        cut = plan.cp * (plan.tp if plan.sequence_parallel else 1)
-        activations = self.tokens // cut * self.model.hidden * BF16
+        activations = self.tokens // plan.cp * self.model.hidden * BF16 / (plan.tp if plan.sequence_parallel else 1)
         if not leaves and tiers(self.machine).inside.startswith("torus"):
             self.hows.add("counted")
             seconds = sent_along(self.machine, (dst - src) * ranks, activations)
@@ -307,8 +306,7 @@ def _network(training: Training, stage: int, passes: list[tuple[Work, int]], fin
     These leave in buckets when they are final, with ZeRO-1 scattered, and the parameters gathered at the end; with
     more of ZeRO after each microbatch (PyTorch's pipeline stages keep whole gradients until the last one instead, as
     ZeRO-1 does: `torch/distributed/pipelining/stage.py`, `backward_maybe_with_nosync`). The sums of several
-    copies follow when they are final (the two hops of MiCS, Zhang and others, 2022; FSDP2 sums after each
-    microbatch unless told otherwise).
+    copies follow when they are final (the two hops of MiCS, Zhang and others, 2022).
     """
     model, plan, last = training.model, training.plan, training.microbatches - 1
     if plan.replicas == 1:
@@ -341,10 +339,9 @@ def _network(training: Training, stage: int, passes: list[tuple[Work, int]], fin
     if plan.zero == 1:
         layers = [passes[place][1] for place in finals]
         leaving[finals[-1]][1.0].append(op("all-gather", BF16, held_alike(model, plan, layers)))
-    needing = {2: "F", 3: "FB"}.get(plan.zero, "")
     gathers = {
         place: op("all-gather", BF16, held_alike(model, plan, [layer]))
         for place, (work, layer) in enumerate(passes)
-        if work.kind in needing and (plan.zero == 3 or plan.pp == 1 or not work.microbatch)
+        if work.kind in ("", "", "F", "FB")[plan.zero] and (plan.zero == 3 or plan.pp == 1 or not work.microbatch)
     }
     return gathers, leaving

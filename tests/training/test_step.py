@@ -947,7 +947,7 @@ def test_a_plan_fits_with_its_activations(plan, fits, line, capsys):
 def test_the_command_says_what_experts_beside_tensor_parallelism_cost_here(plan, warned, capsys):
     with pytest.raises(SystemExit):
         main(["step", "--on", "dgx-h100:4", "--model", "Mixtral 8x7B", "--plan", plan])
-    assert ("with sequence parallelism, which Megatron demands there" in capsys.readouterr().out) == warned
+    assert ("with sp=1, which Megatron demands there" in capsys.readouterr().out) == warned
 
 
 def test_all_plans_of_a_model_with_experts_are_without_tensor_parallelism(capsys):
