@@ -8,8 +8,8 @@ against execution and picks the fastest algorithm.
 What is counted is what the ranks of the last pipeline stage issue, for balanced routing to the
 experts, without recomputation of activations. The last stage has the output matrix, and a layer
 less than the fullest stage where the layers cannot be divided evenly. Each rank of a TP group passes
-its part of the activations to the next stage, where the group gathers them (the scatter/gather of
-Narayanan and others, 2021); under sequence parallelism they stay cut. Every matrix is cut TP ways
+all activations to the next stage, as in Megatron Core (`schedules.py` at commit d98e8a6), and under sequence
+parallelism its part of them; DeepSpeed passes parts and gathers them. Every matrix is cut TP ways
 (norms and routers, which are copies, are too small to matter); each rank of a TP group dispatches the
 same tokens, to its part of the experts. Left out, because small: the vocabulary's own
 tensor-parallel collectives, the router's statistics, the gradient norm, the loss.
@@ -201,9 +201,9 @@ class Plan:
         cp: context parallel: ranks that share each sequence.
         ep: expert parallel: ranks that share each layer's experts.
         zero: what data parallelism shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and
-            parameters (FSDP).
+            parameters (FSDP). With 2 parameters come before each forward, in a pipeline once a step.
         replicate: copies of what ZeRO shards, above 1 in hybrid sharding (HSDP, MiCS): ranks next to each other
-            share one, and the copies' gradients are summed in the end.
+            share one, and the copies' gradients are summed in the end, in FSDP2 by `set_requires_all_reduce`.
         sequence_parallel: whether TP keeps the activations between its matrices cut along the
             sequence: reduce-scatter and all-gather instead of all-reduce.
 
@@ -307,8 +307,7 @@ def training(model: Model, plan: Plan, *, tokens: int, microbatches: int = 1, gr
     DP all-gather 128 6104 MB, 1 times
     TP all-reduce 8 268 MB, 224 times
     TP all-reduce 8 268 MB, 224 times
-    PP point-to-point 2 34 MB, 32 times
-    TP all-gather 8 268 MB, 16 times
+    PP point-to-point 2 268 MB, 32 times
     """
     check_fits(model, plan)
     check_counts(tokens=tokens, microbatches=microbatches)
@@ -388,8 +387,10 @@ def check_fits(model: Model, plan: Plan) -> None:
     """Refuse a plan that cuts a model into parts that it does not have, naming the axis and what it must divide."""
     if plan.pp > model.layers:
         raise ValueError(f"pp = {plan.pp}: {model.name} has {model.layers} layers")
-    if plan.ep > 1 and (not model.experts or model.experts % plan.ep):
-        fit = next((f", as {n} does" for n in range(plan.ep, 1, -1) if model.experts and model.experts % n == 0), "")
+    if plan.ep > 1 and not model.experts:
+        raise ValueError(f"ep = {plan.ep}: {model.name} has no experts")
+    if model.experts % plan.ep:
+        fit = next((f", as {n} does" for n in range(plan.ep, 1, -1) if model.experts % n == 0), "")
         raise ValueError(f"ep = {plan.ep}: must divide the {model.experts} experts of {model.name}{fit}")
     if model.heads % plan.tp:
         raise ValueError(f"tp = {plan.tp}: must divide the {model.heads} heads of {model.name}")
@@ -428,10 +429,10 @@ def _gradients(model: Model, plan: Plan, width: int, microbatches: int) -> list[
             calls.append(Call("DP", "all-reduce", ranks, gradient, 1, "gradients" + whose))
             continue
         # sharded parameters come and go layer by layer, sharded gradients leave after each microbatch, copies' at last
-        parts = max(1, layers) if plan.zero == 3 else 1
+        parts = max(1, layers) if plan.zero > 1 else 1
         scatters = microbatches if plan.zero > 1 else 1
-        gathers = 2 * microbatches if plan.zero == 3 else 1
-        when = ", before each use" if plan.zero == 3 else ", after the optimizer"
+        gathers = {2: microbatches if plan.pp == 1 else 1, 3: 2 * microbatches}.get(plan.zero, 1)
+        when = ", before use" if plan.zero > 1 else ", after the optimizer"
         calls += [
             Call("DP", "reduce-scatter", ranks, gradient / parts, parts * scatters, "gradients" + whose),
             Call("DP", "all-reduce", plan.replicate, gradient / ranks / parts, parts, "copies' gradients" + whose),
@@ -520,13 +521,11 @@ def _passes(model: Model, plan: Plan, tokens: int, count: int, layers: range, wa
 
 
 def _pipeline(model: Model, plan: Plan, tokens: int, count: int, *, backward: bool) -> list[Call]:
-    pair, message = min(2, plan.pp), tokens * model.hidden * BF16
-    passed = Call("PP", "point-to-point", pair, message / plan.tp, count, "activations to the next stage")
+    pair, message = min(2, plan.pp), tokens * model.hidden * BF16 / (plan.tp if plan.sequence_parallel else 1)
+    passed = Call("PP", "point-to-point", pair, message, count, "activations to the next stage")
     if backward:
         passed = replace(passed, count=2 * count, why="activations forward, their gradients back", senders=2)
-    if plan.sequence_parallel or plan.pp == 1:
-        return [passed]
-    return [passed, Call("TP", "all-gather", plan.tp, message, count, "activations that came in parts")]
+    return [passed]
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,16 @@ from colllib.training.timeline import Step
 AXES = ("tp", "pp", "dp", "ep", "cp", "zero", "replicate")
 PLAN_HELP = (
     "axes whose product is the number of ranks, tp, pp, dp and cp; ep, of the ranks of dp and cp; zero, from 0 to 3 "
-    "(FSDP), 1 if not named; replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16; and "
-    "sp=1, for sequence parallelism over the ranks of tp. Or all: every tp in a box, pp, dp and ep in powers of two, "
-    "with zero 1 and, of several replicas, 2 with stages or 3 without (default: the first "
-    "of tp=8, 16, 4 and 2, with pp=2 or 1, that fills boxes and can be priced, and dp for the rest)"
+    "(FSDP), 1 if not named; replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16, whose "
+    "gradients are summed once a step (in FSDP2 only with set_requires_all_reduce); and sp=1, for sequence parallelism "
+    "over the ranks of tp. Or all: every tp in a box (1 with experts), pp, dp and ep in powers of two, with zero 1 "
+    "and, of several replicas, 2 with stages or 3 without (default: the first of tp=8, 16, 4 and 2, with pp=2 or 1, "
+    "that fills boxes and can be priced, and dp for the rest)"
 )
 COLLECTIVES = ("fastest", "nccl")
-#: What an H100 reaches in matrix products alone, and its peak, in TFLOP/s. With it Llama 3.1 405B comes out within 3%
-#: of the means over whole steps that were published, 400 on 16,384 GPUs and 430 on 8,192 (The Llama 3 Herd of Models,
-#: 2024, table 4): what else took their time and is left out here is in it. Others reach as much of their peak.
+#: What an H100 reaches in matrix products alone, and its peak, in TFLOP/s. With it and ZeRO-1 Llama 3.1 405B comes out
+#: within 3% of the means over whole steps that were published, 400 on 16,384 GPUs and 430 on 8,192 (The Llama 3 Herd of
+#: Models, 2024, table 4): what else took their time and is left out here is in it. Others reach as much of their peak.
 REACHED = 650, 989
 NOT_COUNTED = (
     "Attention, norms, the optimizer and what is computed again are not counted, and weigh more in small models: "
@@ -126,8 +127,8 @@ def step_command(
         share = f", {rate / of:.0%} of the peak" if peak else ""
         assumed = (
             f"\n{teraflops} TFLOP/s a GPU are assumed for matrix products alone{share}, with which two published steps "
-            "of Llama 3.1 405B on H100s come out. What yours reach goes into --teraflops: no mean over a step, in "
-            f"which waits would count twice.\n{NOT_COUNTED}"
+            "of Llama 3.1 405B on H100s come out by ZeRO-1. What yours reach goes into --teraflops: no mean over a "
+            f"step, in which waits would count twice.\n{NOT_COUNTED}"
         )
     if peak and teraflops > peak:
         raise ValueError(f"teraflops {teraflops}: more than {on} computes in BF16, {peak} by its data sheet")
@@ -198,7 +199,8 @@ def _priced(nccl: bool, on: str) -> str:
 def _plans(model: Model, ranks: int, box: int) -> Iterator[Plan]:
     """Those that `PLAN_HELP` names; of a single replica ZeRO shards nothing."""
     powers = [2**k for k in range(ranks.bit_length()) if ranks % 2**k == 0]
-    for tp, pp, ep in product(powers, powers, powers if model.experts else [1]):
+    tps, eps = ([1], powers) if model.experts else (powers, [1])  # experts and tp go with sp, which is not modeled
+    for tp, pp, ep in product(tps, powers, eps):
         if box % tp == 0 and ranks % (tp * pp) == 0 and ranks // (tp * pp) % ep == 0:
             dp = ranks // (tp * pp)
             for zero in (1, 2 if pp > 1 else 3) if dp > 1 else (1,):
@@ -258,7 +260,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
     if refused:
         yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
-    yield "\nnot varied: cp, sp, replicate, tokens, schedule, chunks and bucket"
+    yield f"\nnot varied: {'tp, ' * bool(model.experts)}cp, sp, replicate, tokens, schedule, chunks and bucket"
     yield f"\n{_priced(others['nccl'], on)}"
     if ",without=" in on:
         yield "Compare with --collectives fastest on the whole machine."
@@ -299,8 +301,11 @@ def _timeline(training: Training, step: Step) -> Answer:
         for took in stages
     ]
     yield table(("stage", *names), [(stage, *row) for stage, row in enumerate(parts)])
-    parts_exposed = "collectives in layers (TP, CP, EP), gathers of parameters, sums of gradients, and the bubble"
-    yield f"\nAll but computing is exposed: {parts_exposed}, a wait for other stages or their messages."
+    hides = " (behind the next forward with Megatron's --overlap-param-gather)" if training.plan.zero == 1 else ""
+    parts_exposed = f"collectives in layers (TP, CP, EP), gathers of parameters{hides}, sums of gradients"
+    yield f"\nAll but computing is exposed: {parts_exposed}, and the bubble, a wait for other stages or their messages."
+    if training.plan.ep > 1 < training.plan.tp:
+        yield "Each rank of tp sends all tokens to experts; with sp=1, which Megatron demands there, it is a tp-th."
     if result["mfu"] is not None:
         active = f"{(model.active - model.ends(1)[0]) / 1e9:,.1f} billion parameters that a token meets in the layers"
         formula = f"6 x {active} x {rate:,.0f} tokens/s / {_gpu(on, 'teraflops')} TFLOP/s"
@@ -324,6 +329,7 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
     batch = training.tokens * training.microbatches * plan.dp
     rate, peak, memory = batch / step.seconds / plan.gpus, _gpu(on, "teraflops"), _gpu(on, "memory")
     intact, failed = before_failures(on)
+    kept = training.activations(sequence_parallel=plan.sequence_parallel)
     met = training.model.active - training.model.ends(1)[0]  # parameters, by a token in the layers
     sums = Counter(step.ops[i].kind for i in step.on("network 0"))
     in_buckets = plan.zero < 2 and plan.replicas > 1
@@ -350,9 +356,9 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
         "mfu": 6 * met * rate / (1e12 * peak) if peak else None,
         "state_bytes": training.state,
         "gathered_bytes": training.gathered,
-        "activations_bytes": training.activations(sequence_parallel=plan.sequence_parallel),
+        "activations_bytes": kept,
         "memory_bytes": memory,
-        "fits": None if memory is None else training.state + training.gathered <= memory,
+        "fits": None if memory is None else training.state + training.gathered + (kept or 0) <= memory,
         "stages": [
             {f"{name.lower().replace('-', '_')}_s": seconds for name, seconds in took.items()} for took in stages
         ],
@@ -368,13 +374,14 @@ def _of_memory(training: Training, memory: float | None) -> str:
         room = f", which leaves {units.size(memory - needed)} of {units.size(memory)} for activations"
     states = "parameters, gradients and optimizer states"
     if training.gathered:
-        states += f", and {units.size(training.gathered)} for two gathered layers,"
-    text = f"{states} take at most {units.size(needed)} a GPU{room}\n"
+        states += f", and {units.size(training.gathered)} for two gathered layers (a layer's whole gradients apart),"
+    text = f"{states} take about {units.size(needed)} a GPU{room}\n"
     kept = [training.activations(sequence_parallel=cut) for cut in (plan.sequence_parallel, True)]
     if kept[0] is None or kept[1] is None:
         return text
+    lack = " (more than is left)" if memory is not None and needed <= memory < needed + kept[0] else ""
     cut = f", {units.size(kept[1])} with sp=1" if kept[1] < kept[0] else ""
-    return f"{text}activations take about {units.size(kept[0])}{cut}, where none is computed again\n"
+    return f"{text}activations take about {units.size(kept[0])}{lack}{cut}, where none is computed again\n"
 
 
 def _of_buckets(training: Training, step: Step, count: int) -> str:

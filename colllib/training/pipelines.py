@@ -52,7 +52,7 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
     if chunks > 1 and schedule != "interleaved":
         raise ValueError(f"{schedule} in {chunks} chunks: only interleaved stages have several")
     if schedule == "interleaved" and microbatches % stages:
-        raise ValueError(f"{microbatches} microbatches: interleaving needs a multiple of the {stages} stages")
+        raise ValueError(f"{microbatches} microbatches: interleaved stages take a multiple of the {stages} stages here")
 
     def at(kind: str, k: int) -> Work:
         turn, place = divmod(k, stages * chunks)

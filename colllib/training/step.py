@@ -184,19 +184,17 @@ class Training:
         return rung.seconds
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
-        """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
+        """Seconds of a microbatch's activations from one stage to another."""
         plan, box = self.plan, tiers(self.machine).in_box
         ranks = plan.tp * plan.replicas  # of a stage
         first, last = min(src, dst) * ranks, (max(src, dst) + 1) * ranks - 1
         leaves = first // box != last // box  # those that do not leave the box wait
-        activations = self.tokens // plan.cp * self.model.hidden * BF16
+        activations = self.tokens // plan.cp * self.model.hidden * BF16 / (plan.tp if plan.sequence_parallel else 1)
         if not leaves and tiers(self.machine).inside.startswith("torus"):
             self.hows.add("counted")
-            seconds = sent_along(self.machine, (dst - src) * ranks, activations / plan.tp)
+            seconds = sent_along(self.machine, (dst - src) * ranks, activations)
         else:
-            seconds = self._takes("point-to-point", activations / plan.tp, *((2, 1) if leaves else (1, 2)))
-        if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
-            seconds += self._takes("all-gather", activations, *standing(self.machine, plan.tp, 1))
+            seconds = self._takes("point-to-point", activations, *((2, 1) if leaves else (1, 2)))
         return seconds, _wires(leaves, src, dst)
 
 
@@ -344,6 +342,6 @@ def _network(training: Training, stage: int, passes: list[tuple[Work, int]], fin
     gathers = {
         place: op("all-gather", BF16, held_alike(model, plan, [layer]))
         for place, (work, layer) in enumerate(passes)
-        if plan.zero > 1 and (work[:2] == ("F", 0) or (plan.zero == 3 and work.kind in "FB"))
+        if work.kind in ("", "", "F", "FB")[plan.zero] and (plan.zero == 3 or plan.pp == 1 or not work.microbatch)
     }
     return gathers, leaving

@@ -84,7 +84,10 @@ def test_a_pass_begins_after_its_message_has_come(p, m, send, kind):
         (("1f1b", 0, 4, {}), "stages 0: must be at least 1"),
         (("interleaved", 4, 4, {"chunks": 0}), "chunks 0: must be at least 1"),
         (("1f1b", 4, 4, {"chunks": 2}), "1f1b in 2 chunks: only interleaved stages have several"),
-        (("interleaved", 4, 6, {"chunks": 2}), "6 microbatches: interleaving needs a multiple of the 4 stages"),
+        (
+            ("interleaved", 4, 6, {"chunks": 2}),
+            "6 microbatches: interleaved stages take a multiple of the 4 stages here",
+        ),
         (("interleaved", 2, 2**14, {"chunks": 3}), "in 3 chunks: 98304 passes are too many"),
         (("1f1b", 4, 4, {"forward": -1.0}), "F0 of part 0 takes -1.0 s"),
         (("zb-h1", 4, 4, {"weights": 3.0}), "weights 3.0 s: must be from 0 to the 2.0 s"),
