@@ -305,7 +305,7 @@ def _timeline(training: Training, step: Step) -> Answer:
     parts_exposed = f"collectives in layers (TP, CP, EP), gathers of parameters{hides}, sums of gradients"
     yield f"\nAll but computing is exposed: {parts_exposed}, and the bubble, a wait for other stages or their messages."
     if training.plan.ep > 1 < training.plan.tp:
-        yield "Each rank of tp sends all tokens to experts; with sp=1, which Megatron demands there, it is a tp-th."
+        yield "Each rank of tp sends all its tokens to experts: in Megatron, which demands sp=1 there, it is a tp-th."
     if result["mfu"] is not None:
         active = f"{(model.active - model.ends(1)[0]) / 1e9:,.1f} billion parameters that a token meets in the layers"
         formula = f"6 x {active} x {rate:,.0f} tokens/s / {_gpu(on, 'teraflops')} TFLOP/s"
@@ -374,7 +374,7 @@ def _of_memory(training: Training, memory: float | None) -> str:
         room = f", which leaves {units.size(memory - needed)} of {units.size(memory)} for activations"
     states = "parameters, gradients and optimizer states"
     if training.gathered:
-        states += f", and {units.size(training.gathered)} for two gathered layers (a layer's whole gradients apart),"
+        states += f", and {units.size(training.gathered)} for two gathered layers (without a layer's whole gradients),"
     text = f"{states} take about {units.size(needed)} a GPU{room}\n"
     kept = [training.activations(sequence_parallel=cut) for cut in (plan.sequence_parallel, True)]
     if kept[0] is None or kept[1] is None:

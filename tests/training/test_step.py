@@ -768,7 +768,7 @@ def test_the_command_says_in_how_many_buckets_gradients_leave(bucket, count, cap
         (
             "--plan dp=128,zero=3",
             80e9,
-            "two gathered layers (a layer's whole gradients apart), take about 13.3 GB a GPU, which leaves 66.7 GB of ",
+            "two gathered layers (without a layer's whole gradients), take about 13.3 GB a GPU, which leaves 66.7 GB of ",
         ),
         ("--plan dp=128,zero=3 --on boxes.toml", None, "take about 13.3 GB a GPU\n"),
     ],
@@ -947,7 +947,7 @@ def test_a_plan_fits_with_its_activations(plan, fits, line, capsys):
 def test_the_command_says_what_experts_beside_tensor_parallelism_cost_here(plan, warned, capsys):
     with pytest.raises(SystemExit):
         main(["step", "--on", "dgx-h100:4", "--model", "Mixtral 8x7B", "--plan", plan])
-    assert ("with sp=1, which Megatron demands there" in capsys.readouterr().out) == warned
+    assert ("in Megatron, which demands sp=1 there" in capsys.readouterr().out) == warned
 
 
 def test_all_plans_of_a_model_with_experts_are_without_tensor_parallelism(capsys):
