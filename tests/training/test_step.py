@@ -768,7 +768,7 @@ def test_the_command_says_in_how_many_buckets_gradients_leave(bucket, count, cap
         (
             "--plan dp=128,zero=3",
             80e9,
-            "two gathered layers (without a layer's whole gradients), take about 13.3 GB a GPU, which leaves 66.7 GB of ",
+            "two gathered layers (without a layer's whole gradients), take about 13.3 GB a GPU, which leaves 66.7 GB ",
         ),
         ("--plan dp=128,zero=3 --on boxes.toml", None, "take about 13.3 GB a GPU\n"),
     ],
