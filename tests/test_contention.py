@@ -187,7 +187,7 @@ def test_draws_are_seeded_and_partition_the_ranks():
     assert sorted(first.ravel()) == list(range(24))
     ordered = scattered(24, 4, 3, ordered=True)
     assert (np.diff(ordered, axis=1) > 0).all()
-    assert [set(a) == set(b) for a, b in zip(first, ordered, strict=True)]
+    assert all(set(a) == set(b) for a, b in zip(first, ordered, strict=True))
     costs = study(allreduce.ring(4), torus((4, 4)), draws=3)
     assert costs[1] == cost_of_copies(allreduce.ring(4), scattered(16, 4, 1), torus((4, 4)))
     assert aligned(4, 1).tolist() == [[0], [1], [2], [3]]

@@ -53,8 +53,7 @@ def test_every_algorithm_is_proved_on_every_shape_and_agrees_with_its_closed_for
     for segments in (1, 3) if algorithm.segmented else (None,):
         options = {} if segments is None else {"segments": segments}
         schedule = algorithm.build(topology.lattice, **options)
-        if algorithm.primitive != "all-to-all":
-            assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
+        assert schedule.makes(PRIMITIVES[algorithm.primitive])
         done = execute(schedule, topology)
         if algorithm.costs_its_closed_form(topology):
             assert done.cost == algorithm.cost(topology.lattice, **options)

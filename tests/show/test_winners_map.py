@@ -71,19 +71,6 @@ def test_the_map_draws_every_row_from_edge_to_edge(explorer):
         assert all(before[1] == after[0] for before, after in pairwise(row))
 
 
-@pytest.mark.parametrize("library", ["MPICH", "Open MPI", "NCCL"])
-@pytest.mark.parametrize("n", [3, 8, 64, 512])
-def test_a_library_takes_at_every_size_what_its_table_says(library, n):
-    labels = taken(library, "all-reduce", n)
-    for size in (1, 31, 32, 33, 1000, 2048, 5e5, 1e6, 3e7, 1e9):
-        chosen = choice(library, "all-reduce", n, size)
-        [name] = [label for limit, label in labels if size < limit][:1]
-        if chosen is None:
-            assert name == "nothing that is known"
-        else:
-            assert name == chosen.named or chosen.algorithm is not None
-
-
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("n", [2, 3, 12, 512])
 def test_what_a_library_takes_is_known_at_every_size_also_where_a_choice_comes_back(library, n):
@@ -126,10 +113,10 @@ def test_the_alt_text_and_the_summary_are_computed(explorer):
 def test_every_code_on_the_map_is_in_its_legend_and_none_twice(explorer, library, primitive):
     state = {**explorer.start, "library": library, "primitive": primitive}
     drawn = explorer.parts[0].draw(state, explorer.texts(state))
-    codes = set(re.findall(r'text-anchor="middle"[^>]*>(\w\w|\?)<', drawn.partition("message M")[0])) - {"2", "12"}
+    codes = set(re.findall(r'text-anchor="middle"[^>]*>(\w\w|\?)<', drawn))
     legend = re.findall(r"<b[^>]*>([^<]+)</b> ([^<]+)<", drawn)
     named = dict(legend)
-    assert codes <= set(named)
+    assert codes == set(named)
     assert len(named) == len(legend)
     for code, label in legend:
         look = known(label)
