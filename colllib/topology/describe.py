@@ -133,6 +133,13 @@ def _shared_cards(topology: Topology) -> NDArray[np.bool_]:
     return shared
 
 
+def slots(topology: Topology) -> NDArray[np.bool_]:
+    """Which links lead from a rank to a card that it shares, or back: no cables."""
+    cards, src, dst = _shared_cards(topology), topology.link_src, topology.link_dst
+    of_slots: NDArray[np.bool_] = (cards[dst] & (src < topology.ranks)) | (cards[src] & (dst < topology.ranks))
+    return of_slots
+
+
 def wires(topology: Topology) -> list[Wires]:
     """The links of each tier, innermost first; what leads from a rank to a card that it shares is no cable.
 
@@ -148,10 +155,9 @@ def wires(topology: Topology) -> list[Wires]:
     wide = np.append(np.bincount(pair, cables), 0)  # of all links from one node to another
     back = np.searchsorted(ends, dst * topology.nodes + src)
     back = np.where(np.append(ends, -1)[back] == dst * topology.nodes + src, back, -1)
-    cards, ranks = _shared_cards(topology), topology.ranks
-    slots = (cards[dst] & (src < ranks)) | (cards[src] & (dst < ranks))
+    ranks = topology.ranks
     laid = (wide[pair] > wide[back]) | ((wide[pair] == wide[back]) & (src <= dst))
-    links = np.bincount(topology.tier[laid & ~slots], minlength=len(topology.tiers)).tolist()
+    links = np.bincount(topology.tier[laid & ~slots(topology)], minlength=len(topology.tiers)).tolist()
     joined = bool(np.any((src < ranks) & (dst < ranks)))  # in boxes, by links of their own
     tiers = []
     for tier, pairs in zip(topology.tiers, links, strict=True):
