@@ -55,7 +55,9 @@ def test_a_rate_of_cards_that_cannot_be_is_refused():
 
 @pytest.mark.parametrize(
     ("pods", "leaves", "spines"),
-    [(32, 32, 16), (16, 16, 8), (8, 8, 4)],  # 18 cards of a pod a rail, 72 of 144 ports down and 72 up, four rails
+    # 18 cards of a pod a rail, 72 of 144 ports down and 72 up, four rails; of 32, 64 and 144 leaves NVIDIA's own table:
+    # docs.nvidia.com/dgx-superpod/reference-architecture/scalable-infrastructure-b300-xdr
+    [(32, 32, 16), (16, 16, 8), (8, 8, 4), (40, 40, 4 * 6), (128, 128, 4 * 18), (256, 256, 4 * 36), (576, 576, 4 * 72)],
 )
 def test_a_superpod_has_the_leaves_spines_and_cables_that_its_ports_ask_for(pods, leaves, spines):
     machine = find(f"superpod:{pods}")
