@@ -108,7 +108,7 @@ def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
     return all_reduce(topology, segments=segments, tiers=",".join(tiers))
 
 
-def _through_network(inner: str) -> Callable[..., Schedule]:
+def through_network(inner: str) -> Callable[..., Schedule]:
     """The builder of an all-reduce with an algorithm in the boxes, and one tree of switches over all further tiers.
 
     Blocks go up that tree and down once.
@@ -135,8 +135,8 @@ def _through_network(inner: str) -> Callable[..., Schedule]:
 
 #: Rings in the boxes, and switches of the network that add and replicate. Source: Graham et al. (2016); NCCL,
 #: `src/transport/coll_net.cc`.
-collnet = _through_network("ring")
-nvls = _through_network(IN_NETWORK)  # switches that add and replicate in the boxes, too
+collnet = through_network("ring")
+nvls = through_network(IN_NETWORK)  # switches that add and replicate in the boxes, too
 
 
 def _up_and_down(sizes: Sequence[int]) -> Schedule:
