@@ -6,12 +6,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colllib.cost import Cost
 from colllib.exact import Fractions, counted
 from colllib.execution import Execution
 from colllib.schedule import Schedule
 from colllib.topology import Topology
+from colllib.topology.describe import slots
 
 
 def busy_ports(schedule: Schedule) -> list[int]:
@@ -99,8 +101,8 @@ class Crossing(NamedTuple):
     used: int  # how many links carry anything
 
 
-def crossings(execution: Execution) -> dict[str, Crossing]:
-    """What crosses each tier over a whole run, by the tier's name, innermost first.
+def crossings(execution: Execution, links: NDArray[np.bool_] | bool = True) -> dict[str, Crossing]:
+    """What crosses each tier, or some of its links, over a whole run, by the tier's name, innermost first.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.execution import execute
@@ -112,7 +114,7 @@ def crossings(execution: Execution) -> dict[str, Crossing]:
     loads = Fractions(ledger.link, ledger.denominator)
     by_tier = {}
     for number, tier in enumerate(topology.tiers):
-        tier_loads = loads.taken(np.flatnonzero(topology.tier == number))
+        tier_loads = loads.taken(np.flatnonzero((topology.tier == number) & links))
         used = int(np.count_nonzero(tier_loads.numerators))
         by_tier[tier.name] = Crossing(tier_loads.largest(), tier_loads.total(), used)
     return by_tier
@@ -122,12 +124,15 @@ def optical(topology: Topology) -> int:
     """The links with optics that a message crosses on its way from the first box to the same place in the last one.
 
     >>> from colllib.topology import boxes
-    >>> optical(boxes((4, 8))), optical(boxes((4, 8), rails=8))
-    (4, 2)
+    >>> [optical(boxes((4, 8), **wired)) for wired in ({}, {"rails": 8}, {"cards": 4})]
+    [4, 2, 4]
     """
     src, dst = np.array([0]), np.array([topology.ranks - (topology.in_box or topology.ranks)])
     _, links = topology.router(src, dst)
-    return sum(PICOJOULES.get(_kind(topology.tiers[tier].name)) is OPTICS for tier in topology.tier[links])
+    return sum(
+        PICOJOULES.get(_kind(topology.tiers[tier].name)) is OPTICS
+        for tier in topology.tier[links[~slots(topology)[links]]]
+    )
 
 
 def _kind(tier: str) -> str:
@@ -149,7 +154,8 @@ PICOJOULES: dict[str, tuple[float, float]] = {"box": (1.3, 5.5), "card": OPTICS,
 def joules(execution: Execution, message: float) -> tuple[float, float] | None:
     """The least and the most energy in joules that the links of a run take, for a message of M bytes.
 
-    None where links carry something of which no energy is known.
+    A card's slot counts nothing, whether or not ranks share it. None where links carry something of which no energy is
+    known.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.execution import execute
@@ -160,7 +166,7 @@ def joules(execution: Execution, message: float) -> tuple[float, float] | None:
     if not 0 <= message < float("inf"):
         raise ValueError(f"message size {message!r}: must be a number of bytes, at least 0")
     least = most = 0.0
-    for name, crossing in crossings(execution).items():
+    for name, crossing in crossings(execution, ~slots(execution.topology)).items():
         kind = _kind(name)
         if crossing.total and kind not in PICOJOULES:
             return None

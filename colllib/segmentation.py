@@ -294,11 +294,12 @@ def _at_every_turn(algorithm: Algorithm, pricing: Pricing) -> Iterator[tuple[Alg
 
 
 def _on_all_tiers(algorithm: Algorithm, pricing: Pricing) -> Iterator[tuple[Algorithm, Traffic]]:
-    topology, lattice = pricing.topology, pricing.topology.lattice
-    assert lattice is not None
     defaults = {name: parameter.default for name, parameter in signature(algorithm.build).parameters.items()}
-    usual, usual_order = defaults["tiers"], defaults["order"]
-    for order in hierarchical.ORDERS:
+    usual = defaults["tiers"].split(",")[0]
+    joined = hierarchical.joined(pricing.topology, defaults["tiers"])
+    for topology, order in product(dict.fromkeys((joined, pricing.topology)), hierarchical.ORDERS):
+        lattice = topology.lattice
+        assert lattice is not None
         known: list[dict[str, dict[int, Traffic]]] = []
         for axis in range(len(lattice.dims)):
             serving = hierarchical.choices(topology, axis, algorithm.primitive, order)
@@ -313,8 +314,9 @@ def _on_all_tiers(algorithm: Algorithm, pricing: Pricing) -> Iterator[tuple[Algo
                         if phase.axis == axis
                     }
         for names in product(*known):
-            options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
-            chosen = {name: value for name, value in options.items() if value not in (usual, usual_order)}
+            tiers = names[0] if len(set(names)) == 1 and topology is pricing.topology else ",".join(names)
+            chosen = {} if joined is pricing.topology and tiers == usual else {"tiers": tiers}
+            chosen |= {} if order == defaults["order"] else {"order": order}
             parts = {place: part for axis, name in enumerate(names) for place, part in known[axis][name].items()}
             yield algorithm.configured(chosen), Traffic.joined([parts[place] for place in sorted(parts)])
 

@@ -211,7 +211,9 @@ def test_a_ladder_of_boxes_says_which_row_is_the_ring_of_nccl():
     assert "ring channels" not in printed("ladder", "all-gather", "--ranks", "4")
 
 
-@pytest.mark.parametrize(("on", "way"), [("dgx-h100:4", 4), ("dgx-h100:4,rails=8", 2), ("dgx-h100:1", 0)])
+@pytest.mark.parametrize(
+    ("on", "way"), [("dgx-h100:4", 4), ("dgx-h100:4,cards=2", 4), ("dgx-h100:4,rails=8", 2), ("dgx-h100:1", 0)]
+)
 def test_a_ladder_of_boxes_has_a_column_of_energy_and_says_how_many_optical_links_a_message_crosses(on, way):
     """Least and most of a row are those of its ledger; in one box nothing is optical."""
     words = "ladder", "all-reduce", "--on", on, "--message", "1GB"

@@ -298,6 +298,8 @@ def test_oversubscription_takes_from_the_cards():
         (FILE.partition("4\n")[2], 'link = "300GB/s"\n', "without gpu the cards are needed, too"),
         ("boxes = 2", "boxes = [", "cluster file"),
         ("cards = 2", "oversubscription = 0.5", "must be 1 to 1000"),
+        ("cards = 2", 'oversubscription = "2:1"', "must be 1 to 1000, as 2 for 2 to 1"),
+        ("cards = 2", 'oversubscription = "1/2"', "must be 1 to 1000"),
         ("cards = 2", 'alpha = "1us"', "a time in a box and one between boxes"),
         ("cards = 2", "rails = 0", "rails 0: must be 1"),
     ],
@@ -341,7 +343,7 @@ def test_what_differs_stands_behind_a_file_as_behind_a_preset(tmp_path):
         (",gpu=rtx4090,color=red", "machine option 'color=red'"),
         (
             ",gpu=rtx4090,rails=8",
-            "machine option 'rails=8': up to 32 boxes have one leaf for a rail",
+            "rails = 8: up to 32 boxes have one leaf for a rail",
         ),
     ):
         with pytest.raises(ValueError, match=why):

@@ -55,7 +55,9 @@ def test_a_rate_of_cards_that_cannot_be_is_refused():
 
 @pytest.mark.parametrize(
     ("pods", "leaves", "spines"),
-    [(32, 32, 16), (16, 16, 8), (8, 8, 4)],  # 18 cards of a pod a rail, 72 of 144 ports down and 72 up, four rails
+    # 18 cards of a pod a rail, 72 of 144 ports down and 72 up, four rails; of 32, 64 and 144 leaves NVIDIA's own table:
+    # docs.nvidia.com/dgx-superpod/reference-architecture/scalable-infrastructure-b300-xdr
+    [(32, 32, 16), (16, 16, 8), (8, 8, 4), (40, 40, 4 * 6), (128, 128, 4 * 18), (256, 256, 4 * 36), (576, 576, 4 * 72)],
 )
 def test_a_superpod_has_the_leaves_spines_and_cables_that_its_ports_ask_for(pods, leaves, spines):
     machine = find(f"superpod:{pods}")
@@ -65,6 +67,36 @@ def test_a_superpod_has_the_leaves_spines_and_cables_that_its_ports_ask_for(pods
     assert (of_leaves.number, of_leaves.ports) == (leaves, {"card": 72, "uplink": 72})
     assert (of_leaves.chassis, of_spines.chassis) == (leaves, spines)
     assert [tier.cables for tier in wires(machine)] == [72 * pods] * 3
+
+
+@pytest.mark.parametrize(
+    ("on", "name"),
+    [
+        ("h20:8,rails=8", "boxes:8x8,rails=8"),
+        ("p5:8,rails=8,apart=true", "boxes:8x8,rails=8,apart=true"),
+        ("dgx-h100:8,gpus=4,rails=4,card=800Gb/s", "boxes:8x4,rails=4"),
+        ("h100:8,seed=1,inc=none", "boxes:8x8,seed=1"),
+        ("h100:8,ranks=61,oversubscription=3/2", "boxes:8x8,oversubscription=3/2,ranks=61"),
+    ],
+)
+def test_a_machine_that_has_no_preset_takes_the_options_of_boxes(on, name):
+    """As help says of machines; the speeds are those of the machine."""
+    machine = find(on)
+    assert machine.name in (name, name.replace(",ranks", ",inc=box,ranks"), f"{name},inc=box")
+    assert machine.speeds[1][1] == (100e9 if "800Gb/s" in on else 50e9)
+
+
+def test_an_option_of_boxes_is_given_a_machine_once():
+    with pytest.raises(ValueError, match="an option is given twice"):
+        find("h100:8,seed=1,seed=2")
+
+
+def test_on_one_rail_boxes_share_a_leaf_and_nothing_stands_above_the_spines():
+    """By hand: 128 boxes of 8, four on a leaf of 64 ports, 32 ways up from each to 16 spines of 64 ports."""
+    machine = find("boxes:32x4x8,rails=1")
+    assert [(alike.number, alike.chassis) for alike in switches(machine, radix=64)] == [(128, 0), (32, 32), (1, 16)]
+    assert [tier.tier for tier in wires(machine)] == ["box", "card", "uplink"]
+    assert find("boxes:32x4x8,rails=1,apart=true").name == machine.name
 
 
 def test_a_fat_tree_is_described_as_its_source_counts_it():

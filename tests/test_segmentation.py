@@ -124,6 +124,16 @@ def test_phases_priced_one_by_one_are_the_schedule_executed(data):
         assert sum(priced(pieces)) == pytest.approx(executed, rel=1e-12)
 
 
+def test_every_way_that_a_ladder_prices_on_three_tiers_is_its_schedule_executed():
+    """Of an all-to-all in two phases, too."""
+    on = boxes((2, 3, 2), oversubscription=(1, 2))
+    ways = list(segmentation.in_every_way(find("all-to-all", "hierarchical"), on, **price_on(on)))
+    assert sum(way.chosen["tiers"].count(",") == 1 for way, _ in ways) == 18
+    for way, traffic in ways:
+        executed = execute(way.build(on), on).cost.seconds(**price_on(on))
+        assert sum(traffic.in_segments()(1)) == pytest.approx(executed, rel=1e-12)
+
+
 def test_a_fault_in_an_algorithm_of_a_tier_is_no_reason_to_leave_it_out(monkeypatch):
     def faulty(*_):
         return np.zeros(2) + np.zeros(3)

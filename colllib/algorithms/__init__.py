@@ -582,7 +582,7 @@ MEANINGS = {
     "steps": "how many (default: as many as the diameter)",
     "target": "the rank that receives",
     "tie": "which way to the antipode: up or split, of a relay also balanced",
-    "tiers": "an algorithm for each tier, innermost first, with commas between, or one for all",
+    "tiers": "an algorithm for each tier, innermost first, with commas between; one for all; two: in boxes and beyond",
     "trees": "for each root (default: as many as reach the bound)",
     "turn": "which way a channel's ring goes through a box: rotated or alternate",
 }

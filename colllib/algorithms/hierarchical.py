@@ -11,7 +11,7 @@ in them. Slices follow one step apart, and what meets on a port is charged to it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,7 @@ def _over_tiers(primitive: str, usual: str, usual_order: str) -> Callable[..., S
     """The builder of a primitive over all tiers, with the algorithm of the tiers and their order if nothing is said."""
 
     def build(topology: Topology, *, segments: int = 1, tiers: str = usual, order: str = usual_order) -> Schedule:
+        topology = joined(topology, tiers)
         return pipelined(nested(_lattice(topology), phases(primitive, topology, tiers, order)), segments)
 
     build.__doc__ = f"{primitive} on one tier after another: `phases`, in so many segments."
@@ -63,6 +64,7 @@ def _from_root(primitive: str, usual_order: str) -> Callable[..., Schedule]:
     def build(
         topology: Topology, *, segments: int = 1, tiers: str = "binomial-tree", order: str = usual_order, root: int = 0
     ) -> Schedule:
+        topology = joined(topology, tiers)
         return pipelined(nested(_lattice(topology), phases(primitive, topology, tiers, order, root)), segments)
 
     build.__doc__ = f"{primitive} on one tier after another: `phases`, in so many segments."
@@ -76,7 +78,21 @@ reduce_scatter = _over_tiers("reduce-scatter", "ring", "inner-first")
 all_gather = _over_tiers("all-gather", "ring", "outer-first")  # while what crosses the network is small
 broadcast = _from_root("broadcast", "outer-first")
 reduce = _from_root("reduce", "inner-first")
-all_to_all = _over_tiers("all-to-all", "pairwise", "inner-first")  # gathers in a box what goes the same way
+#: Gathers in a box what goes the same way; a phase for each further tier would send it over the cards again.
+all_to_all = _over_tiers("all-to-all", "pairwise,pairwise", "inner-first")
+
+
+def joined(topology: Topology, tiers: str) -> Topology:
+    """Itself, or where two algorithms are named for more tiers, the same with all tiers of boxes as one.
+
+    >>> from colllib.topology import boxes
+    >>> [joined(boxes((3, 2, 4)), tiers).lattice.dims for tiers in ("ring", "ring,ring")]
+    [(4, 2, 3), (4, 6)]
+    """
+    inner, *outer = _lattice(topology).dims
+    if tiers.count(",") != 1 or len(outer) == 1:
+        return topology
+    return replace(topology, lattice=Lattice((inner, prod(outer)), wraps=False), link_class=None)
 
 
 def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
@@ -92,7 +108,7 @@ def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
     return all_reduce(topology, segments=segments, tiers=",".join(tiers))
 
 
-def _through_network(inner: str) -> Callable[..., Schedule]:
+def through_network(inner: str) -> Callable[..., Schedule]:
     """The builder of an all-reduce with an algorithm in the boxes, and one tree of switches over all further tiers.
 
     Blocks go up that tree and down once.
@@ -119,8 +135,8 @@ def _through_network(inner: str) -> Callable[..., Schedule]:
 
 #: Rings in the boxes, and switches of the network that add and replicate. Source: Graham et al. (2016); NCCL,
 #: `src/transport/coll_net.cc`.
-collnet = _through_network("ring")
-nvls = _through_network(IN_NETWORK)  # switches that add and replicate in the boxes, too
+collnet = through_network("ring")
+nvls = through_network(IN_NETWORK)  # switches that add and replicate in the boxes, too
 
 
 def _up_and_down(sizes: Sequence[int]) -> Schedule:

@@ -5,7 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import inf, log2
+from math import ceil, inf, log2
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -43,7 +43,7 @@ WHAT_IF = "the same with a change, such as cards=4, or the same ranks placed oth
 WHAT_IF += "oversubscription stays the ratio that it is"
 _OF_PAT = "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
 _NO_BEST = f"--best is looked for up to {MOST_RANKS} ranks; colllib ladder executes schedules of more."
-_ON_LEAVES = "all-reduce", "all-gather", "reduce-scatter"  # of which rings and trees leave a leaf with few messages
+_ON_LEAVES = "all-reduce", "all-gather", "reduce-scatter"  # of which rings leave a leaf with few messages
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")  # the worst first
 
 
@@ -342,8 +342,13 @@ def _of_the_network(machine: Machine, primitive: str, what_if: Sequence[str]) ->
         part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
         yield f"Each box has a leaf of its own{part}: these are no rails."
         if primitive in _ON_LEAVES:
-            several = f"{machine.oversubscription:g} boxes or more" if part else "as many boxes"
-            yield f"On rails, or where {several} share a leaf, NCCL's rings lose nothing: leave oversubscription out."
+            several = f"{ceil(machine.oversubscription)} boxes or more" if part else "as many boxes"
+            odd = machine.boxes % 2 and machine.boxes < machine.oversubscription  # a channel leaves its rail once
+            trees = " Trees on such leaves do lose, the less the more boxes share one." * (primitive == "all-reduce")
+            yield (
+                f"{'Where' if odd else 'On rails, or where'} {several} share a leaf, NCCL's rings lose nothing: leave "
+                f"oversubscription out.{trees}"
+            )
     if machine.oversubscription > 1 and any(re.search(r"\bcards?=", option) for option in what_if):
         yield "Oversubscription is a ratio: with other cards links up change as well. --sensitivity leaves them."
 

@@ -45,7 +45,7 @@ def boxes(
 
     On rails the cards of one number in their boxes lead to leaves of their own: rank r's is on rail
     r mod `rails`, a leaf serves one rail of all boxes of the first tier, and each rail has switches of
-    its own above its leaves. A further tier joins the rails, unless they are `apart`.
+    its own above its leaves. A further tier joins several rails, unless they are `apart`.
 
     Args:
         sizes: outermost first: (64, 8) is 64 boxes of 8, (4, 4, 8) is 4 racks of 4 boxes of 8.
@@ -150,6 +150,7 @@ class _Shape:
             raise ValueError(f"inc {inc!r}: must be one of {', '.join(INC)}")
         if inside != "switch" and inc in ("box", "both"):
             raise ValueError(f"inc {inc!r}: boxes of direct links have no switch in them")
+        apart = apart or rails == 1  # nothing is above one rail
         self.rails, self.apart, self.inc = rails, apart, inc
         self.count, self.ranks, self.on_rails = prod(self.outer), prod(sizes), rails is not None
         check_network(f"boxes:{text}", self.ranks, 0)
@@ -273,7 +274,7 @@ def _expression(shape: _Shape, ratios: list[Fraction], seed: int | None, ranks: 
         **ratios_option(ratios),
         "seed": seed,
         "rails": shape.rails,
-        "apart": "true" if shape.apart else None,
+        "apart": "true" if shape.apart and shape.rails != 1 else None,
         "inside": None if shape.joined is None else shape.joined.name if shape.joined.lattice else "full-mesh",
         "inc": None if shape.inc == "none" else shape.inc,
         "ranks": None if ranks == shape.ranks else ranks,

@@ -29,8 +29,12 @@ _GRACE = {90: "gh200", 100: "gb200", 103: "gb300"}
 _PATH = re.compile(r"X|PIX|PXB|PHB|NODE|SYS|SOC|NV(\d{1,2})")
 
 
-def topology_of(machine: Machine) -> Topology:
-    """The boxes as a topology, with its GPU's switches, speeds of links and cards, and NCCL's latencies or a file's."""
+def topology_of(machine: Machine, **options: Any) -> Topology:
+    """The boxes as a topology, with its GPU's switches, speeds of links and cards, and NCCL's latencies or a file's.
+
+    Args:
+        options: others of `boxes`.
+    """
     ratio = Fraction(machine.oversubscription).limit_denominator(1000)
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
@@ -41,8 +45,8 @@ def topology_of(machine: Machine) -> Topology:
     meshed = 1 < machine.gpus <= machine.mesh + 1
     inside, link = ("full-mesh", machine.link / machine.mesh) if meshed else ("switch", machine.link)
     sizes = (machine.boxes, machine.gpus)
-    rails = machine.rails or None
-    topology = boxes(sizes, cards=cards, oversubscription=ratio, inside=inside, inc=inc, rails=rails)
+    options = {"inc": inc, "rails": machine.rails or None, **options}
+    topology = boxes(sizes, cards=cards, oversubscription=ratio, inside=inside, **options)
     latencies, _ = PRESETS["dgx-h100"].speeds(topology.levels)  # NCCL's of a step, the same for every machine
     if machine.alpha:
         latencies = (machine.alpha[0], *[machine.alpha[1]] * (topology.levels - 1))
@@ -62,8 +66,13 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
     name, *options = text.split(",")
     if (word := text.partition(":")[0]) in PRESETS.keys() - machines.PRESETS.keys():
         raise BadText(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL")
-    if not is_file(text):
-        return machines.find(text)
+    machine = _of_a_file(name, options, gpu, text) if is_file(text) else machines.find(text)
+    if machine.rails and not schedules:
+        raise BadText(f"{shortened(name)}, rails = {machine.rails}: {machines.on_rails(machine)}")
+    return machine
+
+
+def _of_a_file(name: str, options: list[str], gpu: str, text: str) -> Machine:
     if not name.endswith(".toml"):
         gpu = next((option[4:] for option in options if option.startswith("gpu=")), gpu)
         options = [option for option in options if not option.startswith("gpu=")]
@@ -76,8 +85,6 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
     else:
         machine = read_nccl_xml(content, gpu) if name.endswith(".xml") else read_smi(content, gpu)
     machine = machines.changed(machine, ",".join(options)) if options else machine
-    if machine.rails and not schedules:
-        raise BadText(f"{shortened(name)}, rails = {machine.rails}: {machines.on_rails(machine, machine.boxes)}")
     if not (machine.cards_known or machine.linked):
         machines.check_cards(machine, text)
     return machine
@@ -130,7 +137,7 @@ def _cluster(stated: dict[str, Any]) -> Machine:
         raise ValueError(f"key {shortened(key)!r}: known are {', '.join(KEYS)}")
     if not {"gpu", "card"} & stated.keys() and stated["boxes"] != 1:
         raise ValueError('without gpu the cards are needed, too, as in cards = 4 and card = "400Gb/s"')
-    gpu, alpha, rails = (stated.pop(key, None) for key in ("gpu", "alpha", "rails"))
+    gpu, alpha = (stated.pop(key, None) for key in ("gpu", "alpha"))
     machine = machines.UNKNOWN if gpu is None else by_gpu(str(gpu))
     if machine is None:
         raise ValueError(f'GPU {shortened(str(gpu))!r} is not known; give its link = "450GB/s" instead')
@@ -138,8 +145,6 @@ def _cluster(stated: dict[str, Any]) -> Machine:
     machine = machines.with_options(machine, options)
     if alpha is not None:
         machine = replace(machine, alpha=_latencies(str(alpha)))
-    if rails is not None:
-        machine = replace(machine, rails=machines.positive("rails", str(rails)))
     if gpu is None:  # nobody knows its slot, so it is not what binds
         machine = replace(machine, pcie=max(machine.pcie, machine.cards * machine.card / machine.gpus))
     return replace(machine, cards_known=True, source="a cluster file" if "link" in stated else machine.source)

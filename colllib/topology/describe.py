@@ -37,7 +37,8 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
     """The switches, alike ones together, those with the most ports of the innermost tiers first; shared cards are none.
 
     Args:
-        radix: ports of the switches that are bought. A switch here may stand for several equal ones in parallel.
+        radix: ports of the switches that are bought. A switch here may stand for several equal ones in parallel, over
+            which the cables from each neighbor divide, or if they are too few, for as many as its ports fill.
 
     >>> from colllib.topology.expression import find
     >>> for alike in switches(find("superpod:32"), radix=144):
@@ -48,13 +49,21 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
     """
     ports = _ports(topology)
     bought = np.flatnonzero(~_shared_cards(topology)[topology.ranks :]) + topology.ranks
-    rows, counts = np.unique(ports[bought], axis=0, return_counts=True)
-    outside = np.array([tier.level > 0 or topology.levels == 1 for tier in topology.tiers])
+    rows, first, counts = np.unique(ports[bought], axis=0, return_index=True, return_counts=True)
     alike = []
-    for row, number in zip(rows[::-1], counts[::-1].tolist(), strict=True):
-        chassis = -(-int(row[outside].sum()) // radix) if radix else 0
+    for row, node, number in zip(rows[::-1], bought[first[::-1]].tolist(), counts[::-1].tolist(), strict=True):
+        chassis = _in_parallel(topology, node, radix) if radix else 0
         alike.append(Switches(number, _by_tier(topology, row), number * chassis))
     return alike
+
+
+def _in_parallel(topology: Topology, node: int, radix: int) -> int:
+    """How many switches of some ports stand for one, whose cables outside boxes divide over them if they can."""
+    cables = np.array([tier.cables * (tier.level > 0 or topology.levels == 1) for tier in topology.tiers])
+    into = topology.link_dst == node
+    of_neighbor = np.bincount(topology.link_src[into], cables[topology.tier[into]]).astype(np.intp)
+    fewest, common = -(-int(of_neighbor.sum()) // radix), int(np.gcd.reduce(of_neighbor))
+    return next((number for number in range(max(1, fewest), common + 1) if common % number == 0), fewest)
 
 
 def _ports(topology: Topology) -> IntArray:
@@ -133,6 +142,13 @@ def _shared_cards(topology: Topology) -> NDArray[np.bool_]:
     return shared
 
 
+def slots(topology: Topology) -> NDArray[np.bool_]:
+    """Which links lead from a rank to a card that it shares, or back: no cables."""
+    cards, src, dst = _shared_cards(topology), topology.link_src, topology.link_dst
+    of_slots: NDArray[np.bool_] = (cards[dst] & (src < topology.ranks)) | (cards[src] & (dst < topology.ranks))
+    return of_slots
+
+
 def wires(topology: Topology) -> list[Wires]:
     """The links of each tier, innermost first; what leads from a rank to a card that it shares is no cable.
 
@@ -148,10 +164,9 @@ def wires(topology: Topology) -> list[Wires]:
     wide = np.append(np.bincount(pair, cables), 0)  # of all links from one node to another
     back = np.searchsorted(ends, dst * topology.nodes + src)
     back = np.where(np.append(ends, -1)[back] == dst * topology.nodes + src, back, -1)
-    cards, ranks = _shared_cards(topology), topology.ranks
-    slots = (cards[dst] & (src < ranks)) | (cards[src] & (dst < ranks))
+    ranks = topology.ranks
     laid = (wide[pair] > wide[back]) | ((wide[pair] == wide[back]) & (src <= dst))
-    links = np.bincount(topology.tier[laid & ~slots], minlength=len(topology.tiers)).tolist()
+    links = np.bincount(topology.tier[laid & ~slots(topology)], minlength=len(topology.tiers)).tolist()
     joined = bool(np.any((src < ranks) & (dst < ranks)))  # in boxes, by links of their own
     tiers = []
     for tier, pairs in zip(topology.tiers, links, strict=True):

@@ -113,7 +113,7 @@ MEANINGS = {
     "order": "in which a message travels the axes, such as 1:0 (none: as given)",
     "oversubscription": "how many times less the links up carry than the ranks below send; for each tier: 1:3",
     "ports": "bonded ports of a rank",
-    "rails": "on how many rails the cards of a box are",
+    "rails": "on how many rails the cards of a box are; on 1, boxes share a leaf",
     "ranks": "N, where the last box has fewer than the others",
     "replicates": "whether switches can send one block to several",
     "routing": "which way up: fixed, hash of both ends, or spread over all",
@@ -178,7 +178,11 @@ def find(expression: str) -> Topology:
     if name in PRESETS and ",gpus=" not in expression:
         return _preset(name, size, rest)
     if name not in TOPOLOGIES and machines.named(name):
-        return topology_of(machines.find(expression))
+        own = [option for option in rest if option.partition("=")[0] in ("apart", "inc", "ranks", "seed")]
+        if len({option.partition("=")[0] for option in own}) < len(own):
+            raise ValueError(f"topology {shortened(expression)!r}: an option is given twice")
+        machine = machines.find(",".join([head, *(option for option in rest if option not in own)]))
+        return topology_of(machine, **dict(_option(option, "boxes", TOPOLOGIES["boxes"]) for option in own))
     if name not in TOPOLOGIES:
         known = ", ".join(
             [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS), "other GPUs"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from csv import DictReader
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from importlib.resources import files
 from math import inf
 from typing import Any
@@ -41,7 +42,7 @@ class Machine:
     common_network: float = inf  # of the cards that boxes have as often as the usual ones, where that is less
     processor: str = "intel"  # amd or arm, of the vendor's own boxes where there are such; NCCL tells AMD's from others
     alpha: tuple[float, ...] = ()  # for schedules, of a step in a box and of one between boxes, where a file tells them
-    rails: int = 0  # for schedules, on which the cards are, where a file tells that
+    rails: int = 0  # for schedules, on which the cards are, where that is told
 
     @property
     def ranks(self) -> int:
@@ -230,10 +231,6 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     >>> with_options(find("rtx3090:1"), {"pcie": "8GB/s"}).link / 1e9
     8.0
     """
-    if "rails" in options:
-        boxes = positive("boxes", options.get("boxes", str(machine.boxes)))
-        named = shortened(f"rails={options['rails']}")
-        raise BadText(f"machine option {named!r}: {on_rails(machine, boxes)}")
     changes, each = {key: _parsed(key, value) for key, value in options.items()}, machine.cards // machine.gpus
     if "pcie" in changes and not machine.linked:
         changes.setdefault("link", changes["pcie"])
@@ -252,29 +249,31 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
     return replace(machine, cards=machine.cards - 1)
 
 
-def on_rails(machine: Machine, boxes: int) -> str:
-    """What to do instead of rails on so many boxes of a machine."""
-    if boxes <= LEAF:
+def on_rails(machine: Machine) -> str:
+    """What to do instead of a prediction on a machine's rails."""
+    if machine.boxes <= LEAF:
         return f"up to {LEAF} boxes have one leaf for a rail, and no spine: leave rails and oversubscription out"
-    near, far = (rate(speed).replace(" ", "") for speed in (machine.link, machine.card))
-    leaves = -(-boxes // LEAF)
+    each = machine.card * machine.cards / machine.gpus
+    near, far = (rate(speed).replace(" ", "") for speed in (machine.link, each))
+    narrow = f",oversubscription={machine.oversubscription:g}" * (machine.oversubscription > 1)
     return (
         "NCCL's rings and trees stay on their rail, and few of their steps lead from one leaf of it to the next: leave "
         f"rails and oversubscription out. For an all-to-all, on leaves of {LEAF} boxes: colllib ladder all-to-all --on "
-        f"boxes:{leaves}x{LEAF}x{machine.gpus},rails={machine.cards},oversubscription=1:2 "
+        f"boxes:{-(-machine.boxes // LEAF)}x{LEAF}x{machine.gpus},rails={machine.rails}{narrow} "
         f"--alpha 0.6us,2.7us,2.7us,2.7us --bandwidth {near},{far},{far},{far}"
     )
 
 
 def _parsed(key: str, value: str) -> Any:
-    if key in ("boxes", "gpus", "cards"):
+    if key in ("boxes", "gpus", "cards", "rails"):
         return positive(key, value)
     if key in ("card", "link", "pcie"):
         return parse("bandwidth", value)
     if key == "oversubscription":
-        if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", value, re.ASCII) or not 1 <= float(value) <= 1000:
-            raise BadText(f"oversubscription {shortened(value)!r}: must be 1 to 1000")
-        return float(value)
+        ratio = Fraction(value) if re.fullmatch(r"\d{1,4}(\.\d{1,3}|/[1-9]\d{0,3})?", value, re.ASCII) else 0
+        if not 1 <= ratio <= 1000:
+            raise BadText(f"oversubscription {shortened(value)!r}: must be 1 to 1000, as 2 for 2 to 1")
+        return float(ratio)
     if key == "collnet" and value in ("true", "false"):
         return value == "true"
     if key == "processor" and value in ("amd", "intel", "arm"):

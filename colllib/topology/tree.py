@@ -94,7 +94,8 @@ def oversubscription_ratios(oversubscription: Oversubscription, tiers: int) -> l
     ratios = list(oversubscription) if isinstance(oversubscription, Sequence) else [oversubscription]
     if len(ratios) not in (1, tiers):
         raise ValueError(
-            f"{len(ratios)} oversubscriptions for {tiers} tiers of uplinks: give one for each, innermost first"
+            f"{len(ratios)} oversubscriptions for {tiers} tiers of uplinks: give one for each, innermost first, as 2 "
+            "for 2 to 1"
         )
     for ratio in ratios:
         if not isinstance(ratio, Rational):

@@ -219,6 +219,34 @@ def test_two_phase_all_to_all_sends_as_many_bytes_over_a_card_in_fewer_messages(
     assert sum(kind.steps for kind in two.kinds() if kind.hops[1]) == 3 < 15
 
 
+@given(outer=st.lists(st.integers(1, 4), min_size=2, max_size=3), inner=st.integers(1, 4), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_racks_add_nothing_to_an_all_to_all_in_two_phases(outer, inner, data):
+    """By hand: of B boxes of G, in G - 1 and B - 1 steps, (B - 1)/B of M over a card, however the boxes stand."""
+    count, on_rails = prod(outer), data.draw(st.booleans())
+    racks = boxes((*outer, inner), rails=inner if on_rails else None)
+    order, names = data.draw(st.sampled_from(hierarchical.ORDERS)), data.draw(st.sampled_from(["pairwise", "bruck"]))
+    options = {"tiers": f"{names},{names}", "order": order}
+    run, flat = (execute(hierarchical.all_to_all(net, **options), net) for net in (racks, boxes((count, inner))))
+    assert PRIMITIVES["all-to-all"].accepts(run.schedule.blocks)
+    outside = racks.levels - 1
+    price = {"message": 1e9, "alpha": [1e-6, *[3e-6] * outside], "bandwidth": [450e9, *[50e9] * outside]}
+    two = {key: value if key == "message" else value[:2] for key, value in price.items()}
+    assert run.cost.seconds(**price) == pytest.approx(flat.cost.seconds(**two))
+    if names == "pairwise":
+        assert crossings(run)["card"].most == Fraction(count - 1, count)
+        assert run.schedule.num_steps == inner + count - 2
+
+
+def test_a_ladder_on_three_tiers_has_the_exchange_in_two_phases_and_names_it():
+    """By hand: 7/8 M and 3/4 M cross a card each time in three phases, 31/32 M in two."""
+    price = {"message": 1e9, "alpha": [1e-6] * 3, "bandwidth": [450e9, 50e9, 50e9]}
+    [rung] = [rung for rung in ladder("all-to-all", boxes((4, 8, 2)), **price) if rung.algorithm.name == "hierarchical"]
+    assert rung.options[0].startswith("tiers=")
+    assert rung.options[0].count(",") == 1
+    assert 1e9 * 31 / 32 / 50e9 < rung.seconds < 1.05 * 1e9 * 31 / 32 / 50e9
+
+
 @pytest.mark.parametrize("net", NETS, ids=lambda t: t.name)
 @pytest.mark.parametrize("primitive", SIX)
 def test_hierarchical_schedules_are_proved_in_both_orders_from_any_root(primitive, net):

@@ -197,24 +197,44 @@ def test_every_kernel_names_a_gpu_that_is_known_sizes_in_order_and_where_it_stan
 
 
 def test_an_oversubscription_is_said_to_cost_rings_nothing_on_shared_leaves_and_no_more_of_an_all_to_all():
-    note = "On rails, or where 4 boxes or more share a leaf, NCCL's rings lose nothing: leave oversubscription out.\n"
-    for primitive, stands in (("all-reduce", True), ("all-gather", True), ("all-to-all", False)):
-        words = ["predict", primitive, "--on", "dgx-h100:16,oversubscription=4", "--message", "1GiB"]
-        assert (note in CliRunner().invoke(cli.cli, words).output) is stands
+    note = "On rails, or where 4 boxes or more share a leaf, NCCL's rings lose nothing: leave oversubscription out."
+    trees = " Trees on such leaves do lose, the less the more boxes share one.\n"
+    for primitive, stands, ends in (("all-reduce", True, trees), ("all-gather", True, "\n"), ("all-to-all", False, "")):
+        words = ["predict", primitive, "--on", "dgx-h100:16,oversubscription=7/2", "--message", "1GiB"]
+        assert (note + ends in CliRunner().invoke(cli.cli, words).output) is stands
+    few = CliRunner().invoke(cli.cli, ["predict", "all-gather", "--on", "dgx-h100:3,oversubscription=4"]).output
+    assert "\nWhere 4 boxes or more share a leaf" in few
     price = {"message": 1e9, "alpha": (0.6e-6, 2.7e-6, 2.7e-6), "bandwidth": (450e9, 50e9, 50e9)}
-    wide, narrow = (
-        field_of("all-reduce", find_topology(f"boxes:2x4x4{ratio}"), [algorithm("all-reduce", "channels")], **price)
-        [0][0].seconds
-        for ratio in ("", ",oversubscription=1:4")
-    )  # fmt: skip
-    assert narrow == wide
+    for name, boxes_of_a_leaf, least, most in (("channels", 4, 1, 1), ("tree", 4, 1.3, 2), ("tree", 8, 1, 1.3)):
+        wide, narrow = (
+            field_of("all-reduce", find_topology(on), [algorithm("all-reduce", name)], **price)[0][0].seconds
+            for on in (f"boxes:4x{boxes_of_a_leaf}x2,rails=1{ratio}" for ratio in ("", ",oversubscription=4"))
+        )
+        assert least <= narrow / wide <= most
 
 
 def test_the_hint_about_rails_is_of_the_machine_that_was_asked():
     with pytest.raises(ValueError, match="up to 32 boxes have one leaf for a rail, and no spine: leave rails and"):
         machine_on("dgx-a100:4,rails=8")
-    with pytest.raises(ValueError, match=r"boxes:3x32x8,rails=8,.*--bandwidth 300GB/s,25GB/s,25GB/s,25GB/s$"):
+    with pytest.raises(ValueError, match=r"boxes:3x32x8,rails=8 --alpha .*--bandwidth 300GB/s,25GB/s,25GB/s,25GB/s$"):
         machine_on("dgx-a100:70,rails=8")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ("rails=8,card=800Gb/s", "boxes:2x32x8,rails=8 --alpha .* 450GB/s,100GB/s,"),
+        (
+            "cards=4,rails=4,oversubscription=3/2",
+            "boxes:2x32x8,rails=4,oversubscription=1.5 --alpha .* 450GB/s,25GB/s,",
+        ),
+        ("gpus=4,rails=4", "boxes:2x32x4,rails=4 --alpha .* 450GB/s,50GB/s,"),
+    ],
+)
+def test_what_else_is_asked_beside_rails_stands_in_the_hint(options, named):
+    """By hand: a card of 800 Gb/s each; half of 50 GB/s, as two GPUs share a card; four GPUs with a card each."""
+    with pytest.raises(ValueError, match=named):
+        machine_on(f"dgx-h100:40,{options}")
 
 
 def test_more_gpus_than_any_published_run_had_are_said_to_be():

@@ -20,7 +20,7 @@ from colllib.cli import main
 from colllib.execution import execute
 from colllib.ladder import ladder
 from colllib.measured.predict import predict
-from colllib.metrics import crossings, joules
+from colllib.metrics import OPTICS, crossings, joules
 from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes, full_mesh, torus
 from colllib.topology.expression import find as find_topology
@@ -488,6 +488,14 @@ def test_every_height_of_uplinks_takes_the_energy_of_optics():
     bits = 8e9 * 7 / 4
     least = bits * (4 * 2 * 1.3 + (2 * 4 + 2 * 6) * 15 / 0.8) * 1e-12
     assert isclose(joules(execute(allreduce.ring(8), boxes((2, 2, 2))), 1e9)[0], least)
+
+
+@pytest.mark.parametrize("cards", [1, 2, 4, 8])
+def test_cards_that_ranks_share_take_no_more_energy_than_a_card_each(cards):
+    """By hand: of the 16 hops of a ring two leave a box, by card, leaf, spine, leaf and card; slots are no optics."""
+    bits, box = 8e9 * 30 / 16, (1.3, 5.5)
+    hand = [bits * (14 * 2 * inside + 2 * 4 * optics) * 1e-12 for inside, optics in zip(box, OPTICS, strict=True)]
+    assert joules(execute(allreduce.ring(16), boxes((2, 8), cards=cards)), 1e9) == pytest.approx(hand)
 
 
 def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
