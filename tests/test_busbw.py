@@ -48,6 +48,8 @@ def test_the_columns_of_a_printed_table():
     assert [round(rate / 1e9, 2) for rate in (printed.algbw, printed.busbw)] == [130.88, 229.04]
     assert count("all-reduce", 8, 268435456) == 67108864
     assert count("all-to-all", 64, 268435456) == 1048576
+    # 2^18 floats among 6 are 43,690.67 each, among 12 21,845.33: whole fours of them (all_gather.cu:11)
+    assert (count("all-gather", 6, 2**20), count("all-to-all", 12, 2**20)) == (43688, 21844)
 
 
 def test_the_share_of_the_ideal_gain_belongs_to_the_machine():

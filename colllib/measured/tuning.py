@@ -12,7 +12,8 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from math import inf, log2
+from math import inf, log2, prod
+from operator import itemgetter
 from typing import Any
 
 from colllib.topology.machines import Machine
@@ -42,7 +43,7 @@ PAT_LOG, PAT_EACH = 1 / 3.5, 2.8  # of a network step for each doubling of the b
 # What algorithms and protocols leave of the wires (327 to 348; search.cc:1133, topo.h:25)
 RING_LL, RING_LL128 = 1 / 2, 0.92
 TREE, TREE_LL, TREE_LL128, TREE_LL128_IN_A_BOX = 0.92, 3.8, 120 / 128, 7 / 9
-TREE_OF_SINGLE_GPUS = 0.85  # all traffic of a card comes from one GPU
+TREE_BY_ONE_GPU = 0.85  # all traffic of a card comes from one GPU
 PAT, COLLNET = 0.75, 0.85
 PCIE = 12 / 15.75
 
@@ -76,7 +77,7 @@ class Estimate:
 
     def seconds(self, message: float) -> float:
         """The time by which NCCL compares."""
-        return self.waiting(message) + max(self.wire(message), message / self.ceiling)
+        return self.waiting(message) + self.wire(message) * max(1.0, self.algbw / self.ceiling)
 
 
 def model_of(machine: Machine) -> str:
@@ -144,34 +145,49 @@ def pick(options: list[Estimate], message: float) -> Estimate:
 
 def _wires(machine: Machine) -> tuple[float, int, str]:
     """Of a ring: all its channels, their number in NCCL's search, and what binds."""
-    wire, many, speed = _inside(machine)
-    binding = machine.inner
-    if machine.boxes > 1:
-        outside, outside_binding = _outside(machine)
-        speed, _ = _card(machine)
-        many = max(1, round(outside / speed))
-        if outside <= wire:
-            wire, binding = outside, outside_binding
+    speed, many, binding = (*_inside(machine), machine.inner) if machine.boxes == 1 else _between(machine)
     # twice as many at half the speed, unless they are slow, or many since Hopper (search.cc:1036)
     enough = speed < 25 or (machine.generation >= 2 and speed < 50 and many > 4)
-    return wire, min(32, many if enough else 2 * many), binding
+    return speed * many, min(32, many if enough else 2 * many), binding
+
+
+def _between(machine: Machine) -> tuple[float, int, str]:
+    """The speed of a ring's channels between boxes, their number, and what keeps out more (search.cc:1244).
+
+    In a box a channel takes the links of all GPUs but the one by which it leaves: where one leaves by each of G, a link
+    carries G - 1.
+    """
+    gpus, link, rate, (fastest, _) = machine.gpus, _link(machine), machine.rate / 1e9, _card(machine)
+    slots, hops = gpus * machine.slot / 1e9 * PCIE, max(1, gpus - 1) if machine.linked else gpus
+    best, many, binding = 0.0, 0, ""
+    for speed in (s for s in (*GENERATIONS[machine.generation]["speeds_between"], fastest) if s <= fastest):
+        if speed <= 0.49 * best:
+            break
+        links = min(32, max(int(link // speed), gpus * int(link // (hops * speed))))
+        cards = machine.cards * int(rate // speed), _way(machine)
+        fits = min(cards, (int(slots // speed), "PCIe"), (links, machine.inner), key=itemgetter(0))
+        if speed * fits[0] > best * many:
+            best, (many, binding) = speed, fits
+    return best, many, binding
 
 
 def _outside(machine: Machine) -> tuple[float, str]:
     """All channels between boxes, and whether cards, the spine or the slots before the cards bind."""
     speed, many = _card(machine)
     slots, cards = machine.gpus * machine.slot / 1e9 * PCIE, machine.cards * speed * many
-    return (slots, "PCIe") if slots < cards else (cards, "network card" if machine.oversubscription == 1 else "spine")
+    return (slots, "PCIe") if slots < cards else (cards, _way(machine))
 
 
-def _inside(machine: Machine, collective: str = "") -> tuple[float, int, float]:
-    """All channels in a box, their number before it is doubled, and the speed of each."""
+def _way(machine: Machine) -> str:
+    return "network card" if machine.oversubscription == 1 else "spine"
+
+
+def _inside(machine: Machine, collective: str = "") -> tuple[float, int]:
+    """The speed of channels in a box, and their number before it is doubled."""
     link = _link(machine, collective)
     if not machine.linked:
-        return link, 1, link
-    fits = [(s, min(16, int(link // s))) for s in GENERATIONS[machine.generation]["speeds_inside"]]
-    speed, many = max(fits, key=lambda fit: fit[0] * fit[1])
-    return float(speed * many), many, speed
+        return link, 1
+    return max(((s, min(16, int(link // s))) for s in GENERATIONS[machine.generation]["speeds_inside"]), key=prod)
 
 
 def _link(machine: Machine, collective: str = "") -> float:
@@ -184,9 +200,13 @@ def _link(machine: Machine, collective: str = "") -> float:
 def _card(machine: Machine) -> tuple[float, int]:
     """A channel over one card, the highest speed of the search that fits, past a slot too, and how often it fits."""
     rate, slot = machine.rate / 1e9, machine.slot / 1e9 * PCIE
-    speeds: list[float] = GENERATIONS[machine.generation]["speeds_between"]
-    speed = next((s for s in speeds if s <= min(rate, slot)), min(rate, slot))  # the search ends at 0.12
+    speed = _fastest(GENERATIONS[machine.generation]["speeds_between"], min(rate, slot))
     return speed, int(rate // speed)
+
+
+def _fastest(speeds: list[float], most: float) -> float:
+    """The first of a descending list that is not above `most`, or that, where the list ends before."""
+    return next((s for s in speeds if s <= most), most)
 
 
 def _raised(speeds: list[float], speed: float) -> float:
@@ -227,16 +247,18 @@ def _tree(machine: Machine, p: int) -> Estimate:
         link, between = inf if machine.gpus == 1 else _link(machine), wire / channels
         faster = [s for s in of["speeds_between"] if s > between and channels * s <= link]
         wire = channels * _raised([*faster, between], between)
-    # the ceilings of a channel bind, or cards, where these are too few for more channels
-    tree, ll128 = ("tree", PROTOCOLS[p]) if binding == machine.inner else (binding, binding)
+    # the ceilings of a channel bind, or cards, where more of them bring more channels
+    more = _wires(replace(machine, cards=2 * machine.cards))[1] > channels
+    tree, ll128 = (binding, binding) if more else ("tree", PROTOCOLS[p])
     bus, binding = min((wire * TREE, binding), (channels * of["tree"][place], tree))
     if p == 0:
         bus, binding = min((bus / TREE_LL, binding), (_most_ll(machine), PROTOCOLS[p]))
     if p == 1:
         share = TREE_LL128_IN_A_BOX if machine.boxes == 1 else TREE_LL128
         bus, binding = min((bus * share, binding), (channels * of["tree_ll128"][place], ll128))
-    if machine.gpus == 1:
-        bus *= TREE_OF_SINGLE_GPUS
+    # since Hopper also where a GPU and its card have a PCIe switch for themselves, as in usual boxes (search.cc:1215)
+    if machine.gpus == 1 or (machine.boxes > 1 and machine.generation > 1 and machine.cards >= machine.gpus):
+        bus *= TREE_BY_ONE_GPU
     inside, outside = _step(machine, "tree", p)
     latency = BASE["tree"][p] + 2 * ((machine.gpus - 1) * inside + int(log2(machine.boxes)) * outside)
     return _estimate("tree", latency, bus / 2, binding, p=p, correction=_CORRECTION[PROTOCOLS[p]][:23])
@@ -252,22 +274,26 @@ def _nvls(machine: Machine, tree: bool = False) -> Estimate:
 
     A channel books its speed twice on the link of its own GPU, both ways, and once on everybody else's: N channels
     book N + 1 speeds on every link. The model takes its share of all channels but one, and doubles it for the two
-    halves of an all-reduce. In one box it counts no channel above the speed towards a network (tuning.cc:321).
+    halves of an all-reduce. In one box it counts no channel above the speed towards a network (tuning.cc:321), between
+    boxes none above what fits on a GPU's cards, though B200s are measured at the speed that fits in one box.
     """
-    of, heads, link, boxes = GENERATIONS[machine.generation], _heads(machine), _link(machine), machine.boxes
-    speed = next(s for s in (*of["speeds_inside"], link / (heads + 1)) if (heads + 1) * s <= link)
-    inside = 2 * speed * of["nvls"] * (heads - 1) / heads
+    of, heads, boxes = GENERATIONS[machine.generation], _heads(machine), machine.boxes
+    fits, share = _link(machine) / (heads + 1), 2 * of["nvls"] * (heads - 1) / heads
+    speed = _fastest(of["speeds_inside"], fits)
     ratio = machine.ranks / (2 * (machine.ranks - 1))
     name, more = "NVLSTree" if tree else "NVLS", dict[str, Any]()
     latency, across = _step(machine, name, 2)
     if boxes == 1:
-        bus, binding = inside * heads, _NVLINK
+        bus, binding = speed * share * heads, _NVLINK
         more["ceiling"] = _raised(of["speeds_inside"], speed) * heads * ratio * 1e9
     else:
         outside, binding = _outside(machine)
+        counted = _fastest(of["speeds_between"], min(fits, outside / heads))
         outside *= (2 if boxes == 2 and tree else 1) / heads
         ceiling = of["nvls_tree"][min(boxes, 3) - 1] if tree else inf
+        inside = max(speed, counted) * share
         bus = min(outside, ceiling, inside) * heads
+        more["ceiling"] = min(outside, ceiling, counted * share) * heads * ratio * 1e9
         if inside < min(outside, ceiling):
             binding = _NVLINK
         elif ceiling < outside and machine.cards >= machine.gpus:  # of a channel; with more cards there are more
@@ -288,7 +314,7 @@ def _collnet(machine: Machine) -> Iterator[Estimate]:
     share = (COLLNET if machine.generation > 1 else 1.0) / (shared - (shared - 1) / 2)
     inside, outside = _step(machine, "CollNetDirect", 2)
     latency = 2 * (min(1, others) * inside + others * COLLNET_FAN) + outside
-    wire, binding = min(_outside(machine), (_inside(machine)[0], machine.inner))
+    wire, binding = min(_outside(machine), (prod(_inside(machine)), machine.inner))
     yield _estimate("CollNetDirect", latency, wire * share / 2, binding)
     wire, _, binding = _wires(machine)
     inside, outside = _step(machine, "CollNetChain", 2)
@@ -306,7 +332,7 @@ def _pat(machine: Machine) -> Estimate:
 def _sends(machine: Machine, collective: str) -> Estimate:
     """Sends and receives, which NCCL's model does not price: the wires at the speeds of its channels."""
     n, gpus, pair = machine.ranks, machine.gpus, collective == "sendrecv"
-    (bus, _, _), step, binding = _inside(machine, collective), NVLINK_STEP, machine.inner
+    bus, step, binding = prod(_inside(machine, collective)), NVLINK_STEP, machine.inner
     if machine.boxes > 1:
         outside, way = _outside(replace(machine.one_card, gpus=1) if pair else machine)  # one sends to the next box
         outside /= 1.0 if pair else gpus * (n - gpus) / (n - 1)

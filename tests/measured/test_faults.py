@@ -150,9 +150,10 @@ NO_MULTICAST = INFO + "NVLS multicast support is not available on dev 0\n"
 
 
 @pytest.mark.parametrize(("lost", "first", "missing"), [(7, 0, "mlx5_7"), (4, 0, "mlx5_4"), (2, 3, "for every card")])
-@pytest.mark.parametrize("busbw", [250e9, 350e9])
-def test_one_card_of_eight_that_the_log_does_not_list_is_named_with_what_it_costs(lost, first, missing, busbw):
-    listed = SEVEN.format(" ".join(f"[{k}]mlx5_{k + first}:1/IB" for k in range(8) if k != lost))
+@pytest.mark.parametrize(("busbw", "port"), [(250e9, "1/IB"), (350e9, "1/IB"), (350e9, "1:0/RoCE"), (350e9, "1::1/IB")])
+def test_one_card_of_eight_that_the_log_does_not_list_is_named_with_what_it_costs(lost, first, missing, busbw, port):
+    """Behind the port stand its rail and its plane, where NCCL_IB_HCA names them (init.cc:494 of NCCL 2.30.7)."""
+    listed = SEVEN.format(" ".join(f"[{k}]mlx5_{k + first}:{port}" for k in range(8) if k != lost))
     for hints in (Hints(), Hints(cards=(8, 50e9))):
         diagnosis = diagnose(read(listed + NO_MULTICAST + DIRECT + logs.text(busbw))[0], hints)
         assert (diagnosis.state, diagnosis.cause) == ("below-expectation", "misconfiguration")
@@ -178,7 +179,10 @@ def test_as_many_cards_as_boxes_have_beside_some_for_storage_are_no_fault():
         ("-x NCCL_ALGO=Ring\n", 365e9, "healthy", None),
         ("-x NCCL_NVLS_ENABLE=0\n", 365e9, "healthy", None),
         ("-x NCCL_ALGO=^NVLS\n", 365e9, "healthy", None),
+        ("-x NCCL_ALGO=allreduce:^nvls\n", 365e9, "healthy", None),
+        ("-x NCCL_ALGO=NVLSTree,Ring\n", 365e9, "healthy", None),
         ("-x NCCL_ALGO=NVLS,Ring\n", 475e9, "healthy", "nvls"),
+        ('-x NCCL_ALGO="allgather:pat;reducescatter:pat"\n', 365e9, "below-expectation", "nvls"),
         ("", 200e9, "below-expectation", "misconfiguration"),
     ],
 )
@@ -192,6 +196,18 @@ def test_a_box_as_fast_as_a_ring_lacks_nvls_unless_the_settings_leave_it_out(wor
     assert any("ring/Simple would give 351 GB/s, NVLS/Simple 465" in text for text in diagnosis.evidence) == slow
     if "2.16" in words:
         assert any(text.startswith("NCCL 2.16.2 has no NVLS, which came with 2.17: ") for text in diagnosis.evidence)
+
+
+@pytest.mark.parametrize(
+    ("setting", "picked"),
+    [("^NVLS", "NVLSTree"), ("^NVLSTree", "ring"), ("allreduce:^nvlstree", "ring"), ("NVLS,Ring", "ring")],
+)
+def test_between_boxes_nvlstree_is_left_out_by_its_own_name(setting, picked):
+    """NCCL compares whole names (parseList in its tuning.cc)."""
+    log = f"{INFO}NCCL_ALGO set by environment to {setting}\n" + logs.text(433e9)
+    evidence = diagnose(read(log)[0]).evidence
+    assert ("the settings leave out NVLS, by which the switch adds" in evidence) == (picked == "ring")
+    assert any(text.startswith("predicted: ") and f" by {picked}/" in text for text in evidence)
 
 
 def test_where_a_ring_is_nearly_as_fast_a_box_without_nvls_is_healthy_and_may_be_faster():

@@ -62,10 +62,11 @@ def test_an_oversubscribed_spine_is_what_helps_where_it_is_too_narrow():
 @pytest.mark.parametrize(
     ("on", "binding", "helps"),
     [
-        ("dgx-h100:16,cards=4", "network card", "twice as many cards"),  # each is a channel of NVLSTree's
-        ("dgx-h100:16,cards=7", "network card", "twice as many cards"),
+        ("dgx-h100:16,cards=4", "network card", "cards twice as fast"),
+        ("dgx-h100:16,cards=7", "network card", "cards twice as fast"),
         ("dgx-h100:16,oversubscription=2", "spine", "a spine twice as wide"),
-        ("dgx-h100:16", "NVLS", ""),
+        ("dgx-h100:16", "network card", ""),  # NVLink binds next: 8 channels of 48 GB/s are all that fit in a box, too
+        ("dgx-h100:64", "NVLS", ""),
         ("dgx-h100:1", "NVLink", "NVLink twice as fast"),
         ("dgx-a100:4,card=50GB/s", "PCIe", "PCIe twice as fast"),
         ("dgx-a100:4", "network card", "cards and PCIe twice as fast"),  # of 25 GB/s, where a slot brings in 24
@@ -79,7 +80,7 @@ def test_what_is_said_to_bind_is_what_helps(on, binding, helps):
 
 def test_a_ceiling_of_trees_is_said_to_bind_where_no_wire_helps():
     """On 64 boxes of H100s 8 channels of at most 29 or 36 GB/s: below what NVLink and cards carry."""
-    size, machine = 2**25, find("dgx-h100:64")
+    size, machine = 2**24, find("dgx-h100:64")
     ceilings = {"tree/LL": "LL", "tree/LL128": "LL128", "tree/Simple": "tree"}
     plain = {p.picked: p for p in each_algorithm(machine, "all-reduce", size)}
     for better in (replace(machine, link=2 * machine.link), replace(machine, cards=16)):
@@ -574,10 +575,11 @@ def test_published_figures_have_a_place_that_can_be_looked_up_and_a_known_collec
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_is_predicted_and_its_own_prediction_is_no_fault(preset):
+    """Of 32 GPUs a box NCCL's search counts NVLS at 6 of 11 GB/s a channel, so from 1 GiB on it takes a slower ring."""
     predicted = logs.modeled(f"{preset}:2", 0, noise=0, top=2**34)
     (run,) = read(write(predicted))
     assert (run.ranks, len(run.rows)) == (find(f"{preset}:2").ranks, len(predicted.rows))
-    assert diagnose(run).state != "below-expectation"
+    assert (diagnose(run).state == "below-expectation") == (preset == "gh200-nvl32")
 
 
 @pytest.mark.parametrize("preset", PRESETS)

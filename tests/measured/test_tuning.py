@@ -214,13 +214,66 @@ def test_channels_are_those_that_nccl_logs(expression, channels, speed):
 
 
 @pytest.mark.parametrize(
+    ("expression", "channels", "speed"),
+    [
+        ("dgx-h100:2", 8, 48),  # 7 links of 8 GPUs: 336 of 370.8 GB/s
+        ("dgx-h100:4,cards=4", 8, 24),
+        ("h800:2", 8, 22),  # 7 x 22 = 154 of 164.8, and 7 x 24 = 168
+        ("h800:2,gpus=4,cards=4", 8, 24),  # 3 links of 4 GPUs: 144 of 164.8 (NCCL issue 1411)
+        ("b300:4", 16, 48),
+        ("a800:2", 8, 20),
+        ("p5:2", 32, 12),
+        ("gh200-nvl32:2", 8, 45),
+        ("dgx-h100:2,card=80Gb/s", 32, 2.4),  # 4 of 2.4 are more than 3 of 3, and than 1 of 6
+        (SINGLE.format(2) + ",card=80Gb/s", 4, 2.4),
+    ],
+)
+def test_channels_between_boxes_are_those_of_nccls_own_search(expression, channels, speed):
+    """As `ncclTopoCompute` of search.cc prints them, run on such a topology, with 1 or 2 GPUs a PCIe switch."""
+    machine = find(expression)
+    ring = model(expression)["ring", "Simple"]
+    assert ring.algbw * factor("all-reduce", machine.ranks) == pytest.approx(channels * speed * 1e9)
+    assert ring.plateau[0] == 64 * min(64, 2 * channels) * machine.ranks
+
+
+@pytest.mark.parametrize(
+    ("expression", "picks"),  # the power of two of the first size of each
+    [
+        ("dgx-h100:2", "tree/LL 10, tree/LL128 18, NVLSTree/Simple 21"),
+        ("dgx-h100:4", "tree/LL 10, tree/LL128 18, NVLSTree/Simple 23, ring/Simple 30"),
+        ("dgx-h100:8", "tree/LL 10, tree/LL128 18, NVLSTree/Simple 24, ring/Simple 32"),
+        ("b200:2", "tree/LL 10, tree/LL128 18, NVLSTree/Simple 21"),
+        ("h800:2", "tree/LL 10, ring/LL 18, tree/LL128 19, NVLSTree/Simple 21"),
+        ("dgx-a100:4", "tree/LL 10, tree/LL128 18, ring/LL128 25, ring/Simple 28"),
+    ],
+)
+def test_what_is_picked_is_what_nccl_picks(expression, picks):
+    """As its `ncclTopoGetAlgoTime` has it, after that search: one GPU a PCIe switch, of the A100 two."""
+    options = estimates(find(expression), "all-reduce")
+    taken = {}
+    for power in range(10, 35):
+        best = pick(options, 2.0**power)
+        taken.setdefault(f"{best.algorithm}/{best.protocol}", power)
+    assert taken == {name: int(power) for name, power in (one.split() for one in picks.split(", "))}
+
+
+def test_nvlstree_on_two_boxes_of_b200_is_counted_by_channels_of_48_and_carries_what_cards_do():
+    """NCCL's estimate is 497 GB/s of busbw, and 690 are measured: of 48 GB/s a channel, and of twice the cards."""
+    (tree,) = (e for e in estimates(find("b200:2"), "all-reduce") if e.algorithm == "NVLSTree")
+    assert tree.ceiling == pytest.approx(8 * 2 * 48 * 0.74 * 7 / 8 * 16 / 30 * 1e9)
+    assert tree.algbw == pytest.approx(2 * 8 * 48 * 16 / 30 * 1e9)
+    size = 2.0**21  # where a tree's rate is corrected
+    assert tree.seconds(size) == pytest.approx(tree.latency + size / (tree.correction[15] * tree.ceiling))
+
+
+@pytest.mark.parametrize(
     ("expression", "rate"),
     [
         ("dgx-h100:2,cards=4", 8 * 41.4),  # 8 channels of 24, in the box 45, of which 0.92 is the most of a channel
         ("dgx-v100:2", 4 * 18.5),  # 4 channels of 12, in the box 24; 18.5 is the most of a channel
         (SINGLE.format(2), 2 * 41.4 * 0.85),  # 2 channels of 24, raised to 48
         (SINGLE.format(2) + ",link=63GB/s", 2 * 41.4 * 0.85),  # likewise: a GPU alone in its box needs no link
-        (SINGLE.format(2) + ",card=10GB/s", 12 * 0.92 * 0.85),  # a channel of 6, raised to 12
+        (SINGLE.format(2) + ",card=10GB/s", 4 * 6 * 0.92 * 0.85),  # 4 channels of 2.4, raised to 6
         ("dgx-h100:3,cards=4", 192 * 0.92),
     ],
 )
@@ -237,9 +290,11 @@ def test_over_two_boxes_a_tree_has_the_speed_of_its_channels_in_the_box(expressi
         ("dgx-h100:1", ("tree", "LL128"), 14.0 + 14 * 1.25, 360 * 0.92 * 7 / 9 / 2),
         ("dgx-h100:1", ("tree", "Simple"), 8.4 + 14 * 4.0, 360 * 0.92 / 2),
         ("dgx-h100:1", ("NVLS", "Simple"), 25.0, 8 * (2 * 40 * 0.85 * 7 / 8) * 8 / 14),
-        # 8 cards of 48 GB/s, and 360 in a box
-        ("dgx-h100:4", ("tree", "LL128"), 14.0 + 14 * 1.25 + 4 * 8.5, 8 * 29.0 / 2),
-        ("dgx-h100:4", ("tree", "Simple"), 8.4 + 14 * 4.0 + 4 * 14.0, 8 * 36.0 / 2),
+        # 8 cards of 48 GB/s, each for one GPU, which costs a tree 0.85
+        ("dgx-h100:4", ("tree", "LL128"), 14.0 + 14 * 1.25 + 4 * 8.5, 8 * 29.0 * 0.85 / 2),
+        ("dgx-h100:4", ("tree", "Simple"), 8.4 + 14 * 4.0 + 4 * 14.0, 8 * 36.0 * 0.85 / 2),
+        ("dgx-h100:4,cards=4", ("tree", "Simple"), 8.4 + 14 * 4.0 + 4 * 14.0, 192 * 0.92 / 2),
+        ("dgx-a100:4", ("tree", "Simple"), 8.4 + 14 * 4.0 + 4 * 14.0, 8 * 17.8 / 2),
         ("dgx-h100:4", ("NVLSTree", "Simple"), 25.0 + 4 * 20.9, 8 * 45.5 * 32 / 62),
         ("dgx-h100:16", ("NVLSTree", "Simple"), 25.0 + 2 * 4 * 20.9, 8 * 45.5 * 128 / 254),
         # a head for each card: at 4 of them 57.7 is the most of a channel, at 2 twice 60 GB/s, 0.85 and a half of it
@@ -248,7 +303,7 @@ def test_over_two_boxes_a_tree_has_the_speed_of_its_channels_in_the_box(expressi
         ("dgx-h100:4,collnet=true", ("NVLS", "Simple"), 25.0 + 18.0, 8 * 48 * 32 / 62),
         ("dgx-h100:2,collnet=true", ("NVLSTree", "Simple"), 25.0 + 2 * 20.9, 8 * 57.7 * 16 / 30),
         ("dgx-h100:4,collnet=true", ("CollNetDirect", "Simple"), 2 * (3.7 + 7 * 0.4) + 31.0, 360 * 0.85 / 2),
-        ("dgx-h100:4,collnet=true", ("CollNetChain", "Simple"), 2 * 7 * 2.8 + 30.0, 360 / 2),
+        ("dgx-h100:4,collnet=true", ("CollNetChain", "Simple"), 2 * 7 * 2.8 + 30.0, 8 * 48 / 2),
         # 8 cards of 24 GB/s; what CollNetDirect leaves of the wires is 0.85 from Hopper on, all before
         ("dgx-a100:4,collnet=true", ("CollNetDirect", "Simple"), 2 * (3.7 + 7 * 0.4) + 31.0, 8 * 24 / 2),
     ],
