@@ -249,7 +249,8 @@ def test_a_ladder_of_a_machine_ends_with_what_nccl_is_predicted_to_take(on, mach
 
 @pytest.mark.parametrize("words", [("--on", "boxes:2x2", "--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s"),
                                    ("--on", "dgx-h100:2", "--bandwidth", "4GB/s,1GB/s"), ("--ranks", "4"),
-                                   ("--on", "gaudi3:1"), ("--on", "dgx-h100:2,inc=none")])  # fmt: skip
+                                   ("--on", "gaudi3:1"), ("--on", "dgx-h100:2,inc=none"),
+                                   ("--on", "mi250:1"), ("--on", "mi250-8x2")])  # fmt: skip
 def test_a_ladder_of_no_known_machine_or_of_other_speeds_predicts_nothing(words):
     assert answer("ladder", "all-gather", *words)["nccl"] is None
 

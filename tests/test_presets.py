@@ -168,3 +168,12 @@ def test_every_command_on_a_machine_says_last_what_the_model_of_it_leaves_out(co
     plain = CliRunner().invoke(cli, [word.replace("mi250x", "dgx-a100") for word in words])
     assert plain.exit_code == 0
     assert "Of this machine" not in plain.output
+
+
+def test_the_note_on_slices_of_another_size_names_the_speed_of_the_links_of_this_one():
+    named = re.search("torus:[^ ]* with (--bandwidth [^ ,]*)", PRESETS["tpu-v5p"].note)
+    of_slice, of_torus = (
+        json.loads(CliRunner().invoke(cli, ["run", "all-reduce", "dim-ring", "--on", on, *more, "--json"]).output)
+        for on, more in (("tpu-v5p:1", []), ("torus:4x4x4", ["--alpha", "0.6us", *named[1].split()]))
+    )
+    assert of_slice["time_s"] == of_torus["time_s"]

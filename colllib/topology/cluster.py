@@ -60,8 +60,9 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
         ValueError: if it names none, a file that cannot be read or is over 1 MiB, or rails, but for `schedules`.
     """
     name, *options = text.split(",")
-    if (word := text.partition(":")[0]) in PRESETS.keys() - machines.PRESETS.keys():
-        raise BadText(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL")
+    if (word := text.partition(":")[0]) in {"mi250", "mi250-8x2", *PRESETS} - machines.PRESETS.keys():
+        more = "; mi250x has both" if word.startswith("mi250") else ""
+        raise BadText(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL{more}")
     if not is_file(text):
         return machines.find(text)
     if not name.endswith(".toml"):

@@ -302,7 +302,7 @@ def test_a_gpu_is_known_without_a_space_and_says_whose_figures_it_has():
     assert by_gpu("L40S").source == "NVIDIA, data sheet of L40S"
 
 
-@pytest.mark.parametrize("name", ["superpod", "gaudi3", "trn2", "tpu-v5p"])
+@pytest.mark.parametrize("name", ["superpod", "gaudi3", "trn2", "tpu-v5p", "mi250", "mi250-8x2"])
 def test_a_machine_that_has_schedules_alone_is_refused_as_such(name):
     with pytest.raises(ValueError, match=f"^{name} has no model here"):
         machine_on(f"{name}:2")
