@@ -208,6 +208,7 @@ def test_a_ladder_of_boxes_says_which_row_is_the_ring_of_nccl():
     text = printed("ladder", "all-gather", "--on", "boxes:2x2", "--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s")
     assert any(line.startswith("ring channels  ") for line in text.splitlines())
     assert "ring channels are NCCL's ring, as many as a box has ranks; ring is one alone\n" in text
+    assert "which together use all links of a box;" in printed("ladder", "all-gather", "--on", "gh200:1")
     assert "ring channels" not in printed("ladder", "all-gather", "--ranks", "4")
 
 

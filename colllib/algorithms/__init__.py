@@ -574,7 +574,7 @@ MEANINGS = {
     "both": "go both ways round a ring, or up only",
     "bundled": "several blocks on a link are one message, or else one block a step",
     "cap": "the most blocks in one message (default: no limit)",
-    "channels": "how many rings or trees (0: one for each place in a box)",
+    "channels": "how many rings or trees (0: as many as use all cards, or all links of one box)",
     "direction": "1 to the next rank, -1 to the one before",
     "first": "the chunk that rank r sends first is r + first",
     "fused": "the last step of the halving and the first of the doubling are one",
