@@ -177,3 +177,8 @@ def test_the_note_on_slices_of_another_size_names_the_speed_of_the_links_of_this
         for on, more in (("tpu-v5p:1", []), ("torus:4x4x4", ["--alpha", "0.6us", *named[1].split()]))
     )
     assert of_slice["time_s"] == of_torus["time_s"]
+
+
+@pytest.mark.parametrize(("name", "gibibytes"), [("tpu-v5p", 95), ("trn2", 96), ("mi300x", 192), ("mi250x", 64)])
+def test_memory_that_its_source_states_in_gibibytes_is_counted_in_bytes(name, gibibytes):
+    assert PRESETS[name].memory == pytest.approx(gibibytes * 2**30, rel=1e-3)
