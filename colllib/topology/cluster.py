@@ -40,6 +40,8 @@ def topology_of(machine: Machine) -> Topology:
         cards, card = machine.gpus, card * cards / machine.gpus
     meshed = 1 < machine.gpus <= machine.mesh + 1
     inside, link = ("full-mesh", machine.link / machine.mesh) if meshed else ("switch", machine.link)
+    if machine.dies:
+        link = machine.reach("sendrecv")  # as its preset, for schedules of the slowest link's bandwidth
     sizes = (machine.boxes, machine.gpus)
     rails = machine.rails or None
     topology = boxes(sizes, cards=cards, oversubscription=ratio, inside=inside, inc=inc, rails=rails)
