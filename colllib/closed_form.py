@@ -14,8 +14,9 @@ from colllib.formula import Formula, Number, together
 from colllib.primitives import check_counts, check_ranks, is_power_of_two, is_whole
 from colllib.topology import Lattice, Topology
 from colllib.topology.star import one_switch
+from colllib.topology.twisted import Wrapped
 
-Argument = int | Lattice | Topology
+Argument = int | Lattice | Wrapped | Topology
 
 
 @dataclass(frozen=True)

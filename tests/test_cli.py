@@ -208,6 +208,7 @@ def test_a_ladder_of_boxes_says_which_row_is_the_ring_of_nccl():
     text = printed("ladder", "all-gather", "--on", "boxes:2x2", "--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s")
     assert any(line.startswith("ring channels  ") for line in text.splitlines())
     assert "ring channels are NCCL's ring, as many as a box has ranks; ring is one alone\n" in text
+    assert "which together use all links of a box;" in printed("ladder", "all-gather", "--on", "gh200:1")
     assert "ring channels" not in printed("ladder", "all-gather", "--ranks", "4")
 
 
@@ -251,7 +252,8 @@ def test_a_ladder_of_a_machine_ends_with_what_nccl_is_predicted_to_take(on, mach
 
 @pytest.mark.parametrize("words", [("--on", "boxes:2x2", "--alpha", "1us,2us", "--bandwidth", "4GB/s,1GB/s"),
                                    ("--on", "dgx-h100:2", "--bandwidth", "4GB/s,1GB/s"), ("--ranks", "4"),
-                                   ("--on", "gaudi3:1"), ("--on", "dgx-h100:2,inc=none")])  # fmt: skip
+                                   ("--on", "gaudi3:1"), ("--on", "dgx-h100:2,inc=none"),
+                                   ("--on", "mi250:1"), ("--on", "mi250-8x2")])  # fmt: skip
 def test_a_ladder_of_no_known_machine_or_of_other_speeds_predicts_nothing(words):
     assert answer("ladder", "all-gather", *words)["nccl"] is None
 

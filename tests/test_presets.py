@@ -200,3 +200,17 @@ def test_every_command_on_a_machine_says_last_what_the_model_of_it_leaves_out(co
     plain = CliRunner().invoke(cli, [word.replace("mi250x", "dgx-a100") for word in words])
     assert plain.exit_code == 0
     assert "Of this machine" not in plain.output
+
+
+def test_the_note_on_slices_of_another_size_names_the_speed_of_the_links_of_this_one():
+    named = re.search("torus:[^ ]* with (--bandwidth [^ ,]*)", PRESETS["tpu-v5p"].note)
+    of_slice, of_torus = (
+        json.loads(CliRunner().invoke(cli, ["run", "all-reduce", "dim-ring", "--on", on, *more, "--json"]).output)
+        for on, more in (("tpu-v5p:1", []), ("torus:4x4x4", ["--alpha", "0.6us", *named[1].split()]))
+    )
+    assert of_slice["time_s"] == of_torus["time_s"]
+
+
+@pytest.mark.parametrize(("name", "gibibytes"), [("tpu-v5p", 95), ("trn2", 96), ("mi300x", 192), ("mi250x", 64)])
+def test_memory_that_its_source_states_in_gibibytes_is_counted_in_bytes(name, gibibytes):
+    assert PRESETS[name].memory == pytest.approx(gibibytes * 2**30, rel=1e-3)

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import reference
 
-from colllib.algorithms import relay
+from colllib.algorithms import find, relay
 from colllib.execution import execute
+from colllib.ladder import entry
 from colllib.topology import Lattice, torus, twisted_torus
+from colllib.topology.expression import find as find_topology
 from colllib.topology.twisted import Wrapped
 
 
@@ -78,3 +80,28 @@ def test_sizes_that_have_no_twist_are_refused():
     for dims in ((), (4, 4), (2, 0), (4, 6, 8), (2, 8)):
         with pytest.raises(ValueError, match="k and 2k"):
             Wrapped(dims)
+
+
+@pytest.mark.parametrize("sizes", [(4, 8), (4, 4, 8), (2, 4, 4)])
+def test_a_ladder_has_the_relay_that_a_twist_makes_faster(sizes):
+    """A step lasts as its busiest link, so that the plain torus takes at least its whole load."""
+    named = "x".join(map(str, sizes))
+    topology = find_topology(f"twisted-torus:{named}")
+    assert nx.is_isomorphic(topology.to_networkx(), Wrapped(sizes).topology().to_networkx())
+    cost = entry("all-to-all", "rotated-relay", topology.name).cost()
+    assert cost.n_alpha == nx.diameter(topology.to_networkx())
+    assert (
+        cost.n_beta
+        < relay.relay_load(Lattice(sizes))
+        <= entry("all-to-all", "rotated-relay", f"torus:{named}").cost().n_beta
+    )
+
+
+def test_the_relay_serves_a_twisted_torus_by_one_size_and_none_that_lacks_a_link():
+    sliced = find("all-to-all", "rotated-relay")
+    assert sliced.argument(find_topology("twisted-torus:4")) == Wrapped((8, 4))
+    assert "has no axes" in sliced.refusal(find_topology("twisted-torus:4,without=0-1"))
+    assert "has no axes" in find("all-to-all", "relay").refusal(find_topology("twisted-torus:4"))
+    for sizes in ("4x4", "4x6x8", "0"):
+        with pytest.raises(ValueError, match=r"must be k and 2k|at least 1"):
+            find_topology(f"twisted-torus:{sizes}")

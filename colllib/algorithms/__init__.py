@@ -31,12 +31,13 @@ from colllib.algorithms import (
     relay,
     synthesis,
 )
-from colllib.closed_form import ClosedForm, CostFunction, no_closed_form
+from colllib.closed_form import Argument, ClosedForm, CostFunction, no_closed_form
 from colllib.primitives import is_power_of_two
 from colllib.schedule import Schedule
-from colllib.topology import Lattice, Topology, boxes, star, torus
+from colllib.topology import Topology, boxes, star, torus
 from colllib.topology.lattice import PER_NEIGHBOR
 from colllib.topology.star import one_switch
+from colllib.topology.twisted import twist_of
 from colllib.units import shortened
 
 MOST_AWAITED = 2**24  # ranks times links of a graph on which a ladder waits for a schedule made for it
@@ -77,6 +78,11 @@ def on_axes(topology: Topology) -> str | None:
     if topology.lattice is None or topology.switches:
         return f"is made for a ring, line, torus or mesh, and {topology.name} has no axes"
     return None
+
+
+def on_axes_or_a_twist(topology: Topology) -> str | None:
+    """A torus of axes k and 2k with its twist will do, too."""
+    return None if twist_of(topology) else on_axes(topology)
 
 
 def on_rings(topology: Topology) -> str | None:
@@ -189,7 +195,7 @@ class Algorithm:
         cost: a closed form with the same arguments, true where `belongs` says; `no_closed_form` where there is none.
         reference: where it comes from, a key of the bibliography, or None for common knowledge.
         segmented: whether it takes a number of segments.
-        takes: what it is built from: "ranks", a "lattice", or a "topology".
+        takes: what it is built from: "ranks", a "lattice" (or the axes of a twisted torus), or a "topology".
         counts: which numbers of ranks (sizes of every axis) it serves.
         topologies: which topologies it serves.
         belongs: the topologies whose cost the closed form is (default: by what it takes a star with one full-duplex
@@ -277,7 +283,7 @@ class Algorithm:
             return next((why for size in topology.lattice.dims if (why := self.counts(size)) is not None), None)
         return self.counts(topology.ranks)
 
-    def argument(self, topology: Topology) -> int | Lattice | Topology:
+    def argument(self, topology: Topology) -> Argument:
         """What it is built from there: the number of ranks, the axes, or the topology itself.
 
         Raises:
@@ -287,8 +293,9 @@ class Algorithm:
             raise ValueError(f"{self.primitive} {self.name} {refusal}")
         topology = self._home(topology)
         if self.takes == "lattice":
-            assert topology.lattice is not None
-            return topology.lattice
+            axes = topology.lattice or twist_of(topology)
+            assert axes is not None
+            return axes
         return topology if self.takes == "topology" else topology.ranks
 
     def _home(self, topology: Topology) -> Topology:
@@ -371,6 +378,7 @@ _PLAIN: dict[str, Any] = {}
 _CUT: dict[str, Any] = {"segmented": True}
 _POW2: dict[str, Any] = {"counts": powers_of_two}
 _LATTICE: dict[str, Any] = {"takes": "lattice", "topologies": on_axes}
+_SLICED: dict[str, Any] = {"takes": "lattice", "topologies": on_axes_or_a_twist, "belongs": on_a_torus}
 _TORUS: dict[str, Any] = {"takes": "lattice", "topologies": on_rings}
 _CHAIN: dict[str, Any] = _LATTICE | _CUT
 _TREES: dict[str, Any] = _TORUS | _CUT
@@ -516,7 +524,7 @@ _FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
     ),
     "all-to-all": (
         ("relay", relay.relay, no_closed_form, "zhao2025", _LATTICE),
-        ("rotated-relay", relay.rotated_relay, relay.rotated_relay_cost, "zhao2025", _LATTICE),
+        ("rotated-relay", relay.rotated_relay, relay.rotated_relay_cost, "zhao2025", _SLICED),
         ("in-network", innetwork.scatter_bundles, innetwork.scatter_bundles_cost, None, _SCATTERS),
         ("direct", direct.all_to_all, direct.one_step_cost, None, _MESHED),
         ("hierarchical", hierarchical.all_to_all, no_closed_form, None, _BOXES),
@@ -566,7 +574,7 @@ MEANINGS = {
     "both": "go both ways round a ring, or up only",
     "bundled": "several blocks on a link are one message, or else one block a step",
     "cap": "the most blocks in one message (default: no limit)",
-    "channels": "how many rings or trees (0: one for each place in a box)",
+    "channels": "how many rings or trees (0: as many as use all cards, or all links of one box)",
     "direction": "1 to the next rank, -1 to the one before",
     "first": "the chunk that rank r sends first is r + first",
     "fused": "the last step of the halving and the first of the doubling are one",

@@ -2,10 +2,12 @@
 
 A channel for each place in the box: it enters every box at its place, or card, visits the other
 ranks along a chain, and leaves. Together they use all cards at once, with an equal part of the
-message on each.
+message on each. Where links join every two ranks of a box, together they take each link once; and in
+one such box alone there are rings that together take each link twice, which can be closed.
 
 Source: NCCL's `src/graph/connect.cc` (`connectRings`, `connectTrees`, and the rings of odd boxes exchanged with their
-neighbors so as not to cross rails) and `src/graph/trees.cc` (Jeaugey, 2019).
+neighbors so as not to cross rails) and `src/graph/trees.cc` (Jeaugey, 2019). ROCm/rccl at 008c53db,
+`src/graph/rome_models.cc`, has tables for full meshes of 8: 81 of 8 chains, 79 of 14 rings, with as much on each link.
 """
 
 from __future__ import annotations
@@ -39,11 +41,22 @@ from colllib.topology import Lattice, Topology
 TURNS = ("rotated", "alternate")
 
 
+def meshed(topology: Topology) -> bool:
+    """Whether links join every two ranks of a box."""
+    among_ranks = (topology.link_src < topology.ranks) & (topology.link_dst < topology.ranks)
+    return bool(among_ranks.any()) and topology.inside is None
+
+
+def _zigzag(size: int) -> list[int]:
+    """0, 1, -1, 2, -2 ...: begun at each of an even number of places, it takes each way between two of them once."""
+    return [(place + 1) // 2 * (1 if place % 2 else -1) for place in range(size)]
+
+
 def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[int]:
     """The ranks in the order of a channel's ring.
 
     Args:
-        channel: the place in the box at which it enters.
+        channel: the place in the box at which it enters, and goes on to the next, or in zigzag where links join all.
         turn: "rotated" leaves a box at the place before its own, and crosses to the next box's own; "alternate" runs
             backwards through every second box, so that a ring of an even number of boxes never changes its rail.
 
@@ -56,7 +69,8 @@ def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[
     order: list[int] = []
     for number, first in enumerate(range(0, topology.ranks, topology.in_box)):
         size = min(topology.in_box, topology.ranks - first)
-        inside = [first + (channel + place) % size for place in range(size)]
+        ahead = _zigzag(size) if meshed(topology) else range(size)
+        inside = [first + (channel + places) % size for places in ahead]
         order += inside[::-1] if turn == "alternate" and number % 2 else inside
     return order
 
@@ -68,6 +82,16 @@ def _places(topology: Topology, channels: int, messages: int) -> range:
         raise ValueError(f"channels = {channels!r}: must divide the {topology.in_box} ranks of a box")
     check_size(f"{count} channels on {topology.name}", count * messages, MOST_AT_ONCE, "messages")
     return range(0, topology.in_box, topology.in_box // count)
+
+
+def _orders(topology: Topology, channels: int, turn: str, messages: int) -> list[list[int]]:
+    """The ranks in the order of each channel's ring."""
+    size = topology.in_box
+    if channels or topology.ranks > size or not meshed(topology):
+        return [ring_order(topology, place, turn) for place in _places(topology, channels, messages)]
+    check_size(f"rings on {topology.name}", 2 * size * messages, MOST_AT_ONCE, "messages")
+    ways = [[*((start + ahead) % (size - 1) for ahead in _zigzag(size - 1)), size - 1] for start in range(size - 1)]
+    return [*ways, *(way[::-1] for way in ways)]
 
 
 def _rotated_copies(seed: Schedule, count: int) -> Schedule:
@@ -119,22 +143,24 @@ def _around(*rings: Callable[[int], Schedule]) -> Callable[..., Schedule]:
 
         Args:
             topology: with its ranks in boxes, of which the last may be smaller.
-            channels: how many; 0 for one at each place in the box.
+            channels: how many; 0 for one at each place in the box, or as many as one box with links for all has.
             turn: as for `ring_order`.
         """
         size, ranks = topology.in_box, topology.ranks
-        if topology.lattice is not None and turn == "rotated" and channels in (0, size):
+        several = ranks > size or not meshed(topology)
+        if several and topology.lattice is not None and turn == "rotated" and channels in (0, size):
 
             def number(place: IntArray, move: IntArray) -> IntArray:  # channel by channel
                 block: IntArray = move % size * ranks + move // size * size + place
                 return block
 
             # one ring and its images: from box to box, and in all boxes from place to place
-            seeds = (_rotated_copies(cast(Orbit, ring(ranks)).seed, size) for ring in rings)
+            first = ring_order(topology, 0)
+            seeds = (placed(_rotated_copies(cast(Orbit, ring(ranks)).seed, size), first) for ring in rings)
             orbits: list[Schedule] = [Orbit(seed, Lattice((size, ranks // size)), number=number) for seed in seeds]
             return reduce(in_sequence, orbits)
         schedule = reduce(in_sequence, (ring(ranks) for ring in rings))
-        orders = [ring_order(topology, place, turn) for place in _places(topology, channels, ranks)]
+        orders = _orders(topology, channels, turn, ranks)
         return _in_channels(scaled(schedule, Fraction(1, len(orders))), orders)
 
     return build
@@ -155,9 +181,8 @@ def broadcast_along(
     Schedule(8 ranks, 12 blocks, 9 steps)
     """
     check_rank("root", root, topology.ranks)
-    places = _places(topology, channels, segments * topology.ranks)
-    chain = scaled(broadcast.chain(topology.ranks, segments=segments), Fraction(1, len(places)))
-    orders = [ring_order(topology, place, turn) for place in places]
+    orders = _orders(topology, channels, turn, segments * topology.ranks)
+    chain = scaled(broadcast.chain(topology.ranks, segments=segments), Fraction(1, len(orders)))
     turned = [order[order.index(root) :] + order[: order.index(root)] for order in orders]
     return _in_channels(chain, turned)
 

@@ -11,7 +11,7 @@ from colllib.algorithms import direct
 from colllib.closed_form import EQUAL_EVEN_LONG_RINGS, formulas
 from colllib.exact import Fractions, IntArray
 from colllib.lattice_group import LatticeGroup
-from colllib.limits import MOST_MESSAGES, check_size
+from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks, all_to_all
 from colllib.schedule import Orbit, Schedule, Step
 from colllib.symmetry import by_symmetry
@@ -54,12 +54,16 @@ def relay(lattice: Lattice, *, tie: str = "balanced", phased: bool = False, rota
     return schedule if uneven else Orbit(schedule, lattice)
 
 
-def rotated_relay(lattice: Lattice) -> Schedule:
+def rotated_relay(lattice: Lattice | Wrapped) -> Schedule:
     """`relay` with its ties split and its blocks sliced: all axes at a time, both ways alike.
 
-    >>> rotated_relay(Lattice((4, 4))).num_steps
-    4
+    On a twisted torus `wrapped_relay`.
+
+    >>> rotated_relay(Lattice((4, 4))).num_steps, rotated_relay(Wrapped((4, 8))).num_steps
+    (4, 4)
     """
+    if isinstance(lattice, Wrapped):
+        return wrapped_relay(lattice)
     return relay(lattice, tie="split", rotated=True)
 
 
@@ -197,6 +201,7 @@ def wrapped_relay(shape: Wrapped) -> Schedule:
     Fraction(21, 32)
     """
     slices = 2 * len(shape.dims)
+    check_size(f"a relay on {shape.dims}", slices * shape.ranks**2, MOST_BLOCKS, "slices")
     chosen, translations = shape.spread(slices), shape.translations()
     rank = np.arange(shape.ranks)
     target = np.repeat(rank, slices)  # of rank 0's slices; rank r's come after all of r - 1's

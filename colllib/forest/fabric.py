@@ -88,7 +88,10 @@ def fabric(
     ends = topology.link_src * topology.nodes + topology.link_dst
     if len(np.unique(ends)) < len(ends):
         raise ValueError(f"{topology.name}: several links join two nodes, and a path could not say which: give it one")
-    speeds = Fractions.of(tier.bandwidth * speed(topology, tier.level) for tier in topology.tiers)
+    alone = ranks == topology.in_box  # its cards lead to no other box
+    speeds = Fractions.of(
+        0 if alone and tier.level else tier.bandwidth * speed(topology, tier.level) for tier in topology.tiers
+    )
     common = gcd(*speeds.numerators.tolist())
     of_tier = integers((speeds.numerators // common).tolist())
     capacity = np.zeros((topology.nodes, topology.nodes), dtype=of_tier.dtype)

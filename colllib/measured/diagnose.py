@@ -235,7 +235,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     state, why = decided(run, form)
     if state == "healthy" and (not certain or form.measured > UNKNOWN.pcie):
         text = f"{speed} is {why}; say {'--cards' if 'host memory' in run.facts else '--gpu'} to be sure."
-        faster = ("nvls",) if form.measured > UNKNOWN.pcie and form.collective == "all-reduce" else ()
+        adds = form.measured > UNKNOWN.pcie and form.collective == "all-reduce" and "rccl" not in run.facts
+        faster = ("nvls",) if adds else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run, run.boxes), form)
     if why and not state:
         marks += [

@@ -39,6 +39,7 @@ WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 FAST, SLOW = "healthy", "below-expectation"
 USUAL = ("V100", "A100", "H100", "B200", "MI300X")  # GPUs with links of their own, of boxes that many have
+OF_AMD = ("MI250X", "MI300X", "MI350X")  # the same in a log of rccl-tests
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _for_whom(run: Run, form: Shape) -> tuple[str, bool]:
     if "host memory" in run.facts:
         return "", True
     gpus, fits, more = min(max(2, at_least(run)), UNKNOWN.gpus), [], []
-    for kind in filter(None, map(by_gpu, USUAL)):
+    for kind in filter(None, map(by_gpu, OF_AMD if "rccl" in run.facts else USUAL)):
         bound = expected(replace(kind, gpus=gpus, boxes=1), form.collective)
         if form.measured < bound.low:
             more.append(f"{kind.name} ({bound.low / 1e9:.0f} to {bound.high / 1e9:.0f})")

@@ -97,6 +97,7 @@ _FACTS = {
     "no p2p": re.compile(r"(P2P is disabled between connected GPUs)"),
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
+    "rccl": re.compile(r"\b(rccl-tests|RCCL)[: ]+[Vv]ersion\b"),
     "library": re.compile(r"# ?OSU ([NR]CCL)-"),  # not MPI
     "host memory": re.compile(
         r"# ?(OSU MPI) |(Send Buffer on HOST .*Receive Buffer on HOST)|^(Memory type:\s+host)|"

@@ -167,7 +167,7 @@ def kind(one: Machine, near: bool = False) -> tuple[object, ...]:
     >>> kind(find("dgx-h100:1")) == kind(find("dgx-h100:1,cards=4")), kind(find("dgx-h100:2"))[:3]
     (True, ('H100', 2, 8))
     """
-    name, boxes = ((one.generation, one.nvls), min(3, one.boxes)) if near else (one.name, one.boxes)
+    name, boxes = ((one.vendor, one.generation, one.nvls), min(3, one.boxes)) if near else (one.name, one.boxes)
     network, adds = (one.network, one.collnet) if one.boxes > 1 else (0.0, False)
     return name, boxes, one.gpus, one.reach(), network, adds
 

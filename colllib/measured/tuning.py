@@ -46,6 +46,9 @@ TREE, TREE_LL, TREE_LL128, TREE_LL128_IN_A_BOX = 0.92, 3.8, 120 / 128, 7 / 9
 TREE_BY_ONE_GPU = 0.85  # all traffic of a card comes from one GPU
 PAT, COLLNET = 0.75, 0.85
 PCIE = 12 / 15.75
+#: What arrives of an Infinity Fabric link, and rings fill; of sends the fit tells it. AMD, "Understanding RCCL
+#: Bandwidth and xGMI Performance on AMD Instinct MI300X" (rocm.blogs.amd.com, 2025): 310 to 330 of 448 GB/s at best.
+FABRIC = 48 / 64
 
 _NVLINK = "NVLink"
 
@@ -194,7 +197,8 @@ def _link(machine: Machine, collective: str = "") -> float:
     """What the model uses of what joins a GPU to others in its box."""
     if not machine.linked:
         return machine.pcie / 1e9 * PCIE
-    return machine.reach(collective) / 1e9 * LINK_SHARE[machine.generation]
+    share = FABRIC if machine.vendor == "amd" and not collective else LINK_SHARE[machine.generation]
+    return machine.reach(collective) / 1e9 * share
 
 
 def _card(machine: Machine) -> tuple[float, int]:

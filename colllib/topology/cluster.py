@@ -44,6 +44,8 @@ def topology_of(machine: Machine, **options: Any) -> Topology:
         cards, card = machine.gpus, card * cards / machine.gpus
     meshed = 1 < machine.gpus <= machine.mesh + 1
     inside, link = ("full-mesh", machine.link / machine.mesh) if meshed else ("switch", machine.link)
+    if machine.dies:
+        link = machine.reach("sendrecv")  # as its preset, for schedules of the slowest link's bandwidth
     sizes = (machine.boxes, machine.gpus)
     options = {"inc": inc, "rails": machine.rails or None, **options}
     topology = boxes(sizes, cards=cards, oversubscription=ratio, inside=inside, **options)
@@ -64,8 +66,9 @@ def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
         ValueError: if it names none, a file that cannot be read or is over 1 MiB, or rails, but for `schedules`.
     """
     name, *options = text.split(",")
-    if (word := text.partition(":")[0]) in PRESETS.keys() - machines.PRESETS.keys():
-        raise BadText(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL")
+    if (word := text.partition(":")[0]) in {"mi250", "mi250-8x2", *PRESETS} - machines.PRESETS.keys():
+        more = "; mi250x has both" if word.startswith("mi250") else ""
+        raise BadText(f"{word} has no model here: it has schedules (ladder, describe), no predictions of NCCL{more}")
     machine = _of_a_file(name, options, gpu, text) if is_file(text) else machines.find(text)
     if machine.rails and not schedules:
         raise BadText(f"{shortened(name)}, rails = {machine.rails}: {machines.on_rails(machine)}")

@@ -68,7 +68,7 @@ TOPOLOGIES: dict[str, Form] = {
     "line": Form(line, 1, "line:N"),
     "torus": Form(torus, 0, "torus:8x8x8"),
     "mesh": Form(mesh, 0, "mesh:4x4"),
-    "twisted-torus": Form(twisted_torus, 1, "twisted-torus:K"),
+    "twisted-torus": Form(twisted_torus, 0, "twisted-torus:4x4x8"),
     "full-mesh": Form(full_mesh, 1, "full-mesh:N"),
     "boxes": Form(boxes, 0, "boxes:64x8"),
     "leaf-spine": Form(leaf_spine, 3, "leaf-spine:8x8x4"),

@@ -43,6 +43,7 @@ class Machine:
     processor: str = "intel"  # amd or arm, of the vendor's own boxes where there are such; NCCL tells AMD's from others
     alpha: tuple[float, ...] = ()  # for schedules, of a step in a box and of one between boxes, where a file tells them
     rails: int = 0  # for schedules, on which the cards are, where that is told
+    dies: bool = False  # whether each is a die of an MI250X, whose links to others differ
 
     @property
     def ranks(self) -> int:
@@ -81,6 +82,10 @@ class Machine:
 
     def reach(self, collective: str = "") -> float:
         """What of its links a GPU can use in its box, one way, in bytes per second: in a mesh those to peers."""
+        if self.dies:
+            ring, all_to_all = DIES.get(self.gpus, (1 / 2, 1 / 2))
+            one = 1 if self.gpus == 2 else 1 / 4
+            return self.link * {"all-to-all": all_to_all, "sendrecv": one}.get(collective, ring)
         if not self.mesh:
             return self.link
         return self.link / self.mesh * (1 if collective == "sendrecv" else max(1, min(self.mesh, self.gpus - 1)))
@@ -95,6 +100,10 @@ class Machine:
         """Whether GPUs have links of their own, not PCIe alone."""
         return self.link > self.pcie
 
+
+#: Of the four links between two dies of an MI250X, what a ring over so many dies of a box has, the first ones, and an
+#: all-to-all by the narrowest cut.
+DIES = {2: (1.0, 1.0), 4: (1 / 2, 3 / 8), 8: (1.0, 21 / 32)}
 
 _TYPES = {"str": str, "int": int, "float": float, "bool": bool}  # what is empty is false
 _ROWS = list(DictReader((files("colllib") / "topology" / "machines.csv").read_text(encoding="utf-8").splitlines()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -169,14 +170,28 @@ def _balanced(loads: list[IntArray], slices: int) -> list[list[int]]:
     return chosen
 
 
-def twisted_torus(width: int) -> Topology:
-    """The 2k x k torus whose wraparound along the short axis goes on by k along the long one: Camara et al. (2010).
+def twisted_torus(sizes: int | Sequence[int]) -> Topology:
+    """The torus of axes k and 2k with its twist; k alone is the 2k x k torus: Camara et al. (2010).
 
-    Rank (x, y) with 0 <= x < 2k and 0 <= y < k has neighbors (x + 1, y) and (x, y + 1); leaving
-    at y = k - 1 comes back at y = 0 with x raised by k. `Wrapped` has its shapes of three axes, and its routes.
+    Of that rank (x, y) with 0 <= x < 2k and 0 <= y < k has neighbors (x + 1, y) and (x, y + 1); leaving
+    at y = k - 1 comes back at y = 0 with x raised by k.
 
     >>> twisted_torus(4)
     Topology(twisted-torus:4, 32 ranks, 0 switches, 128 links)
+    >>> twisted_torus((4, 4, 8))
+    Topology(twisted-torus:4x4x8, 128 ranks, 0 switches, 768 links)
     """
-    check_ranks(width)
-    return replace(Wrapped((2 * width, width)).topology(), name=f"twisted-torus:{width}")
+    sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
+    for size in sizes:
+        check_ranks(size)
+    return replace(_shape(sizes).topology(), name=f"twisted-torus:{'x'.join(map(str, sizes))}")
+
+
+def _shape(sizes: tuple[int, ...]) -> Wrapped:
+    return Wrapped((2 * sizes[0], sizes[0]) if len(sizes) == 1 else sizes)
+
+
+def twist_of(topology: Topology) -> Wrapped | None:
+    """The axes of a `twisted_torus`, by its name; None of another topology, and where something has failed."""
+    named = re.fullmatch(r"twisted-torus:([\dx]+)", topology.name)
+    return _shape(tuple(map(int, named[1].split("x")))) if named else None

@@ -130,6 +130,11 @@ def step_command(
             "of Llama 3.1 405B on H100s come out by ZeRO-1. What yours reach goes into --teraflops: no mean over a "
             f"step, in which waits would count twice.\n{NOT_COUNTED}"
         )
+        if (machine := _machine(on)) and machine.vendor == "amd":
+            assumed += (
+                f"\n{teraflops} may be too much: one H200, of which {rate} are assumed, trained an 8B model 1.32 to "
+                "1.40 times as fast as one MI300X (github.com/alpharomercoma/MI300X-vs-H200)."
+            )
     if peak and teraflops > peak:
         raise ValueError(f"teraflops {teraflops}: more than {on} computes in BF16, {peak} by its data sheet")
     others |= {"tokens": tokens, "rate": 1e12 * teraflops, "nccl": collectives == "nccl"}

@@ -24,7 +24,8 @@ def uneven(draw):
     """Up to five boxes of up to five ranks with any cards, of which the last may be smaller."""
     count, inner = draw(st.integers(1, 5)), draw(st.integers(1, 5))
     cards = draw(st.sampled_from([k for k in range(1, inner + 1) if inner % k == 0]))
-    return boxes((count, inner), cards=cards, ranks=count * inner - draw(st.integers(0, inner - 1)))
+    inside = draw(st.sampled_from(["switch", "full-mesh"]))
+    return boxes((count, inner), cards=cards, inside=inside, ranks=count * inner - draw(st.integers(0, inner - 1)))
 
 
 @st.composite
@@ -66,6 +67,18 @@ def test_each_card_takes_an_equal_part_out_and_in(count, inner, turn):
     assert set(out.values()) == set(into.values()) == {count * inner - 1}
 
 
+@pytest.mark.parametrize("turn", channels.TURNS)
+@pytest.mark.parametrize(("count", "inner"), [(1, 2), (1, 3), (1, 4), (1, 7), (1, 8), (2, 2), (2, 4), (3, 8), (2, 16)])
+def test_channels_of_a_full_mesh_use_all_its_links_alike(count, inner, turn):
+    """As RCCL's tables do: 14 closed rings of 8 in one box, 8 open chains in each of several."""
+    messages = reference.messages_of(channels.all_gather(boxes((count, inner), inside="full-mesh"), turn=turn))
+    rings = len({block // (count * inner) for _, _, block, _ in messages})
+    assert rings == (2 * (inner - 1) if count == 1 else inner)
+    inside = Counter((src, dst) for src, dst, *_ in messages if src // inner == dst // inner)
+    assert len(inside) == count * inner * (inner - 1)
+    assert set(inside.values()) == {(2 if count == 1 else 1) * (count * inner - 1)}
+
+
 @pytest.mark.parametrize("count", [2, 4, 6])
 def test_alternate_rings_of_an_even_number_of_boxes_never_leave_their_rail(count):
     for rails in (1, 2, 4):
@@ -86,6 +99,12 @@ def test_eight_channels_do_in_an_eighth_of_the_time_what_one_does_over_the_cards
     for count, part in ((1, Fraction(126, 64)), (8, Fraction(126, 512))):
         run = execute(channels.all_reduce(net, channels=count), net)
         assert sum(kind.steps * kind.loads[1] for kind in run.kinds()) == part
+
+
+def test_a_box_of_eight_with_links_for_all_is_as_fast_by_rings_as_its_links_allow():
+    """By hand: seven eighths of the vector out of each rank and in, twice, over seven links."""
+    run = execute(channels.all_reduce(boxes((1, 8), inside="full-mesh")), boxes((1, 8), inside="full-mesh"))
+    assert sum(kind.steps * kind.loads[0] for kind in run.kinds()) == Fraction(2 * 7, 8 * 7)
 
 
 def test_a_tree_crosses_between_boxes_at_its_channels_place_only():
@@ -121,9 +140,9 @@ def test_channels_run_in_uneven_boxes_where_hierarchical_schedules_refuse():
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(2, 5), st.integers(2, 6), st.sampled_from(RINGS[:3]))
-def test_channels_at_every_place_are_one_ring_moved_and_run_by_symmetry_as_in_full(count, size, name):
-    net = boxes((count, size))
+@given(st.integers(2, 5), st.integers(2, 6), st.sampled_from(RINGS[:3]), st.sampled_from(["switch", "full-mesh"]))
+def test_channels_at_every_place_are_one_ring_moved_and_run_by_symmetry_as_in_full(count, size, name, inside):
+    net = boxes((count, size), inside=inside)
     orbit = find(name, "channels").build(net)
     assert isinstance(orbit, Orbit)
     symmetric, full = by_symmetry(orbit, net), execute(orbit, net)

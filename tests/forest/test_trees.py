@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from forest_fabrics import balanced, check_trees, from_speeds, speeds_of, unbalanced, worst_cut
 from hypothesis import given, settings
@@ -172,11 +173,19 @@ def test_paths_of_their_own_stay_with_their_messages_in_every_operation(topology
 
 
 def test_a_switch_that_joins_a_whole_box_is_no_reason_to_call_its_forest_too_large():
-    """71 shards into every GPU, over 900 GB/s of NVLink and a card of 50 GB/s."""
-    packing = forest(find("nvl72:1"))
-    assert packing.way == "general"
+    """71 shards into every GPU, over 900 GB/s of NVLink."""
+    packing = forest(find("nvl72:1"), way="general")
     assert packing.reached()
-    assert packing.bound.inverse_throughput == Fraction(71, 900 + 50)
+    assert packing.bound.inverse_throughput == Fraction(71, 900)
+
+
+@pytest.mark.parametrize("on", ["mi300x:1", "mi250x:1", "trn2:1", "boxes:1x4,cards=2"])
+def test_a_forest_in_the_only_box_sends_nothing_to_its_cards(on):
+    topology = find(on)
+    of_cards = np.array([tier.level > 0 for tier in topology.tiers])[topology.tier]
+    link = execute(forest(topology).schedule(), topology).ledger.link
+    assert of_cards.any()
+    assert not of_cards[link].any()
 
 
 @pytest.mark.parametrize("name", ["torus:{}x4", "dgx-a100:{}"])

@@ -123,7 +123,7 @@ def test_a_slow_box_is_mended_by_its_links_and_a_slow_network_by_its_plugin():
     unknown = diagnose(replace(logs.run(70e9, boxes=1, gpu="Unheard-of"), facts={"NCCL_ALGO": "Ring"}))
     network = diagnose(logs.run(10e9), H100)
     assert box.cause == network.cause == "misconfiguration"
-    assert "nvidia-smi nvlink -s" in box.next_test
+    assert "nvidia-smi nvlink -s (AMD: TransferBench a2a" in box.next_test
     assert "fabricmanager" in box.remedy
     assert "NCCL_NVLS_ENABLE" in box.remedy
     for text in (box.verdict, box.next_test, box.remedy, unknown.verdict, unknown.remedy):
@@ -786,6 +786,19 @@ def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie_and_a_nam
     for busbw, state in ((50e9, slower), (320e9, "healthy")):
         diagnosis = diagnose(logs.run(busbw, boxes=1, gpu=name))
         assert (diagnosis.state, diagnosis.bound) == (state, None)
+
+
+def test_a_box_that_ran_rccl_tests_has_gpus_of_amd_and_no_switch_that_adds():
+    run = logs.run(320e9, boxes=1, gpu="AMD Radeon Graphics")
+    amd = diagnose(replace(run, facts={"rccl": "rccl-tests"}))
+    assert "healthy for MI300X, but too little for a box of MI350X (343 to 536); say --gpu" in amd.verdict
+    assert (amd.alternatives, diagnose(run).alternatives) == ((), ("nvls",))
+
+
+@pytest.mark.parametrize(("name", "known"), [("gfx90a", "MI250X"), ("gfx942", "MI300X"), ("gfx950", "MI350X")])
+def test_a_gpu_of_amd_by_the_name_of_its_instructions_is_the_one_that_has_them(name, known):
+    one, other = (diagnose(logs.run(320e9, boxes=1, gpu=gpu)) for gpu in (name, f"AMD Instinct {known}"))
+    assert (one.state, one.bound) == (other.state, other.bound)
 
 
 def test_a_box_of_unknown_gpus_is_healthy_for_some_and_slow_for_others_and_the_verdict_says_for_whom():

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
 
 import pytest
 
 from colllib.measured.expected import CARD_SHARE, FEWEST, LINK_SHARE, PAIR_SHARE, expected
+from colllib.topology.cluster import topology_of
 from colllib.topology.machines import find
 
 
@@ -40,3 +44,32 @@ def test_published_runs_of_such_machines_make_a_range_narrower_where_they_are_ma
     assert smaller.least == smaller.low == few.low  # a message that reaches less of the plateau
     assert known.runs
     assert not expected(replace(find("dgx-a100:2"), cards_known=False), "all-reduce").runs  # of which cards?
+
+
+#: Links of 50 GB/s between the dies of an MI250X's box, and rings over all: RCCL's model 71.
+WIRES = {(0, 1): 4, (2, 3): 4, (4, 5): 4, (6, 7): 4, (0, 6): 2, (2, 4): 2}
+WIRES |= dict.fromkeys(((0, 2), (1, 3), (1, 5), (3, 7), (4, 6), (5, 7)), 1)
+RINGS = {4: ((0, 1, 3, 2), (2, 3, 1, 0))}
+RINGS[8] = ((0, 1, 3, 2, 4, 5, 7, 6), (6, 7, 5, 4, 2, 3, 1, 0), (0, 1, 5, 4, 2, 3, 7, 6), (6, 7, 3, 2, 4, 5, 1, 0))
+
+
+@pytest.mark.parametrize("gpus", [4, 8])
+def test_what_dies_of_an_mi250x_have_is_what_rings_and_cuts_over_their_wires_leave(gpus):
+    """An all-to-all sends k (n - k) nths of M over a cut, and its busbw counts n - 1 nths."""
+    box = find(f"mi250x:1,gpus={gpus}")
+    width = WIRES | {(b, a): links for (a, b), links in WIRES.items()}
+    crossed = Counter(pair for ring in RINGS[gpus] for pair in zip(ring, (*ring[1:], ring[0]), strict=True))
+    assert max(Fraction(times, width[pair]) for pair, times in crossed.items()) == 1
+    assert box.reach() == 50e9 * len(RINGS[gpus]) == expected(box, "all-reduce").high
+    sides = [set(side) for k in range(1, gpus) for side in combinations(range(gpus), k)]
+    cuts = ((sum(n for (a, b), n in width.items() if a in side and b not in side and b < gpus), side) for side in sides)
+    least = min(Fraction(links * (gpus - 1), len(side) * (gpus - len(side))) for links, side in cuts)
+    assert box.reach("all-to-all") == pytest.approx(50e9 * least)
+
+
+def test_a_pair_of_dies_may_have_four_links_or_one_and_is_healthy_with_either():
+    pair = find("mi250x:1,gpus=2")
+    assert pair.reach() == pair.reach("sendrecv") == 50e9 * WIRES[0, 1]
+    assert expected(pair, "all-reduce").low < 38e9 < 190e9 < expected(pair, "all-reduce").high
+    assert find("mi250x:1").reach("sendrecv") == 50e9
+    assert topology_of(find("mi250x:1,gpus=4")).speeds[1][0] == 50e9

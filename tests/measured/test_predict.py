@@ -322,7 +322,7 @@ def test_a_gpu_is_known_without_a_space_and_says_whose_figures_it_has():
     assert by_gpu("L40S").source == "NVIDIA, data sheet of L40S"
 
 
-@pytest.mark.parametrize("name", ["superpod", "gaudi3", "trn2", "tpu-v5p"])
+@pytest.mark.parametrize("name", ["superpod", "gaudi3", "trn2", "tpu-v5p", "mi250", "mi250-8x2"])
 def test_a_machine_that_has_schedules_alone_is_refused_as_such(name):
     with pytest.raises(ValueError, match=f"^{name} has no model here"):
         machine_on(f"{name}:2")
@@ -694,6 +694,15 @@ def test_the_algorithms_of_a_gather_say_why_pat_is_missing():
         text = CliRunner().invoke(cli.cli, words).output
         assert ("PAT is missing: NCCL takes it of itself with one GPU a box alone" in text) is missing
         assert ("PAT/Simple" in text) is not missing
+
+
+def test_boxes_of_amd_reach_what_amd_says_that_its_links_carry_and_two_of_them_what_their_cards_do():
+    """MI300X: 310 to 330 GB/s in the best case (AMD's blog), and 357 and 360 were published of two boxes."""
+    one, two = (predict(find(f"mi300x:{boxes}"), "all-reduce", 2**33) for boxes in (1, 2))
+    assert 310e9 < one.busbw < 330e9 < two.busbw < 7 / 6 * 330e9
+    assert (one.binding, two.binding) == ("Infinity Fabric", "network card")
+    assert predict(find("mi300x:1"), "all-to-all", 2**33).busbw < 7 * 48e9
+    assert one.busbw < 7 * 48e9
 
 
 def test_on_gpus_of_amd_latencies_are_said_to_be_those_of_nccl():

@@ -667,6 +667,7 @@ def test_nccl_tests_up_to_march_2019_count_time_in_ms():
 def test_what_rccl_tests_prints_is_read_and_an_asterisk_marks_its_errors():
     (run,) = read(RCCL.format("0"))
     assert (run.collective, run.ranks, run.boxes, run.gpu, run.unread) == ("all-reduce", 2, 1, "AMD Instinct MI210", ())
+    assert "rccl" in run.facts
     assert [row.failed for row in run.rows] == [False] * 4
     assert [row.failed for row in read(RCCL.format("1e+00*"))[0].rows] == [False, False, True, False]
 
