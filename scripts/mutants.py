@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,6 +55,9 @@ CORE = {
 }
 #: A module that stands by itself -> the tests that mirror it.
 SINGLE = {
+    **{f"{name}.py": (f"tests/test_{name}.py",) for name in ("busbw", "closed_form", "evaluation", "fit", "formula")},
+    **{f"{name}.py": (f"tests/test_{name}.py",) for name in ("limits", "metrics", "optimality", "switch_gain")},
+    "cli.py": ("tests/test_cli.py",),
     "cli_io.py": ("tests/test_cli.py",),
     "bounds.py": ("tests/test_bounds.py", "tests/test_cuts.py"),
     "contention.py": ("tests/test_contention.py",),
@@ -109,11 +112,11 @@ class Part:
 
 
 def package(name: str, rest: tuple[str, ...]) -> Part:
-    """A package without what the core has of it: first a file's tests by its name, then all that mirror the package."""
+    """A package without what other parts have of it: first a file's tests by its name, then all of the package."""
     first: dict[str, tuple[str, ...]] = {}
     for path in sorted((LIBRARY / name).rglob("*.py")):
         file = path.relative_to(LIBRARY).as_posix()
-        if file not in CORE:
+        if file not in {*CORE, *SHOW}:
             own = [f"{folder}/test_{path.stem}.py" for folder in (f"tests/{name}", "tests")]
             own.append(f"tests/{name}/test_{path.parent.name}.py")
             first[file] = tuple(test for test in own if (ROOT / test).exists())[:1]
@@ -127,6 +130,8 @@ PARTS = {
     "topology": package("topology", tuple(f"tests/test_{name}.py" for name in TOPOLOGY)),
     "single": Part(SINGLE),
     "show": Part(SHOW),
+    **{name: package(name, (f"tests/{name}",)) for name in ("algorithms", "claims")},
+    "pictures": package("show", ("tests/show",)),
 }
 #: Constants that decide what takes less time or memory, and no result.
 TUNING = ("LANE_CELLS", "MOST_BITS", "CHUNK", "COMPARED", "SPARSE", "SAMPLED_MESSAGES", "SAMPLED_STEPS")
@@ -389,8 +394,12 @@ def readings(tree: ast.Module) -> Iterator[str]:
 def stale() -> list[str]:
     """What `EQUIVALENT` names and no fault makes any more."""
     files = (ast.parse((LIBRARY / name).read_text(encoding="utf-8")) for part in PARTS.values() for name in part.first)
-    read = {line.removeprefix("el") for tree in files for line in readings(tree)}  # where an if is an elif
-    return [line for line in EQUIVALENT if line.removeprefix("el") not in read]
+    left = {line.removeprefix("el") for line in EQUIVALENT}  # where an if is an elif
+    for line in chain.from_iterable(map(readings, files)):
+        left.discard(line.removeprefix("el"))
+        if not left:
+            break
+    return [line for line in EQUIVALENT if line.removeprefix("el") in left]
 
 
 def faulty(tree: ast.Module, node: ast.AST) -> tuple[str, str]:

@@ -15,15 +15,20 @@ from colllib.topology.expression import find
 from colllib.topology.routes import flow_hash
 
 
-def walk(topology, src, dst):
-    """The nodes that a message visits, in the order in which its router names the links."""
-    message, link = topology.router(np.array([src]), np.array([dst]))
-    nodes = [src]
-    for used in link[np.argsort(message, kind="stable")]:
+def walks(topology, src, dst):
+    """The nodes that each message visits, in the order in which its router names the links."""
+    message, link = topology.router(np.array(src), np.array(dst))
+    visited = [[start] for start in src]
+    for nodes, used in zip([visited[one] for one in message], link, strict=True):
         assert topology.link_src[used] == nodes[-1]
         nodes.append(int(topology.link_dst[used]))
-    assert nodes[-1] == dst
-    return nodes
+    assert [nodes[-1] for nodes in visited] == list(dst)
+    return visited
+
+
+def walk(topology, src, dst):
+    """The nodes that a message alone visits."""
+    return walks(topology, [src], [dst])[0]
 
 
 small = st.lists(st.integers(1, 4), min_size=2, max_size=3).filter(lambda sizes: len(sizes) < 3 or max(sizes) < 4)
@@ -135,15 +140,16 @@ def test_a_leaf_above_boxes_without_switches_is_reached_from_every_rank():
 def test_routes_within_a_box_are_those_of_the_torus_in_it_and_others_take_cards(dims, count, cards):
     alone = torus(dims)
     net = boxes((count, alone.ranks), inside=alone.name, cards=cards)
+    switched = boxes((count, alone.ranks), cards=cards)  # of more switches, in boxes
     first = alone.ranks * (count - 1)
-    for src in range(alone.ranks):
-        for dst in range(alone.ranks):
-            assert [node - first for node in walk(net, first + src, first + dst)] == walk(alone, src, dst)
-            if count > 1:
-                switched = walk(
-                    boxes((count, alone.ranks), cards=cards), src, first + dst
-                )  # of more switches, in boxes
-                assert walk(net, src, first + dst) == [n if n < net.ranks else n - count for n in switched]
+    src, dst = np.divmod(np.arange(alone.ranks**2), alone.ranks)
+    last = first + dst
+    assert [[node - first for node in nodes] for nodes in walks(net, first + src, last)] == walks(alone, src, dst)
+    if count > 1:
+        through_switches = walks(switched, src, last)
+        assert walks(net, src, last) == [
+            [n if n < net.ranks else n - count for n in nodes] for nodes in through_switches
+        ]
 
 
 def test_hashing_takes_whole_cables_and_keeps_a_flow_on_its_cable():
