@@ -67,9 +67,10 @@ def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[
     if turn not in TURNS:
         raise ValueError(f"turn {turn!r}: must be one of {', '.join(TURNS)}")
     order: list[int] = []
+    zigzag = meshed(topology)
     for number, first in enumerate(range(0, topology.ranks, topology.in_box)):
         size = min(topology.in_box, topology.ranks - first)
-        ahead = _zigzag(size) if meshed(topology) else range(size)
+        ahead = _zigzag(size) if zigzag else range(size)
         inside = [first + (channel + places) % size for places in ahead]
         order += inside[::-1] if turn == "alternate" and number % 2 else inside
     return order

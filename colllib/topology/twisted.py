@@ -12,7 +12,6 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.limits import MOST_ROUTES, check_size
-from colllib.primitives import check_ranks
 from colllib.topology.base import Router, Topology, ragged, uniform
 from colllib.topology.lattice import PER_NEIGHBOR
 
@@ -182,8 +181,6 @@ def twisted_torus(sizes: int | Sequence[int]) -> Topology:
     Topology(twisted-torus:4x4x8, 128 ranks, 0 switches, 768 links)
     """
     sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
-    for size in sizes:
-        check_ranks(size)
     return replace(_shape(sizes).topology(), name=f"twisted-torus:{'x'.join(map(str, sizes))}")
 
 
