@@ -87,8 +87,8 @@ def _places(topology: Topology, channels: int, messages: int) -> range:
 
 def _orders(topology: Topology, channels: int, turn: str, messages: int) -> list[list[int]]:
     """The ranks in the order of each channel's ring."""
-    size = topology.in_box
-    if channels or topology.ranks > size or not meshed(topology):
+    size = topology.ranks
+    if channels or size > topology.in_box or not meshed(topology):
         return [ring_order(topology, place, turn) for place in _places(topology, channels, messages)]
     check_size(f"rings on {topology.name}", 2 * size * messages, MOST_AT_ONCE, "messages")
     ways = [[*((start + ahead) % (size - 1) for ahead in _zigzag(size - 1)), size - 1] for start in range(size - 1)]
