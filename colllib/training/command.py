@@ -132,7 +132,7 @@ def step_command(
         )
         if (machine := _machine(on)) and machine.vendor == "amd":
             assumed += (
-                f"\n{teraflops} may be too much: one H200, of which {rate} are assumed, trained an 8B model 1.32 to "
+                f"\n{teraflops} may be too much: one H200, for which {rate} are assumed, trained an 8B model 1.32 to "
                 "1.40 times as fast as one MI300X (github.com/alpharomercoma/MI300X-vs-H200)."
             )
     if peak and teraflops > peak:

@@ -716,7 +716,7 @@ def test_a_rate_that_nobody_gave_is_said_to_be_assumed(words, line, capsys, tmp_
         main(["step", *words.split()])
     shown = capsys.readouterr().out
     assert (line in shown) if line else ("assumed" not in shown)
-    assert ("\n859 may be too much: one H200, of which 650 are assumed, trained an" in shown) == ("mi300x" in words)
+    assert ("\n859 may be too much: one H200, for which 650 are assumed, trained an" in shown) == ("mi300x" in words)
 
 
 def test_a_gpu_is_the_same_by_its_own_name_and_in_a_file_as_in_its_maker_s_box(capsys, tmp_path):
