@@ -167,8 +167,9 @@ predict: rows of bytes (M), time_s, busbw_GBps, picked, binding, latency_s,
   what), saved (share of the time, below 0 if lost); notes, source, others,
   near_size (measured near that size), nearest, measured_over_predicted
 step: plan, tokens, microbatches, schedule, chunks, bucket_bytes, buckets,
-  collectives, teraflops, time_s, mfu, state_bytes, activations_bytes, fits,
-  stages; of --plan all plans, time_s and with_activations_bytes of each
+  collectives, teraflops, time_s, mfu, state_bytes, activations_bytes, fits
+  (null: unknown), stages; of --plan all plans, time_s and
+  with_activations_bytes of each
 experts: gate, top_k, most_boxes, tokens, width, message_bytes, imbalance (of
   experts, over the mean), imbalance_of_copies, imbalance_of_ranks, busiest_M
   (shares of M), time_s
@@ -669,7 +670,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     if differing := [f"{label} takes {least} to {most}" for label, least, most in spans if least != most]:
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if any(rung.algorithm.name == "channels" for rung in rungs):
-        many = "which together use all links of a box" if meshed(topology) else "as many as a box has ranks"
+        fill = meshed(topology) and (topology.in_box % 2 == 0 or topology.ranks <= topology.in_box)
+        many = "which together use all links of a box" if fill else "as many as a box has ranks"
         yield f"\nring channels are NCCL's ring, {many}; ring is one alone"
     if several := ", ".join(rung.algorithm.label for rung in rungs if rung.posting):
         yield (

@@ -124,10 +124,11 @@ def optical(topology: Topology) -> int:
     """The links with optics that a message crosses on its way from the first box to the same place in the last one.
 
     >>> from colllib.topology import boxes
-    >>> [optical(boxes((4, 8), **wired)) for wired in ({}, {"rails": 8}, {"cards": 4})]
-    [4, 2, 4]
+    >>> [optical(boxes((4, 8), **wired)) for wired in ({}, {"rails": 8}, {"cards": 4}, {"ranks": 26})]
+    [4, 2, 4, 4]
     """
-    src, dst = np.array([0]), np.array([topology.ranks - (topology.in_box or topology.ranks)])
+    box = topology.in_box or topology.ranks
+    src, dst = np.array([0]), np.array([(topology.ranks - 1) // box * box])
     _, links = topology.router(src, dst)
     return sum(
         PICOJOULES.get(_kind(topology.tiers[tier].name)) is OPTICS

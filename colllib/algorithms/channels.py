@@ -2,7 +2,7 @@
 
 A channel for each place in the box: it enters every box at its place, or card, visits the other
 ranks along a chain, and leaves. Together they use all cards at once, with an equal part of the
-message on each. Where links join every two ranks of a box, together they take each link once; and in
+message on each. Where links join every two of an even number of ranks, together they take each link once; and in
 one such box alone there are rings that together take each link twice, which can be closed.
 
 Source: NCCL's `src/graph/connect.cc` (`connectRings`, `connectTrees`, and the rings of odd boxes exchanged with their
@@ -52,6 +52,11 @@ def _zigzag(size: int) -> list[int]:
     return [(place + 1) // 2 * (1 if place % 2 else -1) for place in range(size)]
 
 
+def _check_turn(turn: str) -> None:
+    if turn not in TURNS:
+        raise ValueError(f"turn {turn!r}: must be one of {', '.join(TURNS)}")
+
+
 def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[int]:
     """The ranks in the order of a channel's ring.
 
@@ -64,8 +69,7 @@ def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[
     >>> ring_order(boxes((2, 4)), 1), ring_order(boxes((2, 4)), 1, turn="alternate")
     ([1, 2, 3, 0, 5, 6, 7, 4], [1, 2, 3, 0, 4, 7, 6, 5])
     """
-    if turn not in TURNS:
-        raise ValueError(f"turn {turn!r}: must be one of {', '.join(TURNS)}")
+    _check_turn(turn)
     order: list[int] = []
     zigzag = meshed(topology)
     for number, first in enumerate(range(0, topology.ranks, topology.in_box)):
@@ -90,6 +94,7 @@ def _orders(topology: Topology, channels: int, turn: str, messages: int) -> list
     size = topology.ranks
     if channels or size > topology.in_box or not meshed(topology):
         return [ring_order(topology, place, turn) for place in _places(topology, channels, messages)]
+    _check_turn(turn)
     check_size(f"rings on {topology.name}", 2 * size * messages, MOST_AT_ONCE, "messages")
     ways = [[*((start + ahead) % (size - 1) for ahead in _zigzag(size - 1)), size - 1] for start in range(size - 1)]
     return [*ways, *(way[::-1] for way in ways)]

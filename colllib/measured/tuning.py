@@ -161,12 +161,12 @@ def _between(machine: Machine) -> tuple[float, int, str]:
     carries G - 1.
     """
     gpus, link, rate, (fastest, _) = machine.gpus, _link(machine), machine.rate / 1e9, _card(machine)
-    slots, hops = gpus * machine.slot / 1e9 * PCIE, max(1, gpus - 1) if machine.linked else gpus
+    slots, hops = gpus * machine.slot / 1e9 * PCIE, gpus - 1 if machine.linked else gpus
     best, many, binding = 0.0, 0, ""
     for speed in (s for s in (*GENERATIONS[machine.generation]["speeds_between"], fastest) if s <= fastest):
         if speed <= 0.49 * best:
             break
-        links = min(32, max(int(link // speed), gpus * int(link // (hops * speed))))
+        links = 32 if gpus == 1 else min(32, max(int(link // speed), gpus * int(link // (hops * speed))))
         cards = machine.cards * int(rate // speed), _way(machine)
         fits = min(cards, (int(slots // speed), "PCIe"), (links, machine.inner), key=itemgetter(0))
         if speed * fits[0] > best * many:

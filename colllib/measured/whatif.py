@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from colllib.measured.predict import Prediction, predict
-from colllib.topology.machines import Machine, changed
+from colllib.topology.machines import Machine, changed, on_rails
+from colllib.units import BadText, shortened
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ def what_if(machine: Machine, collective: str, message: float, options: Sequence
     """
     base = predict(machine, collective, message).seconds
     others = [(option, changed(machine, option)) for option in options]
+    for option, other in others:
+        if other.rails:
+            raise BadText(f"machine option {shortened(option)!r}: {on_rails(other)}")
     predicted = [(option, other.ranks, predict(other, collective, message)) for option, other in others]
     return [Change(option, ranks, p, 1 - p.seconds / base) for option, ranks, p in predicted]
 

@@ -265,10 +265,11 @@ def on_rails(machine: Machine) -> str:
     each = machine.card * machine.cards / machine.gpus
     near, far = (rate(speed).replace(" ", "") for speed in (machine.link, each))
     narrow = f",oversubscription={machine.oversubscription:g}" * (machine.oversubscription > 1)
+    rails = machine.rails if machine.rails > 1 and machine.gpus % machine.rails == 0 else machine.gpus
     return (
         "NCCL's rings and trees stay on their rail, and few of their steps lead from one leaf of it to the next: leave "
         f"rails and oversubscription out. For an all-to-all, on leaves of {LEAF} boxes: colllib ladder all-to-all --on "
-        f"boxes:{-(-machine.boxes // LEAF)}x{LEAF}x{machine.gpus},rails={machine.rails}{narrow} "
+        f"boxes:{-(-machine.boxes // LEAF)}x{LEAF}x{machine.gpus},rails={rails}{narrow} "
         f"--alpha 0.6us,2.7us,2.7us,2.7us --bandwidth {near},{far},{far},{far}"
     )
 

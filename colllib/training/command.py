@@ -306,7 +306,8 @@ def _timeline(training: Training, step: Step) -> Answer:
         for took in stages
     ]
     yield table(("stage", *names), [(stage, *row) for stage, row in enumerate(parts)])
-    hides = " (behind the next forward with Megatron's --overlap-param-gather)" if training.plan.zero == 1 else ""
+    behind = " (behind the next forward with Megatron's --overlap-param-gather)"
+    hides = behind * (training.plan.zero == 1 < training.plan.replicas)
     parts_exposed = f"collectives in layers (TP, CP, EP), gathers of parameters{hides}, sums of gradients"
     yield f"\nAll but computing is exposed: {parts_exposed}, and the bubble, a wait for other stages or their messages."
     if training.plan.ep > 1 < training.plan.tp:
@@ -335,6 +336,7 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
     rate, peak, memory = batch / step.seconds / plan.gpus, _gpu(on, "teraflops"), _gpu(on, "memory")
     intact, failed = before_failures(on)
     kept = training.activations(sequence_parallel=plan.sequence_parallel)
+    needed = training.state + training.gathered + (kept or 0)
     met = training.model.active - training.model.ends(1)[0]  # parameters, by a token in the layers
     sums = Counter(step.ops[i].kind for i in step.on("network 0"))
     in_buckets = plan.zero < 2 and plan.replicas > 1
@@ -363,7 +365,7 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
         "gathered_bytes": training.gathered,
         "activations_bytes": kept,
         "memory_bytes": memory,
-        "fits": None if memory is None else training.state + training.gathered + (kept or 0) <= memory,
+        "fits": None if memory is None or (kept is None and needed <= memory) else needed <= memory,
         "stages": [
             {f"{name.lower().replace('-', '_')}_s": seconds for name, seconds in took.items()} for took in stages
         ],

@@ -79,6 +79,12 @@ def test_channels_of_a_full_mesh_use_all_its_links_alike(count, inner, turn):
     assert set(inside.values()) == {(2 if count == 1 else 1) * (count * inner - 1)}
 
 
+@pytest.mark.parametrize("sizes", [(1, 8), (2, 8)])
+def test_a_turn_that_is_none_is_refused_in_one_box_too(sizes):
+    with pytest.raises(ValueError, match="turn 'left': must be one of rotated, alternate"):
+        channels.all_reduce(boxes(sizes, inside="full-mesh"), turn="left")
+
+
 @pytest.mark.parametrize("count", [2, 4, 6])
 def test_alternate_rings_of_an_even_number_of_boxes_never_leave_their_rail(count):
     for rails in (1, 2, 4):

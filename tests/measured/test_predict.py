@@ -230,12 +230,23 @@ def test_the_hint_about_rails_is_of_the_machine_that_was_asked():
             "boxes:2x32x8,rails=4,oversubscription=1.5 --alpha .* 450GB/s,25GB/s,",
         ),
         ("gpus=4,rails=4", "boxes:2x32x4,rails=4 --alpha .* 450GB/s,50GB/s,"),
+        ("rails=1", "boxes:2x32x8,rails=8 --alpha"),
+        ("rails=3", "boxes:2x32x8,rails=8 --alpha"),
     ],
 )
 def test_what_else_is_asked_beside_rails_stands_in_the_hint(options, named):
     """By hand: a card of 800 Gb/s each; half of 50 GB/s, as two GPUs share a card; four GPUs with a card each."""
     with pytest.raises(ValueError, match=named):
         machine_on(f"dgx-h100:40,{options}")
+
+
+def test_rails_are_no_change_to_a_prediction():
+    with pytest.raises(ValueError, match=r"^machine option 'rails=8': NCCL's rings and trees stay on their rail"):
+        what_if(find("h100:64"), "all-reduce", 1e9, ["rails=8"])
+
+
+def test_a_single_gpu_of_a_box_takes_no_link_in_it():
+    assert predict(find("gh200:2,gpus=1,card=1600Gb/s"), "all-gather", 2**33).binding == "network card"
 
 
 def test_more_gpus_than_any_published_run_had_are_said_to_be():

@@ -1000,6 +1000,13 @@ def test_the_command_names_a_larger_bucket_where_that_is_faster(capsys):
     assert f"; --bucket 200MB would save {saved}." in shown
 
 
+def test_whether_experts_activations_fit_is_not_known(capsys):
+    plans = ("dp=32,ep=8,zero=3", None), ("dp=32,zero=0", False)
+    for plan, fits in plans:
+        asked = ("--on", "dgx-h100:4", "--model", "Mixtral 8x7B", "--plan", plan)
+        assert answer(capsys, *asked)["fits"] is fits
+
+
 def test_a_result_says_what_was_asked(capsys):
     asked = {"plan": "tp=8,pp=2,dp=8,sp=1", "schedule": "interleaved", "chunks": 2, "tokens": 4096, "microbatches": 4}
     asked |= {"teraflops": 500, "model": "Llama 3.1 70B", "collectives": "fastest"}
