@@ -88,7 +88,7 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--segments", default="1", help="a whole number; for run also best, by lock-step: each costs a latency"
     )
-    @click.option("--tiers", help="of a hierarchical schedule: an algorithm for each tier, innermost first, or for all")
+    @click.option("--tiers", help=f"of a hierarchical schedule: {algorithms.MEANINGS['tiers']}")
     @click.option("--order", help="of a hierarchical schedule: inner-first or outer-first")
     @click.option("--root", help="where the algorithm has one (default: 0)")
     @click.option("--with", "options", multiple=True, metavar="NAME=VALUE", help="another option of it, such as cap=2")
@@ -661,7 +661,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     yield from _unlaunched(topology, network, fastest)
     if known:
         yield _what_takes_energy(topology)
-    if topology.in_box and topology.combines:
+    if topology.in_box and topology.combines and primitive != "all-to-all":
         yield (
             "\nin-network, NVLS and CollNet take switches that add, and lose nothing here: NVLS in a box was measured "
             "at up to 70% of that; inc=none leaves them out"
@@ -669,7 +669,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     spans = [(label, *map(units.seconds, span)) for label, span in by_box.items()]
     if differing := [f"{label} takes {least} to {most}" for label, least, most in spans if least != most]:
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
-    if any(rung.algorithm.name == "channels" for rung in rungs):
+    if topology.inside is None and any(rung.algorithm.name == "channels" for rung in rungs):
         fill = meshed(topology) and (topology.in_box % 2 == 0 or topology.ranks <= topology.in_box)
         many = "which together use all links of a box" if fill else "as many as a box has ranks"
         yield f"\nring channels are NCCL's ring, {many}; ring is one alone"

@@ -157,7 +157,7 @@ def _at_full_speed(topology: Topology) -> bool:
 
 def on_own_links(topology: Topology) -> bool:
     """Axes, with a link of alpha and BW to every neighbor; what lacks links, or takes other routes, has other words."""
-    return topology.port_model == PER_NEIGHBOR and _at_full_speed(topology)
+    return topology.lattice is not None and topology.port_model == PER_NEIGHBOR and _at_full_speed(topology)
 
 
 def on_a_torus(topology: Topology) -> bool:
@@ -378,7 +378,7 @@ _PLAIN: dict[str, Any] = {}
 _CUT: dict[str, Any] = {"segmented": True}
 _POW2: dict[str, Any] = {"counts": powers_of_two}
 _LATTICE: dict[str, Any] = {"takes": "lattice", "topologies": on_axes}
-_SLICED: dict[str, Any] = {"takes": "lattice", "topologies": on_axes_or_a_twist, "belongs": on_a_torus}
+_SLICED: dict[str, Any] = {"takes": "lattice", "topologies": on_axes_or_a_twist}
 _TORUS: dict[str, Any] = {"takes": "lattice", "topologies": on_rings}
 _CHAIN: dict[str, Any] = _LATTICE | _CUT
 _TREES: dict[str, Any] = _TORUS | _CUT

@@ -339,7 +339,7 @@ def _of_the_network(machine: Machine, primitive: str, what_if: Sequence[str]) ->
             "NCCL's model counts on half of that, and no published run with SHARP corrects it."
         )
     if machine.oversubscription > 1 or any("oversubscription" in option for option in what_if):
-        part = f", whose links up carry 1/{machine.oversubscription:g} of its cards" * (machine.oversubscription > 1)
+        part = f", whose links up carry {1 / machine.ratio} of its cards" * (machine.oversubscription > 1)
         yield f"Each box has a leaf of its own{part}: these are no rails."
         if primitive in _ON_LEAVES:
             several = f"{ceil(machine.oversubscription)} boxes or more" if part else "as many boxes"

@@ -466,10 +466,11 @@ def _other_release(ran: str, machine: Machine, model: Prediction) -> list[str]:
 
 def _as_shown(machine: Machine, form: Shape, run: Run, assumed: list[str]) -> tuple[Machine, str]:
     """The machine with the links and cards that the log or the speed shows, and on which condition it is that one."""
-    function, _, listed = run.facts.get("NCCL_ALGO", "^").upper().rpartition(":")
+    entries = [entry.rpartition(":") for entry in run.facts.get("NCCL_ALGO", "^").upper().split(";")]
+    listed = next((names for function, _, names in reversed(entries) if function in ("", "ALLREDUCE")), "^")
     named = ("NVLS" if machine.boxes == 1 else "NVLSTREE") in listed.lstrip("^").split(",")
     left_out = run.facts.get("NCCL_NVLS_ENABLE") == "0"
-    left_out |= function in ("", "ALLREDUCE") and named == listed.startswith("^")
+    left_out |= named == listed.startswith("^")
     if left_out and machine.nvls and form.collective == "all-reduce":
         machine = replace(machine, nvls=False)
         assumed.append("the settings leave out NVLS, by which the switch adds")

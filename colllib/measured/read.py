@@ -111,7 +111,9 @@ _PER_BOX = re.compile(r"n(?:tasks-)?per-?node[ =](\d{1,4})|\bppr:(\d{1,4}):node|
 _NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
 _GPUS = re.compile(r"\s-g ?(\d{1,3})\b")  # of a process
 _CARD = re.compile(r"\[\d+\](\w+):\d+(?::\d*){0,2}/(?:IB|RoCE)")  # of the line "NET/IB : Using": port, rail, plane
-_SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set (?:by environment )?to )\s*([^\s;]+)")
+_SETTING = re.compile(
+    r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set (?:by environment )?to )\s*([^\s;]+(?:;\w+:[^\s;]+)*)"
+)
 
 
 def read_file(path: str | Path, collective: str | None = None) -> tuple[Run, ...]:

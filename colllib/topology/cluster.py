@@ -6,7 +6,6 @@ import re
 import tomllib
 from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -35,20 +34,16 @@ def topology_of(machine: Machine, **options: Any) -> Topology:
     Args:
         options: others of `boxes`.
     """
-    ratio = Fraction(machine.oversubscription).limit_denominator(1000)
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
     )
     cards, card = machine.cards, machine.card
     if cards > machine.gpus:  # several cards of a GPU are one
         cards, card = machine.gpus, card * cards / machine.gpus
-    meshed = 1 < machine.gpus <= machine.mesh + 1
-    inside, link = ("full-mesh", machine.link / machine.mesh) if meshed else ("switch", machine.link)
-    if machine.dies:
-        link = machine.reach("sendrecv")  # as its preset, for schedules of the slowest link's bandwidth
+    inside, link = machine.joined
     sizes = (machine.boxes, machine.gpus)
     options = {"inc": inc, "rails": machine.rails or None, **options}
-    topology = boxes(sizes, cards=cards, oversubscription=ratio, inside=inside, **options)
+    topology = boxes(sizes, cards=cards, oversubscription=machine.ratio, inside=inside, **options)
     latencies, _ = PRESETS["dgx-h100"].speeds(topology.levels)  # NCCL's of a step, the same for every machine
     if machine.alpha:
         latencies = (machine.alpha[0], *[machine.alpha[1]] * (topology.levels - 1))

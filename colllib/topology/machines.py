@@ -96,6 +96,18 @@ class Machine:
         return ("NVLink" if self.vendor == "nvidia" else "Infinity Fabric") if self.linked else "PCIe"
 
     @property
+    def joined(self) -> tuple[str, float]:
+        """How the GPUs of a box are joined for schedules, and the bytes per second of a port or link, one way."""
+        if 1 < self.gpus <= self.mesh + 1:
+            return "full-mesh", self.link / self.mesh
+        return "switch", self.reach("sendrecv") if self.dies else self.link  # of dies, the slowest link's
+
+    @property
+    def ratio(self) -> Fraction:
+        """The oversubscription."""
+        return Fraction(self.oversubscription).limit_denominator(1000)
+
+    @property
     def linked(self) -> bool:
         """Whether GPUs have links of their own, not PCIe alone."""
         return self.link > self.pcie
@@ -103,7 +115,7 @@ class Machine:
 
 #: Of the four links between two dies of an MI250X, what a ring over so many dies of a box has, the first ones, and an
 #: all-to-all by the narrowest cut.
-DIES = {2: (1.0, 1.0), 4: (1 / 2, 3 / 8), 8: (1.0, 21 / 32)}
+DIES = {2: (1.0, 1.0), 3: (1 / 4, 1 / 4), 4: (1 / 2, 3 / 8), 5: (1 / 2, 1 / 3), 6: (1 / 2, 15 / 32), 8: (1.0, 21 / 32)}
 
 _TYPES = {"str": str, "int": int, "float": float, "bool": bool}  # what is empty is false
 _ROWS = list(DictReader((files("colllib") / "topology" / "machines.csv").read_text(encoding="utf-8").splitlines()))
@@ -262,14 +274,16 @@ def on_rails(machine: Machine) -> str:
     """What to do instead of a prediction on a machine's rails."""
     if machine.boxes <= LEAF:
         return f"up to {LEAF} boxes have one leaf for a rail, and no spine: leave rails and oversubscription out"
-    each = machine.card * machine.cards / machine.gpus
-    near, far = (rate(speed).replace(" ", "") for speed in (machine.link, each))
-    narrow = f",oversubscription={machine.oversubscription:g}" * (machine.oversubscription > 1)
+    inside, link = machine.joined
+    near, far = (rate(speed).replace(" ", "") for speed in (link, machine.card * machine.cards / machine.gpus))
+    others = f",inside={inside}" * (inside != "switch") + f",oversubscription={machine.ratio}" * (machine.ratio > 1)
+    leaves = -(-machine.boxes // LEAF)
+    each = -(-machine.boxes // leaves)
     rails = machine.rails if machine.rails > 1 and machine.gpus % machine.rails == 0 else machine.gpus
     return (
         "NCCL's rings and trees stay on their rail, and few of their steps lead from one leaf of it to the next: leave "
-        f"rails and oversubscription out. For an all-to-all, on leaves of {LEAF} boxes: colllib ladder all-to-all --on "
-        f"boxes:{-(-machine.boxes // LEAF)}x{LEAF}x{machine.gpus},rails={rails}{narrow} "
+        f"rails and oversubscription out. For an all-to-all, on {leaves} leaves of {each} boxes: colllib ladder "
+        f"all-to-all --on boxes:{leaves}x{each}x{machine.gpus},rails={rails}{others} "
         f"--alpha 0.6us,2.7us,2.7us,2.7us --bandwidth {near},{far},{far},{far}"
     )
 

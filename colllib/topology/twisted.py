@@ -48,7 +48,7 @@ class Wrapped:
     def __post_init__(self) -> None:
         short, long = min(self.dims, default=0), max(self.dims, default=0)
         if short < 1 or long != 2 * short or set(self.dims) != {short, long}:
-            raise ValueError(f"axes {self.dims}: must be k and 2k")
+            raise ValueError(f"axes {self.dims}: each must be k or 2k, and both occur, as in a twisted torus of 4x4x8")
 
     @property
     def ranks(self) -> int:

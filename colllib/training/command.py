@@ -196,6 +196,8 @@ def _priced(nccl: bool, on: str) -> str:
     other = "NCCL's model knows no such machine."
     if ",without=" in on:
         other = "by detours, where NCCL fails, which is predicted for a job that is restarted (colllib predict)."
+    elif ",rails=" in on:
+        other = "leave rails out for what NCCL is predicted to take, which is the same on them."
     elif machine:
         other = "with --collectives nccl, what NCCL is predicted to take."
     return f"Collectives take the fastest schedules known in which no switch adds; {other}"

@@ -200,7 +200,13 @@ def test_a_box_as_fast_as_a_ring_lacks_nvls_unless_the_settings_leave_it_out(wor
 
 @pytest.mark.parametrize(
     ("setting", "picked"),
-    [("^NVLS", "NVLSTree"), ("^NVLSTree", "ring"), ("allreduce:^nvlstree", "ring"), ("NVLS,Ring", "ring")],
+    [
+        ("^NVLS", "NVLSTree"),
+        ("^NVLSTree", "ring"),
+        ("allreduce:^nvlstree", "ring"),
+        ("NVLS,Ring", "ring"),
+        ("allgather:ring;allreduce:^nvlstree", "ring"),
+    ],
 )
 def test_between_boxes_nvlstree_is_left_out_by_its_own_name(setting, picked):
     """NCCL compares whole names (parseList in its tuning.cc)."""

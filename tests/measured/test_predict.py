@@ -217,21 +217,21 @@ def test_an_oversubscription_is_said_to_cost_rings_nothing_on_shared_leaves_and_
 def test_the_hint_about_rails_is_of_the_machine_that_was_asked():
     with pytest.raises(ValueError, match="up to 32 boxes have one leaf for a rail, and no spine: leave rails and"):
         machine_on("dgx-a100:4,rails=8")
-    with pytest.raises(ValueError, match=r"boxes:3x32x8,rails=8 --alpha .*--bandwidth 300GB/s,25GB/s,25GB/s,25GB/s$"):
+    with pytest.raises(ValueError, match=r"boxes:3x24x8,rails=8 --alpha .*--bandwidth 300GB/s,25GB/s,25GB/s,25GB/s$"):
         machine_on("dgx-a100:70,rails=8")
 
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ("rails=8,card=800Gb/s", "boxes:2x32x8,rails=8 --alpha .* 450GB/s,100GB/s,"),
+        ("rails=8,card=800Gb/s", "boxes:2x20x8,rails=8 --alpha .* 450GB/s,100GB/s,"),
         (
             "cards=4,rails=4,oversubscription=3/2",
-            "boxes:2x32x8,rails=4,oversubscription=1.5 --alpha .* 450GB/s,25GB/s,",
+            "boxes:2x20x8,rails=4,oversubscription=3/2 --alpha .* 450GB/s,25GB/s,",
         ),
-        ("gpus=4,rails=4", "boxes:2x32x4,rails=4 --alpha .* 450GB/s,50GB/s,"),
-        ("rails=1", "boxes:2x32x8,rails=8 --alpha"),
-        ("rails=3", "boxes:2x32x8,rails=8 --alpha"),
+        ("gpus=4,rails=4", "boxes:2x20x4,rails=4 --alpha .* 450GB/s,50GB/s,"),
+        ("rails=1", "boxes:2x20x8,rails=8 --alpha"),
+        ("rails=3", "on 2 leaves of 20 boxes: .* boxes:2x20x8,rails=8 --alpha"),
     ],
 )
 def test_what_else_is_asked_beside_rails_stands_in_the_hint(options, named):
