@@ -641,7 +641,11 @@ def test_the_command_says_at_what_rate_a_rank_computes(capsys):
             "fastest",
             "the fastest schedules known in which no switch adds; NCCL's model knows no such m",
         ),
-        ("--on dgx-h100:16,rails=8", "fastest", "leave rails out for what NCCL is predicted to take, which is the same"),
+        (
+            "--on dgx-h100:16,rails=8",
+            "fastest",
+            "leave rails out for what NCCL is predicted to take, which is the same",
+        ),
         ("--on dgx-h100:2 --batch 131072 --plan all", "nccl", "Collectives take what NCCL is predicted to take; with"),
     ],
 )
