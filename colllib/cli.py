@@ -23,7 +23,6 @@ from click.core import ParameterSource
 from tabulate import tabulate
 
 from colllib import algorithms, ladder, msccl, simgrid, units
-from colllib.algorithms.channels import meshed
 from colllib.bounds import bus_factor
 from colllib.cli_io import PRIMITIVE, Answer, Network, answered, json_text, priced, progress, speeds, table, whole
 from colllib.cost import Kind, TieredCost
@@ -670,7 +669,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     if differing := [f"{label} takes {least} to {most}" for label, least, most in spans if least != most]:
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
     if topology.inside is None and any(rung.algorithm.name == "channels" for rung in rungs):
-        fill = meshed(topology) and (topology.in_box % 2 == 0 or topology.ranks <= topology.in_box)
+        fill = topology.meshed and (topology.in_box % 2 == 0 or topology.ranks <= topology.in_box)
         many = "which together use all links of a box" if fill else "as many as a box has ranks"
         yield f"\nring channels are NCCL's ring, {many}; ring is one alone"
     if several := ", ".join(rung.algorithm.label for rung in rungs if rung.posting):

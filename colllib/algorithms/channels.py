@@ -41,12 +41,6 @@ from colllib.topology import Lattice, Topology
 TURNS = ("rotated", "alternate")
 
 
-def meshed(topology: Topology) -> bool:
-    """Whether links join every two ranks of a box."""
-    among_ranks = (topology.link_src < topology.ranks) & (topology.link_dst < topology.ranks)
-    return bool(among_ranks.any()) and topology.inside is None
-
-
 def _zigzag(size: int) -> list[int]:
     """0, 1, -1, 2, -2 ...: begun at each of an even number of places, it takes each way between two of them once."""
     return [(place + 1) // 2 * (1 if place % 2 else -1) for place in range(size)]
@@ -71,7 +65,7 @@ def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[
     """
     _check_turn(turn)
     order: list[int] = []
-    zigzag = meshed(topology)
+    zigzag = topology.meshed
     for number, first in enumerate(range(0, topology.ranks, topology.in_box)):
         size = min(topology.in_box, topology.ranks - first)
         ahead = _zigzag(size) if zigzag else range(size)
@@ -92,7 +86,7 @@ def _places(topology: Topology, channels: int, messages: int) -> range:
 def _orders(topology: Topology, channels: int, turn: str, messages: int) -> list[list[int]]:
     """The ranks in the order of each channel's ring."""
     size = topology.ranks
-    if channels or size > topology.in_box or not meshed(topology):
+    if channels or size > topology.in_box or not topology.meshed:
         return [ring_order(topology, place, turn) for place in _places(topology, channels, messages)]
     _check_turn(turn)
     check_size(f"rings on {topology.name}", 2 * size * messages, MOST_AT_ONCE, "messages")
@@ -153,7 +147,7 @@ def _around(*rings: Callable[[int], Schedule]) -> Callable[..., Schedule]:
             turn: as for `ring_order`.
         """
         size, ranks = topology.in_box, topology.ranks
-        several = ranks > size or not meshed(topology)
+        several = ranks > size or not topology.meshed
         if several and topology.lattice is not None and turn == "rotated" and channels in (0, size):
 
             def number(place: IntArray, move: IntArray) -> IntArray:  # channel by channel

@@ -172,6 +172,12 @@ class Topology:
         """The bandwidth of each link in units of the BW of its level, shape (L,)."""
         return Fractions.of(tier.bandwidth for tier in self.tiers).taken(self.tier)
 
+    @property
+    def meshed(self) -> bool:
+        """Whether the ranks of a box have links to one another, and no torus: one for every two, if none has failed."""
+        among_ranks = (self.link_src < self.ranks) & (self.link_dst < self.ranks)
+        return self.in_box > 0 and self.inside is None and bool(among_ranks.any())
+
     def latencies(self, message: IntArray, link: IntArray, count: int) -> tuple[IntArray, IntArray]:
         """What the routes of messages take of alpha: the level whose alpha it is, and how much, shapes (count,).
 

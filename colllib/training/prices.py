@@ -224,8 +224,7 @@ def tiers(machine: str) -> Tiers:
     if not fabric.in_box or fabric.speeds is None:
         raise ValueError(f"{machine}: a step is priced on boxes with speeds, such as dgx-h100:16")
     ranks = np.arange(fabric.ranks)
-    meshed = bool((fabric.link_dst[fabric.link_src < fabric.ranks] < fabric.ranks).any())
-    links = (fabric.in_box - 1 if meshed else 2) * fabric.ranks
+    links = (fabric.in_box - 1 if fabric.meshed else 2) * fabric.ranks
     if fabric.inside:
         links = fabric.inside.num_links * (fabric.ranks // fabric.in_box)
     if np.count_nonzero(fabric.tier == 0) < links:
@@ -236,5 +235,5 @@ def tiers(machine: str) -> Tiers:
         width = np.array([float(tier.bandwidth) for tier in fabric.tiers])[fabric.tier]
         sharing = np.bincount(crossed, minlength=width.size) / width
         wide /= sharing[fabric.tier > 0].max(initial=1)
-    joined = fabric.inside.name if fabric.inside else "full-mesh" if meshed else "switch"
+    joined = fabric.inside.name if fabric.inside else "full-mesh" if fabric.meshed else "switch"
     return Tiers(fabric.in_box, (near, far), (narrow, float(wide)), joined)

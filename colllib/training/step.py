@@ -339,9 +339,10 @@ def _network(training: Training, stage: int, passes: list[tuple[Work, int]], fin
     if plan.zero == 1:
         layers = [passes[place][1] for place in finals]
         leaving[finals[-1]][1.0].append(op("all-gather", BF16, held_alike(model, plan, layers)))
+    used = {2: "F", 3: "FB"}.get(plan.zero, "")  # before which passes
     gathers = {
         place: op("all-gather", BF16, held_alike(model, plan, [layer]))
         for place, (work, layer) in enumerate(passes)
-        if work.kind in ("", "", "F", "FB")[plan.zero] and (plan.zero == 3 or plan.pp == 1 or not work.microbatch)
+        if work.kind in used and (plan.zero == 3 or plan.pp == 1 or not work.microbatch)
     }
     return gathers, leaving
