@@ -262,6 +262,8 @@ def test_thousands_of_ranks_build_at_once():
         ("boxes:2x8,ranks=8", "2 boxes of 8, of which only the last may have fewer, hold 9 to 16"),
         ("boxes:2x8,ranks=17", "hold 9 to 16"),
         ("boxes:2x8,oversubscription=1/2", "oversubscription 1/2: must be at least 1"),
+        ("boxes:2x8,rails=1,oversubscription=2", "oversubscription 2: no leaf has links up"),
+        ("boxes:2x8,rails=4,apart=true,oversubscription=3/2", "oversubscription 3/2: no leaf has links up"),
         ("boxes:2x8,oversubscription=2:2", "2 oversubscriptions for 1 tiers"),
         ("boxes:2x2,cards=1,rails=2,cards=2", r"topology 'boxes:2x2,cards=1,rails=2,cards=2': cards is given 2 times"),
         ("boxes:2x8,uplink=3", "boxes takes no option 'uplink'; its options and their defaults: cards (none)"),

@@ -89,7 +89,7 @@ def oversubscription_ratios(oversubscription: Oversubscription, tiers: int) -> l
     """How many times too narrow the way up is at each of some tiers, innermost first; one value stands for all.
 
     Raises:
-        ValueError: for another number of values, or one below 1.
+        ValueError: for another number of values, one below 1, or one above 1 where there are no uplinks.
     """
     ratios = list(oversubscription) if isinstance(oversubscription, Sequence) else [oversubscription]
     if len(ratios) not in (1, tiers):
@@ -102,6 +102,8 @@ def oversubscription_ratios(oversubscription: Oversubscription, tiers: int) -> l
             raise ValueError(f"oversubscription {ratio!r}: must be a whole number or a Fraction")
         if ratio < 1:
             raise ValueError(f"oversubscription {ratio}: must be at least 1")
+        if ratio > 1 and not tiers:
+            raise ValueError(f"oversubscription {ratio}: no leaf has links up that could be too few: leave it out")
     return [Fraction(ratio) for ratio in ratios] * (tiers if len(ratios) == 1 else 1)
 
 
