@@ -36,6 +36,7 @@ PEERS = (
     "factor of 3; a run of 1,024 GPUs waited 4 times as long as is predicted."
 )
 OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
+OF_ENGINES = 2, 4, 6, 8, 16  # GPUs for which vLLM, AITER or FlashInfer have kernels of their own
 MOST_OF_ENGINES = 2**20  # bytes of an all-reduce in a box that engines do not leave to a library
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed beside a prediction: those of 512 take a minute
@@ -384,6 +385,8 @@ def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Ite
 def _of_engines(machine: Machine, primitive: str, message: float) -> Iterator[str]:
     """That engines for inference do not wait for the library here, and what their kernels took nearest to that size."""
     if primitive != "all-reduce" or machine.boxes > 1 or not machine.linked or message > MOST_OF_ENGINES:
+        return
+    if machine.gpus not in OF_ENGINES or machine.dies:
         return
     alike = [one for one in kernels() if (one.machine.name, one.machine.gpus) == (machine.name, machine.gpus)]
     closest = [(one, *min(one.points, key=lambda point: abs(log2(point[0] / message)))) for one in alike]

@@ -490,7 +490,7 @@ def experts_command(
     yield f"busiest rank: {rank:.2f} times the mean of a rank, which is how long all compute\n"
     yield _table_of_copies(busiest, times)
     size = " and ".join(f"{units.size(size)} in {name}" for name, size in sizes.items())
-    counted = f"{tokens:,} x {top_k} = {vectors:,}, {size} at a width of {width:,}"
+    counted = f"{tokens:,} x {top_k} = {vectors:,}, {size} at a width of {width:,}, without scales"
     yield f"\nM is a vector for each choice of a rank's tokens: {counted}."
     if alike:
         predicted = " and ".join(f"{units.seconds(seconds)} in {name}" for name, seconds in alike.items())

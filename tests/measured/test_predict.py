@@ -163,7 +163,7 @@ def test_of_a_small_message_others_are_quoted_at_about_that_size_and_of_a_large_
     [
         ("dgx-h100:1", "32KiB", ": 8 H100 took 11.8 µs (vLLM, 32 KiB), 7.8 µs (SGLang, 32 KiB)."),
         ("mi300x:1,gpus=4", "20KiB", ": 4 MI300X took 7.26 µs (SGLang, 16 KiB)."),
-        ("dgx-h100:1,gpus=3", "32KiB", " in a box. Predicted"),
+        ("dgx-h100:1,gpus=16", "32KiB", " in a box. Predicted"),
     ],
 )
 def test_a_small_all_reduce_in_a_box_is_said_not_to_be_what_engines_wait_for(on, size, took):
@@ -177,6 +177,9 @@ def test_a_small_all_reduce_in_a_box_is_said_not_to_be_what_engines_wait_for(on,
     [
         ("dgx-h100:2", "32KiB", "all-reduce"),
         ("dgx-h100:1", "2MiB", "all-reduce"),
+        ("dgx-h100:1,gpus=3", "32KiB", "all-reduce"),
+        ("nvl72:1", "32KiB", "all-reduce"),
+        ("mi250x:1", "32KiB", "all-reduce"),
         ("dgx-h100:1", "32KiB", "all-gather"),
         ("rtx5090:1,gpus=4", "32KiB", "all-reduce"),  # by PCIe
     ],

@@ -257,7 +257,7 @@ def test_the_command_counts_what_a_count_of_tokens_gives(capsys):
     assert result["vectors_of_M"] == 16 * 2
     _, output = command(capsys, "--on", "boxes:2x2")
     assert output.out.endswith(
-        ": 64 x 8 = 512, 7.34 MB in BF16 and 3.67 MB in FP8 at a width of 7,168.\n"
+        ": 64 x 8 = 512, 7.34 MB in BF16 and 3.67 MB in FP8 at a width of 7,168, without scales.\n"
     )  # 512 x 14336 B
     assert [line.split("  ")[0] for line in output.out.splitlines()[-5:-2]] == ["per expert", "per rank", "per box"]
 
