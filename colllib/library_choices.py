@@ -2,8 +2,10 @@
 
 Each table in `library_choices.csv` was read from the source file that `SOURCES` names. They are the defaults for one
 flat communicator, a commutative built-in operation and elements of four bytes; hierarchical variants (Open MPI 5.0
-prefers its own, `han`, over several nodes), tuning files and environment variables override them. `library_names.csv`
-has this book's names for the same schedules, or for such with the same closed form on a star, where it has any.
+prefers its own, `han`, over several nodes, except for all-to-all and reduce-scatter), tuning files and environment
+variables override them. The reduce-scatter is that of equal shares, `MPI_Reduce_scatter_block`. MPICH's `csel.c` lets 8
+ranks pass its file's `comm_size<8` in the all-to-all, and so does the table. `library_names.csv` has this book's names
+for the same schedules, or for such with the same closed form on a star (but for `extra_latencies`), where it has any.
 
 NCCL has no table: what its model says is in `colllib.measured.tuning`.
 """
@@ -124,6 +126,15 @@ def choice(library: str, primitive: str, ranks: int, message: float) -> Choice |
     ours = _NAMES.get((primitive, named.partition(",")[0]))
     folds = ours == "recursive-halving" and not is_power_of_two(ranks)  # where the book's schedule is for powers of two
     return Choice(named, None if folds else ours)
+
+
+def extra_latencies(library: str, algorithm: str, ranks: int) -> int:
+    """How many more than this book's schedule takes: Open MPI folds for Rabenseifner in two steps, by halves.
+
+    >>> extra_latencies("Open MPI", "rabenseifner", 6), extra_latencies("MPICH", "rabenseifner", 6)
+    (1, 0)
+    """
+    return int((library, algorithm) == ("Open MPI", "rabenseifner") and not is_power_of_two(ranks))
 
 
 def _handed_over(primitive: str, takes: str, ranks: int, message: float) -> str:

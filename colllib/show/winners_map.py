@@ -6,12 +6,13 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from colllib.algorithms import of
+from colllib.cost import Cost
 from colllib.ladder import PRIMITIVES
-from colllib.library_choices import LIBRARIES, Choice, choice
+from colllib.library_choices import LIBRARIES, Choice, choice, extra_latencies
 from colllib.show.control import Control
 from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
-from colllib.show.race import Race, Row
+from colllib.show.race import Form, Race, Row
 from colllib.show.views import Map, Turns
 
 #: The rows of the map; the control offers more, between them.
@@ -57,6 +58,9 @@ def _rows(primitive: str, library: str, n: int) -> list[Row]:
     if library == NOBODY:
         return rows
     forms = {row.name: next(iter(row.variants.values())) for row in rows}  # of several radices the first: 2, as theirs
+    for a in of(primitive):
+        if more := extra_latencies(library, a.name, n):
+            forms[a.label] = Form((forms[a.label].cost() + Cost(more, 0),))
     return [*rows, Row(library, forms, takes=taken(library, primitive, n), bound=True)]
 
 

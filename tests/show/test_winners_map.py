@@ -89,9 +89,10 @@ def test_the_comparison_prices_what_the_library_takes_with_an_execution(explorer
     rungs = ladder.ladder("all-reduce", star(n), message=MESSAGES[column], alpha=0.5e-6, bandwidth=900e9)
     chosen = next(rung for rung in rungs if rung.algorithm.name == "rabenseifner")
     assert chosen.seconds > 1.5 * rungs[0].seconds
-    shown = standings(explorer, library="Open MPI", n=n, m=MESSAGES[column])[-1]
-    assert shown.variant == chosen.algorithm.label
-    assert shown.seconds == pytest.approx(chosen.seconds)
+    for library, latencies in (("MPICH", 0), ("Open MPI", 1)):  # beyond the book's: Open MPI folds in two steps
+        shown = standings(explorer, library=library, n=n, m=MESSAGES[column])[-1]
+        assert shown.variant == chosen.algorithm.label
+        assert shown.seconds == pytest.approx(chosen.seconds + latencies * 0.5e-6, rel=1e-9)
 
 
 def test_the_alt_text_and_the_summary_are_computed(explorer):
