@@ -5,7 +5,8 @@ one step of another thread block of its GPU; where it must wait for more, `nop` 
 A receive with a sum (`rrc`) is an add, a receive (`r`) a copy.
 
 Source: microsoft/msccl, src/graph/topo.cc and xml.h (what its reader takes), src/include/msccl.h (limits),
-src/collectives/device/msccl_interpreter.h (how a file is executed).
+src/collectives/device/msccl_interpreter.h (how a file is executed). Azure/msccl-executor-nccl, makefiles/common.mk
+and src/misc/msccl/msccl_parser.cc (what is different there).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ COLLECTIVES = {
     "reduce-scatter": ("reduce_scatter", "i"),
 }
 MOST_STEPS, MOST_COUNT, MOST_GPUS, MOST_ELEMENTS = 256, 71, 1024, 4095
+AZURE_STEPS = 64  # as Azure's executor is built by default
 MOST_PEERS = 32  # on a channel, in each direction
 #: Thread blocks wait for each other, so all must run at once: on an A100, a block of 17 warps with 96 registers a
 #: thread on each of 108 processors. (MSCCL names them in 8 bits, so no GPU runs over 128.)
@@ -200,6 +202,19 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
             yield "    </tb>"
         yield "  </gpu>"
     yield "</algo>"
+
+
+def for_azure(text: str) -> str:
+    """What Azure's executor needs before it takes a file of `export`, empty if nothing.
+
+    >>> for_azure('<algo coll="reduce_scatter">')
+    'coll="reducescatter"'
+    """
+    needs = {
+        'coll="reduce_scatter"': 'coll="reducescatter"',
+        f'<step s="{AZURE_STEPS}"': f"MSCCL_MAX_NUM_STEPS={MOST_STEPS} when it is built",
+    }
+    return " and ".join(need for sign, need in needs.items() if sign in text)
 
 
 @dataclass

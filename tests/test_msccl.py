@@ -222,6 +222,22 @@ def test_what_is_sent_on_one_channel_is_not_received_on_another():
         run(re.sub(r'(recv="\d+" chan=)"1"', r'\1"0"', text, count=1))
 
 
+@pytest.mark.parametrize(
+    ("asked", "needs"),
+    [
+        ("all-reduce ring --on star:33", ""),
+        ("all-reduce ring --on star:34", "MSCCL_MAX_NUM_STEPS=256 when it is built"),
+        ("reduce-scatter ring --on star:8", 'coll="reducescatter"'),
+        ("reduce-scatter ring --on star:66", 'coll="reducescatter" and MSCCL_MAX_NUM_STEPS=256 when it is built'),
+    ],
+)
+def test_the_command_notes_what_azures_executor_needs_besides(asked, needs):
+    """Its reader knows no reduce_scatter, and 64 steps of a thread block: a ring has 2(N-1), or N-1."""
+    result = CliRunner().invoke(cli.cli, ["export", *asked.split()])
+    run(result.stdout)
+    assert result.stderr == (f"colllib: Azure's executor takes this file only with {needs}\n" if needs else "")
+
+
 def test_a_shard_that_lacks_a_term_is_named():
     """Any of the ring's sums: the shard that it belongs to is chunk r of GPU r."""
     text = export(algorithms.find("reduce-scatter", "ring").build(4), "reduce-scatter", "ring")
