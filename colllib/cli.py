@@ -784,6 +784,8 @@ def export_command(choice: Choice, on: str, form: str, folder: str | None, netwo
     if form == "msccl":
         text = msccl.export(schedule, choice.algorithm.primitive, f"{choice.algorithm.name} on {topology.name}")
         msccl.run(text)
+        if needs := msccl.for_azure(text):
+            click.echo(f"colllib: Azure's executor takes this file only with {needs}", err=True)
         return click.echo(text)
     if folder is None:
         return click.echo(simgrid.trace(schedule, network.message))

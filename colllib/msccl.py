@@ -5,12 +5,14 @@ one step of another thread block of its GPU; where it must wait for more, `nop` 
 A receive with a sum (`rrc`) is an add, a receive (`r`) a copy.
 
 Source: microsoft/msccl, src/graph/topo.cc and xml.h (what its reader takes), src/include/msccl.h (limits),
-src/collectives/device/msccl_interpreter.h (how a file is executed).
+src/collectives/device/msccl_interpreter.h (how a file is executed). Azure/msccl-executor-nccl, makefiles/common.mk
+and src/misc/msccl/msccl_parser.cc (what is different there).
 """
 
 from __future__ import annotations
 
-from collections import deque
+import itertools
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
@@ -31,11 +33,17 @@ COLLECTIVES = {
     "all-gather": ("allgather", "o"),
     "reduce-scatter": ("reduce_scatter", "i"),
 }
-MOST_STEPS, MOST_PEERS, MOST_COUNT, MOST_GPUS, MOST_ELEMENTS = 256, 32, 71, 1024, 4095
+MOST_STEPS, MOST_COUNT, MOST_GPUS, MOST_ELEMENTS = 256, 71, 1024, 4095
+AZURE_STEPS = 64  # as Azure's executor is built by default
+MOST_PEERS = 32  # on a channel, in each direction
+#: Thread blocks wait for each other, so all must run at once: on an A100, a block of 17 warps with 96 registers a
+#: thread on each of 108 processors. (MSCCL names them in 8 bits, so no GPU runs over 128.)
+MOST_BLOCKS = 108
 IN_FLIGHT = 2  # chunks sent and not yet received: with protocol Simple each takes half of a connection's buffer
 MOST_BYTES = 2**63 - 1  # of a message; where a file says nothing MSCCL takes it below 128 MiB only
 _KINDS = ("s", "r", "rrc", "nop")
 Values = NDArray[np.int64]
+_Wires = dict[tuple[int, int, int], deque[tuple[int, int]]]  # by sender, receiver and channel: values, with counts
 
 
 @dataclass
@@ -99,8 +107,8 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
 
     Raises:
         ValueError: for a primitive not known or not the schedule's, switches or a path over another GPU (which way a
-            message takes through switches is the network's affair), or what is beyond MSCCL's limits: 256 steps of a
-            thread block, 32 GPUs to send to, 32 to receive from, 71 chunks a step, 4095 XML elements that a GPU keeps.
+            message takes through switches is the network's affair), or what is beyond the limits: 256 steps of a thread
+            block, 108 thread blocks of a GPU, 71 chunks a step, 4095 XML elements that a GPU keeps.
 
     >>> from colllib import algorithms
     >>> text = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
@@ -144,19 +152,29 @@ def _chunks(schedule: Schedule, primitive: str) -> tuple[list[int], list[int]]:
 
 def _check(gpus: list[_Gpu], most: int) -> None:
     steps = max((len(steps) for gpu in gpus for steps in gpu.steps), default=0)
-    receivers, senders = (
-        max(sum(direction == kind for direction, _ in gpu.blocks) for gpu in gpus) for kind in ("send", "recv")
-    )
     elements = 1 + len(gpus) + max(len(gpu.steps) + sum(map(len, gpu.steps)) for gpu in gpus)
-    for what, value, limit in (
-        ("steps of a thread block", steps, MOST_STEPS),
-        ("GPUs that one sends to", receivers, MOST_PEERS),
-        ("GPUs that one receives from", senders, MOST_PEERS),
-        ("chunks in a step", most, MOST_COUNT),
-        ("XML elements of a GPU", elements, MOST_ELEMENTS),
+    for what, value, whose, limit in (
+        ("steps of a thread block", steps, "Microsoft's MSCCL takes", MOST_STEPS),
+        ("thread blocks of a GPU", max(len(gpu.steps) for gpu in gpus), "an A100 runs", MOST_BLOCKS),
+        ("chunks in a step", most, "MSCCL takes", MOST_COUNT),
+        ("XML elements of a GPU", elements, "MSCCL takes", MOST_ELEMENTS),
     ):
         if value > limit:
-            raise ValueError(f"{value} {what}: MSCCL takes at most {limit}")
+            raise ValueError(f"{value} {what}: {whose} at most {limit}")
+
+
+def _channels(gpus: list[_Gpu]) -> dict[tuple[int, int], int]:
+    """For each sender and receiver the first channel that has room at both ends, which must use the same one."""
+    channels: dict[tuple[int, int], int] = {}
+    taken: Counter[tuple[str, int, int]] = Counter()
+    for source, gpu in enumerate(gpus):
+        for target in (peer for direction, peer in gpu.blocks if direction == "send"):
+            room = (
+                c for c in itertools.count() if max(taken["send", source, c], taken["recv", target, c]) < MOST_PEERS
+            )
+            channel = channels[source, target] = next(room)
+            taken.update([("send", source, channel), ("recv", target, channel)])
+    return channels
 
 
 def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator[str]:
@@ -164,15 +182,18 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
     shard = chunks // len(gpus)
     inputs = shard if primitive == "all-gather" else chunks
     outputs = shard if primitive == "reduce-scatter" else chunks
+    channels = _channels(gpus)
+    nchannels = 1 + max(channels.values(), default=0)
     yield (
-        f'<algo name={quoteattr(name)} proto="Simple" nchannels="1" nchunksperloop="{chunks}" '
+        f'<algo name={quoteattr(name)} proto="Simple" nchannels="{nchannels}" nchunksperloop="{chunks}" '
         f'ngpus="{len(gpus)}" coll="{collective}" inplace="1" outofplace="0" minBytes="0" maxBytes="{MOST_BYTES}">'
     )
     for rank, gpu in enumerate(gpus):
         yield f'  <gpu id="{rank}" i_chunks="{inputs}" o_chunks="{outputs}" s_chunks="0">'
         for (direction, peer), block in gpu.blocks.items():
             send, receive = (peer, -1) if direction == "send" else (-1, peer)
-            yield f'    <tb id="{block}" send="{send}" recv="{receive}" chan="0">'
+            channel = channels[(rank, peer) if direction == "send" else (peer, rank)]
+            yield f'    <tb id="{block}" send="{send}" recv="{receive}" chan="{channel}">'
             for s, step in enumerate(gpu.steps[block]):
                 other, place = step.waits
                 buffers = f'srcbuf="{buffer}" srcoff="{step.source}" dstbuf="{buffer}" dstoff="{step.target}"'
@@ -183,10 +204,24 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
     yield "</algo>"
 
 
+def for_azure(text: str) -> str:
+    """What Azure's executor needs before it takes a file of `export`, empty if nothing.
+
+    >>> for_azure('<algo coll="reduce_scatter">')
+    'coll="reducescatter"'
+    """
+    needs = {
+        'coll="reduce_scatter"': 'coll="reducescatter"',
+        f'<step s="{AZURE_STEPS}"': f"MSCCL_MAX_NUM_STEPS={MOST_STEPS} when it is built",
+    }
+    return " and ".join(need for sign, need in needs.items() if sign in text)
+
+
 @dataclass
 class _Block:
     send: int
     recv: int
+    channel: int
     steps: list[_Step]
     steps_done: int = 0
     chunks_done: int = 0  # of the next step
@@ -226,6 +261,7 @@ def run(text: str, *, seed: int = 0) -> tuple[str, int]:
 
 def _read(algo: Element, size: int, chunks: int) -> list[list[_Block]]:
     gpus: dict[int, list[_Block]] = {}
+    channels = number(algo, "nchannels", 1)
     for gpu in algo:
         rank = number(gpu, "id")
         if gpu.tag != "gpu" or rank >= size or rank in gpus:
@@ -234,10 +270,11 @@ def _read(algo: Element, size: int, chunks: int) -> list[list[_Block]]:
         for k, tb in enumerate(gpu):
             if tb.tag != "tb" or number(tb, "id") != k:
                 raise ValueError(f"GPU {rank}: thread block {k} is not the next <tb>")
-            send, receive = number(tb, "send", -1), number(tb, "recv", -1)
-            if max(send, receive) >= size or number(tb, "chan") != 0:
-                raise ValueError(f"GPU {rank}, thread block {k}: a peer beyond {size - 1}, or a channel other than 0")
-            blocks.append(_Block(send, receive, [_read_step(step, s, rank, chunks) for s, step in enumerate(tb)]))
+            send, receive, channel = number(tb, "send", -1), number(tb, "recv", -1), number(tb, "chan")
+            if max(send, receive) >= size or channel >= channels:
+                raise ValueError(f"GPU {rank}, thread block {k}: a peer over {size - 1} or channel over {channels - 1}")
+            steps = [_read_step(step, s, rank, chunks) for s, step in enumerate(tb)]
+            blocks.append(_Block(send, receive, channel, steps))
         for block in blocks:
             for step in block.steps:
                 other, place = step.waits
@@ -267,7 +304,7 @@ def _own(inputs: Values) -> NDArray[np.bool_]:
 
 
 def _execute(gpus: list[list[_Block]], buffers: Values) -> None:
-    wires: dict[tuple[int, int], deque[tuple[int, int]]] = {}
+    wires: _Wires = {}
     moving = True
     while moving:
         moving = False
@@ -289,7 +326,7 @@ def _advance(
     rank: int,
     blocks: list[_Block],
     buffers: Values,
-    wires: dict[tuple[int, int], deque[tuple[int, int]]],
+    wires: _Wires,
 ) -> bool:
     """Move the next chunk of the next step, if it can be moved."""
     step = block.steps[block.steps_done]
@@ -298,12 +335,12 @@ def _advance(
         return False
     source, target = step.source + block.chunks_done, step.target + block.chunks_done
     if step.kind == "s":
-        wire = wires.setdefault((rank, block.send), deque())
+        wire = wires.setdefault((rank, block.send, block.channel), deque())
         if len(wire) == IN_FLIGHT:
             return False
         wire.append((int(buffers[rank, source]), step.count))
     elif step.kind != "nop":
-        arrived = wires.get((block.recv, rank))
+        arrived = wires.get((block.recv, rank, block.channel))
         if not arrived:
             return False
         value, sent = arrived.popleft()

@@ -59,13 +59,18 @@ def read_as_msccl_does(text):
     assert int(algo.get("minBytes")) == 0
     assert 2**40 < int(algo.get("maxBytes")) < 2**63
     shards = {"allgather": "i_chunks", "reduce_scatter": "o_chunks"}.get(algo.get("coll"))
+    sends, receives = set(), set()
     for gpu in algo:
         for side in ("i_chunks", "o_chunks"):
             assert int(gpu.get(side)) * (ranks if side == shards else 1) == chunks
         for direction in ("send", "recv"):
             peers = [tb.get(direction) for tb in gpu if tb.get(direction) != "-1"]
             assert gpu.get("id") not in peers
-            assert len(peers) == len(set(peers)) <= 32
+            assert len(peers) == len(set(peers))
+            channels = [tb.get("chan") for tb in gpu if tb.get(direction) != "-1"]
+            assert all(channels.count(channel) <= 32 for channel in channels)
+        sends |= {(gpu.get("id"), tb.get("send"), tb.get("chan")) for tb in gpu if tb.get("send") != "-1"}
+        receives |= {(tb.get("recv"), gpu.get("id"), tb.get("chan")) for tb in gpu if tb.get("recv") != "-1"}
         for tb in gpu:
             for step, following in zip(tb, [*tb[1:], None], strict=True):
                 if step.get("type") == "nop":  # it hands its wait to the next one, which must have one too
@@ -73,6 +78,8 @@ def read_as_msccl_does(text):
                     assert following.get("depid") != "-1"
                 else:
                     assert 0 < int(step.get("cnt")) < 72
+    assert sends == receives  # a connection is of one channel
+    assert {int(channel) for *_, channel in sends} == set(range(int(algo.get("nchannels"))))
 
 
 @pytest.mark.parametrize(
@@ -84,6 +91,8 @@ def read_as_msccl_does(text):
         ('cnt="1"', 'cnt="9"', "beyond"),
         ('ngpus="4"', 'ngpus="5"', "not all of 5"),
         ('ngpus="4"', 'ngpus="four"', "no whole number"),
+        ('chan="0"', 'chan="1"', "or channel over 0"),
+        ('nchannels="1"', 'nchannels="0"', "must be 1 to"),
         ('coll="allreduce"', 'coll="sort"', "known are"),
         ("<algo", "<!DOCTYPE algo [<!ENTITY x 'y'>]><algo", "document type"),
         ("</algo>", "", "no XML"),
@@ -100,7 +109,7 @@ def test_a_wait_in_a_circle_is_a_deadlock():
     step = '<step s="0" type="nop" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="0" depid="{}" deps="0" hasdep="1"/>'
     blocks = "".join(f'<tb id="{k}" send="-1" recv="-1" chan="0">{step.format(1 - k)}</tb>' for k in range(2))
     with pytest.raises(ValueError, match="deadlock"):
-        run(f'<algo coll="allreduce" ngpus="1" nchunksperloop="1"><gpu id="0">{blocks}</gpu></algo>')
+        run(f'<algo coll="allreduce" ngpus="1" nchunksperloop="1" nchannels="1"><gpu id="0">{blocks}</gpu></algo>')
 
 
 def exchanged(shares, back=1):
@@ -179,21 +188,54 @@ def by_every_other(ranks):
     ("primitive", "schedule", "complaint"),
     [
         ("all-reduce", summed_by_gpu_0(256), None),
-        ("all-reduce", summed_by_gpu_0(257), "257 steps of a thread block: MSCCL takes at most 256"),
+        ("all-reduce", summed_by_gpu_0(257), "257 steps of a thread block: Microsoft's MSCCL takes at most 256"),
         ("all-reduce", summed_by_gpu_0([Fraction(1, 72), Fraction(71, 72)]), None),
         ("all-reduce", summed_by_gpu_0([Fraction(1, 73), Fraction(72, 73)]), "72 chunks in a step: .* at most 71"),
         ("all-reduce", summed_by_gpu_0(256, 8), None),
         ("all-reduce", summed_by_gpu_0(256, 9), "4122 XML elements of a GPU: MSCCL takes at most 4095"),
         ("all-gather", by_every_other(33), None),
-        ("all-gather", by_every_other(34), "33 GPUs that one sends to: MSCCL takes at most 32"),
+        ("all-gather", by_every_other(34), None),
+        ("all-gather", by_every_other(55), None),
+        ("all-gather", by_every_other(56), "110 thread blocks of a GPU: an A100 runs at most 108"),
+        ("all-reduce", summed_by_gpu_0(1, 55), None),
+        ("all-reduce", summed_by_gpu_0(1, 56), "110 thread blocks of a GPU: an A100 runs at most 108"),
     ],
 )
 def test_as_much_is_written_as_msccl_takes(primitive, schedule, complaint):
     if complaint is None:
-        assert run(export(schedule, primitive, "largest"))[1] == schedule.ranks
+        text = export(schedule, primitive, "largest")
+        assert run(text)[1] == schedule.ranks
+        read_as_msccl_does(text)
     else:
         with pytest.raises(ValueError, match=complaint):
             export(schedule, primitive, "larger")
+
+
+def test_a_channel_has_32_connections_of_a_gpu_each_way():
+    for ranks, channels in ((33, 1), (34, 2), (55, 2)):
+        assert f'nchannels="{channels}"' in export(by_every_other(ranks), "all-gather", "direct")
+
+
+def test_what_is_sent_on_one_channel_is_not_received_on_another():
+    text = export(by_every_other(40), "all-gather", "direct")
+    with pytest.raises(ValueError, match="deadlock"):
+        run(re.sub(r'(recv="\d+" chan=)"1"', r'\1"0"', text, count=1))
+
+
+@pytest.mark.parametrize(
+    ("asked", "needs"),
+    [
+        ("all-reduce ring --on star:33", ""),
+        ("all-reduce ring --on star:34", "MSCCL_MAX_NUM_STEPS=256 when it is built"),
+        ("reduce-scatter ring --on star:8", 'coll="reducescatter"'),
+        ("reduce-scatter ring --on star:66", 'coll="reducescatter" and MSCCL_MAX_NUM_STEPS=256 when it is built'),
+    ],
+)
+def test_the_command_notes_what_azures_executor_needs_besides(asked, needs):
+    """Its reader knows no reduce_scatter, and 64 steps of a thread block: a ring has 2(N-1), or N-1."""
+    result = CliRunner().invoke(cli.cli, ["export", *asked.split()])
+    run(result.stdout)
+    assert result.stderr == (f"colllib: Azure's executor takes this file only with {needs}\n" if needs else "")
 
 
 def test_a_shard_that_lacks_a_term_is_named():
