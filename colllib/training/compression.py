@@ -124,6 +124,16 @@ def sign(vector: Floats, seed: int = 0) -> Packet:
     return Packet(np.where(vector < 0, -mean, mean), -(-len(vector) // 8) + FULL)
 
 
+def sign_rms(vector: Floats, seed: int = 0) -> Packet:
+    """One bit for each value, and one scale that keeps the vector's length: the root of the mean square.
+
+    >>> sign_rms(np.array([7.0, -1.0])).values
+    array([ 5., -5.])
+    """
+    root = np.sqrt((vector**2).sum() / max(1, len(vector)))
+    return Packet(np.where(vector < 0, -root, root), sign(vector).bytes)
+
+
 # -- averages ------------------------------------------------------------------------------------
 
 WAYS = ("every hop", "two phases", "gather", "merge")
@@ -283,7 +293,11 @@ class LowRank:
 class Adam:
     """The direction of Adam; after a warm-up the variance is frozen, and the momentum travels as signs with feedback.
 
-    Source: Kingma & Ba (2015); Tang et al. (2021).
+    Nothing corrects the bias of the first steps, neither in Tang et al. nor in DeepSpeed; the scales of signs are
+    theirs, too, here of each part.
+
+    Source: Kingma & Ba (2015); Tang et al. (2021), algorithm 1; DeepSpeed, `runtime/fp16/onebit/adam.py` at commit
+    edaa722.
 
     Raises:
         ValueError: for fewer than one worker or step of warm-up.
@@ -294,7 +308,7 @@ class Adam:
 
     def __post_init__(self) -> None:
         check_counts(warm_up=self.warm_up)
-        self.exact, self.signs = Average(self.workers), Average(self.workers, sign, feedback=True)
+        self.exact, self.signs = Average(self.workers), Average(self.workers, sign_rms, feedback=True)
         self.bytes = self.signs.bytes = self.exact.bytes
         self.momentum = self.variance = np.zeros(1)
 
@@ -306,8 +320,7 @@ class Adam:
             self.variance = 0.99 * self.variance + 0.01 * mean**2
         else:
             self.momentum = self.signs([0.9 * self.momentum + 0.1 * vector for vector in vectors], step)
-        variance = self.variance / (1 - 0.99 ** min(step + 1, self.warm_up))
-        return np.asarray(self.momentum / (1 - 0.9 ** (step + 1)) / (np.sqrt(variance) + 1e-8))
+        return np.asarray(self.momentum / (np.sqrt(self.variance) + 1e-8))
 
 
 def _check_vectors(vectors: Sequence[Floats], workers: int) -> None:

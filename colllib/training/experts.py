@@ -233,7 +233,7 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
 
     Each of some further copies, so many in all, goes to the expert with the most tokens per copy.
 
-    Source: the greedy balancer of DeepSeek's EPLB, in one tier.
+    Source: the greedy balancer of DeepSeek's EPLB, in one tier; but copies of an expert go to different ranks.
 
     Raises:
         ValueError: if experts and copies together cannot be divided among the ranks, or there are more than

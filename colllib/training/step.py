@@ -125,18 +125,22 @@ class Training:
     def activations(self, *, sequence_parallel: bool) -> float | None:
         """Bytes that the first stage keeps for its backward, with nothing computed again; unknown of experts.
 
-        Of each token and unit of width 34 in a layer: over TP ranks 24 of them are cut, with the sequence all. Scores
-        of attention are left out, which fused kernels do not keep.
+        Of each token and unit of width 34 in a layer: over TP ranks 24 of them are cut, with the sequence all. Without
+        stages also 4 of each unit that the output matrix reads, and of each logit. Scores of attention are left out,
+        which fused kernels do not keep.
 
-        Source: Korthikanti and others (2022), sections 4.1 and 4.2.
+        Source: Korthikanti and others (2022), sections 4.1 to 4.3.
         """
         plan, stages = self.plan, self.plan.pp
         if self.model.experts:
             return None
-        kept = 34 / plan.tp if sequence_parallel else 10 + 24 / plan.tp
+        cut = plan.tp if sequence_parallel else 1
         layers = sum(len(self.layers(at)) for at in range(0, stages * self.chunks, stages))
         microbatches = held(self.schedule, stages, 0, self.microbatches, self.chunks)
-        return kept * self.tokens / plan.cp * self.model.hidden * layers * microbatches
+        kept = (10 / cut + 24 / plan.tp) * self.model.hidden * layers
+        if stages == 1:
+            kept += 4 * (self.model.hidden / cut + self.model.vocabulary / plan.tp)
+        return kept * self.tokens / plan.cp * microbatches
 
     @property
     def gathered(self) -> float:
