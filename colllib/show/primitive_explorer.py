@@ -76,7 +76,7 @@ def _bounds(primitive: str, n: int) -> Table:
     for label, full_duplex in (("full-duplex", True), ("one way at a time", False)):
         bound = port_bound(primitive, n, full_duplex=full_duplex)
         rows.append((label, bound.n_alpha, str(bound.rank), str(bound.average)))
-    headers = ["one port per rank", "n_alpha", "n_beta by the rank", "n_beta on average"]
+    headers = ["one port per rank", "n_alpha", "n_beta of one rank", "n_beta on average"]
     return Table(headers, rows, "No schedule beats these")
 
 
