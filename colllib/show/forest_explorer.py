@@ -89,7 +89,7 @@ def _split_summary(how: str, k: int) -> str:
     last = ""
     if done:
         u, switch, t, width = done[-1]
-        last = f"{width} of {u} → s{switch - 8} → {t} became a link from {u} to {t}. "
+        last = f"{width} units of {u} → s{switch - 8} → {t} became a direct link. "
     lost = "Nothing is lost so far."
     if inverse != 1:
         lost = f"The best schedule on what is left takes {inverse} times as long."
