@@ -20,7 +20,7 @@ from colllib.measured.expected import (
     totals_of,
 )
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, late, machine_of, ranks_of
-from colllib.measured.log import OF_MPI, PROGRAMS, Run, factor
+from colllib.measured.log import LEAST_RATE, OF_MPI, PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import LARGE, Segment, Shape, shape
 from colllib.measured.sweeps import PUBLISHED
@@ -142,6 +142,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if collective is None and max(run.factors, default=1.0) < 0.995:
         return _less_than_algbw(run, hints)
     if collective is None:
+        shares = [row.busbw / row.algbw for row in run.rows if row.busbw and row.algbw and row.algbw >= LEAST_RATE]
+        if ranks and shares and abs(median(shares) / factor("all-reduce", ranks) - 1) > 0.2:
+            why = f"busbw is {median(shares):.3g} times algbw, as no all-reduce of {ranks} ranks prints it"
+            return _undecided(why, "tell --primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
     if ranks is None and not any(row.busbw for row in run.rows):

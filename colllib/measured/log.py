@@ -203,6 +203,16 @@ class Table:
     ranks: int | None = None
     hosts: int | None = None
 
+    @property
+    def parts(self) -> int:
+        """In how many parts, one of each rank, its messages are counted."""
+        return round(median(self.per_rank)) if self.per_rank else 1
+
+    @property
+    def rooted(self) -> bool:
+        """Whether a rank is named from which or to which all is sent."""
+        return self.root not in ("", "-1")
+
     def refuse(self, why: str) -> None:
         """Name the line that is read as one that could not be."""
         self.unread.append(Unread(self.number, why))

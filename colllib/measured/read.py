@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from statistics import median, median_high
+from statistics import median_high
 
 from colllib.measured import markdown
 from colllib.measured.log import COLLECTIVES, LEAST_RATE, OF_MPI, Row, Run, Table, factor, finite
@@ -155,6 +155,9 @@ def read(text: str, collective: str | None = None) -> tuple[Run, ...]:
     for line in _lines(text):
         _take(tables, *line)
     full = [table for table in tables if table.rows]
+    for table in full:
+        if table.collective is None and table.parts > 1 and table.rooted:
+            table.name("a table of a gather or a scatter")  # no other prints a root and counts by rank
     for before, table in pairwise(full):  # what is said of the one before holds, where nothing stands above this one
         table.facts = table.facts or before.facts
         table.devices = table.devices or before.devices
@@ -508,23 +511,24 @@ def _deduced(table: Table, ranks: int | None) -> tuple[str | None, int | None]:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     if table.dialect == "markdown" and (ratio is None or (ratio > 1.005) == (table.facts.get("title") == "all-reduce")):
         collective = collective or table.facts.get("title")
-    divided = round(median(table.per_rank)) if table.per_rank else 1
     in_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place]
     out_of_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if not row.in_place]
     unchecked = any(in_place) and not all(out_of_place)  # in place alone
-    if collective is None and divided > 1:
-        collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
+    if collective is None and table.parts > 1:
+        checked = any(row.in_place and row.wrong for row in table.rows) and not all(in_place)
+        half = "all-to-all" if unchecked else "all-gather" if checked else None
+        collective = "reduce-scatter" if table.reduces else half
     elif collective is None and ratio is not None:
         if ratio > 1.005:
             collective = "all-reduce"
-        elif table.root not in ("", "-1"):  # only these two print one, and in place they are checked
+        elif table.rooted:  # of which only these two do not count by rank
             collective = "reduce" if table.reduces else "broadcast"
-        elif ratio >= 0.995 and unchecked:
+        elif ratio >= 0.995 and (unchecked or (table.root == "-1" and (ranks or 2) > 2)):
             collective = "sendrecv"
-        elif ratio >= 0.995 and table.reduces and ranks in (None, 2):
+        elif ratio >= 0.995 and table.reduces and ranks in (None, 2) and not all(in_place or out_of_place):
             collective, ranks = "all-reduce", 2  # a sendrecv checks nothing in place
-    if divided > 1 and (ratio or 0.0) < 1:
-        ranks = divided
+    if table.parts > 1 and (ratio or 0.0) < 1:
+        ranks = table.parts
     if collective and ratio and ranks and ranks > 1 and abs(factor(collective, ranks) / ratio - 1) > coarse:
         ranks = None  # the rank lines are not all there
     if ranks is None and collective in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):

@@ -131,6 +131,16 @@ def test_a_slow_box_is_mended_by_its_links_and_a_slow_network_by_its_plugin():
     assert "plugin of the network" in network.remedy
 
 
+def test_equal_rates_are_no_all_reduce_of_more_than_two_ranks():
+    (run,) = read("# size time algbw busbw\n 4294967296 95000 45.21 45.21\n 8589934592 189000 45.45 45.45\n")
+    diagnosis = diagnose(run, Hints(machine=find("dgx-h100:2")))
+    assert (diagnosis.state, diagnosis.next_test) == ("undecided", "tell --primitive")
+    assert "busbw is 1 times algbw, as no all-reduce of 16 ranks prints it" in diagnosis.verdict
+    sends = diagnose(run, Hints(machine=find("dgx-h100:2"), collective="sendrecv"))
+    assert "45.4 GB/s busbw: normal" in sends.verdict
+    assert "assumed: an all-reduce" in diagnose(run, Hints(gpu="H100", boxes=2, gpus_per_box=1)).evidence
+
+
 def test_where_the_log_lists_all_cards_a_single_one_is_not_blamed_but_each_is_tested():
     lines = "NET/IB : Using " + " ".join(f"[{k}]mlx5_{k}:1/IB" for k in range(8)) + "\nvia NET/IB/0/GDRDMA\n"
     (run,) = read(lines + logs.text(48e9))

@@ -680,7 +680,33 @@ def test_cards_are_counted_behind_the_backslashes_of_a_shell():
 def test_in_place_marks_tell_an_all_to_all_only_where_the_other_half_is_checked():
     row = "  8589934592  134217728  float  none  -1  92988  92.38  86.60  {}  92968  92.40  86.62  {}"
     collectives = [read(row.format(*marks))[0].collective for marks in (("0", "N/A"), ("0", "0"), ("N/A", "N/A"))]
-    assert collectives == ["all-to-all", "all-gather", "all-gather"]
+    assert collectives == ["all-to-all", "all-gather", None]
+    assert read(row.format("0", "").rpartition("  92968")[0])[0].collective is None  # its other half was left out
+
+
+@pytest.mark.parametrize(
+    ("ranks", "marks", "known"),
+    [
+        (16, ("N/A", "N/A"), ("sendrecv", 16)),  # with -c 0
+        (16, ("0", "N/A"), ("sendrecv", 16)),
+        (0, ("N/A", "N/A"), (None, None)),
+        (0, ("0", "N/A"), ("sendrecv", None)),
+        (0, ("0", "0"), ("all-reduce", 2)),
+    ],
+)
+def test_equal_rates_are_those_of_a_sendrecv_unless_two_ranks_may_have_added(ranks, marks, known):
+    lines = "".join(f"#  Rank {k} Pid 7 on n{k // 8} device {k % 8} [0x01] NVIDIA H100\n" for k in range(ranks))
+    row = "  8589934592  2147483648  float  sum  -1  189000  45.45  45.45  {}  189000  45.45  45.45  {}\n"
+    (run,) = read(lines + HEADER + row.format(*marks))
+    assert (run.collective, run.ranks) == known
+
+
+def test_a_table_of_parts_that_prints_a_root_is_of_a_gather_or_a_scatter_and_refused():
+    # nccl-tests, src/gather.cu and src/scatter.cu
+    row = HEADER + "  8589934592  134217728  float  none  0  176203  48.75  45.70  0  176203  48.75  45.70  0\n"
+    with pytest.raises(ValueError, match="a table of a gather or a scatter: known are"):
+        read(row)
+    assert [run.collective for run in read(f"# Collective test starting: all_gather_perf\n{row}")] == ["all-gather"]
 
 
 def test_whether_rings_use_rdma_is_read_of_the_lines_that_say_that_they_are_connected():
