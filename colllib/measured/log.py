@@ -222,7 +222,7 @@ class Table:
         self.collective = COLLECTIVES.get(program, self.collective)
         if program in COLLECTIVES:
             self.other = None
-        elif program in ("gather", "scatter", "hypercube", "permute") or program.startswith("a table"):
+        elif program in ("gather", "scatter", "hypercube", "alltoallv", "permute") or program.startswith("a table"):
             known = f"known are {', '.join(PROGRAMS)}; if it is one of them, say --primitive"
             self.other = Unread(self.number, f"{program}: {known}")
 

@@ -297,7 +297,8 @@ def _header(line: str) -> tuple[str, ...]:
 def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
         program = (tool[1] or tool[2] or tool[3] or tool[5] or tool[7] or "").lower().replace("-", "")
-        program = re.sub(r"(allgather|alltoall|reduce_scatter)(?:[vw]|_block)\b", r"\1", program)  # of equal counts
+        if not tool[1]:  # of equal counts, where alltoallv_perf weighs them by distance
+            program = re.sub(r"(allgather|alltoall|reduce_scatter)(?:[vw]|_block)\b", r"\1", program)
         both_ways = tool[6] == "bibw" or (tool[4] and program == "bidirectional")
         if both_ways or tool[6] or tool[3] == "":  # of a pair: many messages at once, or half of a way there and back
             program, table.ranks, table.directions = "sendrecv", 2, 2 if both_ways else 1

@@ -709,6 +709,11 @@ def test_a_table_of_parts_that_prints_a_root_is_of_a_gather_or_a_scatter_and_ref
     assert [run.collective for run in read(f"# Collective test starting: all_gather_perf\n{row}")] == ["all-gather"]
 
 
+def test_alltoallv_of_nccl_tests_weighs_its_parts_and_is_no_all_to_all():
+    with pytest.raises(ValueError, match="alltoallv: known are"):
+        read("# Collective test starting: alltoallv_perf\n" + HEADER + ROW.replace("sum", "none"))
+
+
 def test_whether_rings_use_rdma_is_read_of_the_lines_that_say_that_they_are_connected():
     lines = "n1:1:2 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR {}\n" + logs.text(9e9)
     assert [key in read(lines.format(k))[0].facts for k in (0, 1) for key in ("rdma", "no rdma")] == [
