@@ -198,6 +198,7 @@ class Table:
     after: dict[str, str] = field(default_factory=dict)
     reduces: bool | None = None
     root: str = ""
+    of_launch: bool = False  # whether its times are the processor's, which does not wait for the GPUs
     directions: int = 1  # that a rate counts together
     per_rank: list[float] = field(default_factory=list)  # size over count and type: the ranks, where it counts by rank
     ranks: int | None = None

@@ -248,6 +248,7 @@ def _take(tables: list[Table], number: int, stream: str, text: str) -> None:
         before.named = ""
     if columns:
         table.dialect, table.columns, table.commas = columns[0], columns[1:], by_commas
+        table.of_launch = re.search("cpu_?time", text, re.IGNORECASE) is not None
     units = set(markdown.UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
     if columns and columns[0] != "markdown":
         units |= set(markdown.SIZES_IN.findall(text))
@@ -431,6 +432,8 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None, parts: floa
     for name, bandwidth in (("algbw", rate), ("busbw", bus)):
         if name in cells and (bandwidth is None or bandwidth < 0):
             return table.refuse("a bandwidth that is no number from 0 on")
+    if table.of_launch:
+        micros = None  # the rates are those of the whole call
     if micros and rate and message:
         rounded = 0.02 + _last_digit(cells["time"]) * unit / micros + _last_digit(cells["algbw"]) / rate
         times = message / (micros * 1000) / rate
