@@ -451,7 +451,8 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None, parts: floa
 
 
 def _last_digit(text: str) -> float:
-    return 10.0 ** -len(text.partition(".")[2]) if "e" not in text.lower() else 0.1
+    mantissa, _, power = text.lower().partition("e")
+    return 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
 
 
 def _runs(table: Table) -> Iterator[Run]:

@@ -714,6 +714,14 @@ def test_alltoallv_of_nccl_tests_weighs_its_parts_and_is_no_all_to_all():
         read("# Collective test starting: alltoallv_perf\n" + HEADER + ROW.replace("sum", "none"))
 
 
+def test_a_time_of_ten_seconds_is_printed_with_two_digits():
+    # nccl-tests from 2.17.1 on, util.cu: 12.5 s for 32 GiB are 2.75 GB/s, and with 16 ranks 5.15
+    (run,) = read(HEADER + " 34359738368 8589934592 float sum -1 1.2e+07 2.75 5.15 0 1.3e+07 2.75 5.15 0\n")
+    assert ([row.seconds for row in run.rows], run.unread) == (pytest.approx([12, 13]), ())
+    (run,) = read(HEADER + ROW + " 34359738368 8589934592 float sum -1 1.2e+07 3.75 7.03 0 1.2e+07 2.75 5.15 0\n")
+    assert [mark.why for mark in run.unread] == ["algbw is not size over time"]
+
+
 def test_whether_rings_use_rdma_is_read_of_the_lines_that_say_that_they_are_connected():
     lines = "n1:1:2 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR {}\n" + logs.text(9e9)
     assert [key in read(lines.format(k))[0].facts for k in (0, 1) for key in ("rdma", "no rdma")] == [
