@@ -116,6 +116,7 @@ def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> I
         yield Evidence("other", 1.5, text)
         return
     direct = "rdma" in facts and "no rdma" not in facts
+    rdma = facts.get("network", "").startswith(("IB", "AWS")) or facts.get("provider") in ("efa", "cxi")
     all_used = int(facts.get("cards", "0")) >= machine.cards > 1
     for mark in _of_the_numbers(machine, form):
         if "host memory" in facts and mark.cause in ("no-gdr", "p2p-disabled"):
@@ -126,7 +127,7 @@ def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> I
         elif all_used and mark.cause == "single-nic":
             text = f"{mark.text}, but the library uses all {machine.cards}: one slow card or link holds up the rest"
             yield Evidence("nic-limited", 1.0, text)
-        elif direct and mark.cause == "misconfiguration":
+        elif (direct or all_used or rdma) and mark.cause == "misconfiguration":
             yield replace(mark, weight=mark.weight / 2)  # at least it is RDMA
         else:
             yield mark

@@ -131,6 +131,21 @@ def test_a_slow_box_is_mended_by_its_links_and_a_slow_network_by_its_plugin():
     assert "plugin of the network" in network.remedy
 
 
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("NET/IB : Using " + " ".join(f"[{k}]mlx5_{k}:1/IB" for k in range(8)), "no-gdr"),
+        ("a:1:1 [0] NCCL INFO Using network IB", "no-gdr"),
+        ("a:1:1 [0] NCCL INFO NET/OFI Selected Provider is efa (found 32 nics)", "no-gdr"),
+        ("a:1:1 [0] NCCL INFO Using network Socket", "misconfiguration"),
+        ("", "misconfiguration"),
+    ],
+)
+def test_a_network_that_the_log_names_is_in_use_so_a_low_rate_has_another_cause(line, cause):
+    (run,) = read(f"{line}\n{logs.text(19.7e9, gpu='NVIDIA H200')}")
+    assert (diagnose(run).state, diagnose(run).cause) == ("below-expectation", cause)
+
+
 def test_equal_rates_are_no_all_reduce_of_more_than_two_ranks():
     (run,) = read("# size time algbw busbw\n 4294967296 95000 45.21 45.21\n 8589934592 189000 45.45 45.45\n")
     diagnosis = diagnose(run, Hints(machine=find("dgx-h100:2")))
