@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.bounds import bus_factor
+from colllib.topology.machines import by_gpu
 
 #: Program, operation and root that it prints, its names in nccom-test and OMB.
 PROGRAMS = {
@@ -116,6 +117,12 @@ class Run:
     streams: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)
     unread: tuple[Unread, ...] = ()
+
+    @property
+    def vendor(self) -> str:
+        """Of its GPUs, nvidia or amd; empty where nobody knows."""
+        kind = by_gpu(self.gpu)
+        return "amd" if "rccl" in self.facts else kind.vendor if kind else ""
 
     @property
     def mixed(self) -> str:
