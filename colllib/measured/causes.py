@@ -1,5 +1,6 @@
 """What may slow a run down, and the evidence for each: weights add up, the heaviest is named first."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from csv import DictReader
@@ -26,9 +27,19 @@ CERTAIN = 3.0  # the weight of what the log itself says
 MANY_CARDS = 8  # of a box: nobody builds it with one less, where 5 or 6 may be four and some for storage
 
 
-def advice(cause: str, boxes: int | None) -> tuple[str, str, list[str], str]:
-    """As in `CAUSES`, for a run in so many boxes."""
-    return _ADVICE.get(f"{cause}{_IN_A_BOX}" if boxes == 1 else cause, _ADVICE[cause])
+def advice(cause: str, boxes: int | None, vendor: str = "") -> tuple[str, str, list[str], str]:
+    """As in `CAUSES`, for a run in so many boxes, and for the GPUs of one vendor where it is known."""
+    words, test, settings, remedy = _ADVICE.get(f"{cause}{_IN_A_BOX}" if boxes == 1 else cause, _ADVICE[cause])
+    return words, of_vendor(test, vendor), settings, of_vendor(remedy, vendor)
+
+
+def of_vendor(text: str, vendor: str) -> str:
+    """What of a text is for the GPUs of a vendor; all of it where nobody knows which.
+
+    >>> [of_vendor("slots; nvidia-smi (AMD: rocm-smi), then wait", vendor) for vendor in ("nvidia", "amd")]
+    ['slots; nvidia-smi, then wait', 'slots; rocm-smi, then wait']
+    """
+    return re.sub(r"([^\s;][^;]*) \(AMD: ([^()]*)\)", rf"\{1 + (vendor == 'amd')}", text) if vendor else text
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,7 @@ def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> I
         yield Evidence("other", 1.5, text)
         return
     direct = "rdma" in facts and "no rdma" not in facts
+    rdma = facts.get("network", "").startswith(("IB", "AWS")) or facts.get("provider") in ("efa", "cxi")
     all_used = int(facts.get("cards", "0")) >= machine.cards > 1
     for mark in _of_the_numbers(machine, form):
         if "host memory" in facts and mark.cause in ("no-gdr", "p2p-disabled"):
@@ -126,7 +138,7 @@ def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> I
         elif all_used and mark.cause == "single-nic":
             text = f"{mark.text}, but the library uses all {machine.cards}: one slow card or link holds up the rest"
             yield Evidence("nic-limited", 1.0, text)
-        elif direct and mark.cause == "misconfiguration":
+        elif (direct or all_used or rdma) and mark.cause == "misconfiguration":
             yield replace(mark, weight=mark.weight / 2)  # at least it is RDMA
         else:
             yield mark

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from colllib.measured import causes
-from colllib.measured.causes import CERTAIN, Evidence, advice, modeled, weighed
+from colllib.measured.causes import CERTAIN, Evidence, advice, modeled, of_vendor, weighed
 from colllib.measured.expected import (
     CARD_TOTALS,
     FEWEST,
@@ -20,7 +20,7 @@ from colllib.measured.expected import (
     totals_of,
 )
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, late, machine_of, ranks_of
-from colllib.measured.log import OF_MPI, PROGRAMS, Run, factor
+from colllib.measured.log import LEAST_RATE, OF_MPI, PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import LARGE, Segment, Shape, shape
 from colllib.measured.sweeps import PUBLISHED
@@ -38,8 +38,8 @@ OF_A_PART = {"osu": ("all-gather", "all-to-all"), "imb": ("all-gather", "all-to-
 MPI_TEST = "mpirun -np 2 osu_bw D D, then H H: where only H H is fast, MPI has no direct way to the GPUs' memory"
 HOSTS_TEST = "osu_latency and osu_bw from one host to another, then within one: which of them the collective is near"
 MPI_REMEDY = (
-    "an MPI built for GPUs: UCX_TLS with cuda_copy, cuda_ipc and gdr_copy (AMD: rocm_copy and rocm_ipc), all cards in "
-    "UCX_NET_DEVICES; MPICH_GPU_SUPPORT_ENABLED=1"
+    "an MPI built for GPUs; in UCX_TLS cuda_copy, cuda_ipc and gdr_copy (AMD: in UCX_TLS rocm_copy and rocm_ipc), all "
+    "cards in UCX_NET_DEVICES; MPICH_GPU_SUPPORT_ENABLED=1"
 )
 #: Settings that act on collectives -> what acts on sends, in a box and between boxes (of NCCL's sources)
 OF_PAIRS = {
@@ -68,12 +68,15 @@ class Diagnosis:
     bound: Expected | None = None  # what was expected, where the machine is known
     boxes: int | None = None  # in which it ran, if known
     predicted: float | None = None  # busbw by the model, in bytes per second, where the machine is known
+    vendor: str = ""  # of the GPUs, if known
 
     @property
     def remedy(self) -> str:
         """What usually mends the cause of a slow run, or nothing."""
-        remedy = advice(self.cause, self.boxes)[-1] if self.cause and self.state == "below-expectation" else ""
-        return MPI_REMEDY if "osu_" in self.next_test and "NCCL" in remedy else remedy
+        remedy = ""
+        if self.cause and self.state == "below-expectation":
+            remedy = advice(self.cause, self.boxes, self.vendor)[-1]
+        return of_vendor(MPI_REMEDY, self.vendor) if "osu_" in self.next_test and "NCCL" in remedy else remedy
 
     def as_json(self) -> dict[str, Any]:
         """The keys of `colllib diagnose --json`."""
@@ -142,6 +145,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if collective is None and max(run.factors, default=1.0) < 0.995:
         return _less_than_algbw(run, hints)
     if collective is None:
+        shares = [row.busbw / row.algbw for row in run.rows if row.busbw and row.algbw and row.algbw >= LEAST_RATE]
+        if ranks and shares and abs(median(shares) / factor("all-reduce", ranks) - 1) > 0.2:
+            why = f"busbw is {median(shares):.3g} times algbw, as no all-reduce of {ranks} ranks prints it"
+            return _undecided(why, "tell --primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
     if ranks is None and not any(row.busbw for row in run.rows):
@@ -150,7 +157,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         printed, should = median(factors), factor(collective, ranks)
         if abs(printed / should - 1) > 0.05:
             assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
-    known = replace(run, collective=collective, ranks=max(2, ranks or ANY_RANKS))
+    gpu = machine.name if machine else run.gpu
+    known = replace(run, collective=collective, ranks=max(2, ranks or ANY_RANKS), gpu=gpu)
     if ranks and collective in OF_A_PART.get(run.dialect, ()):
         known = replace(known, rows=tuple(replace(row, message=ranks * row.message) for row in run.rows))
     try:
@@ -265,7 +273,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
         state, sure = "undecided", 0.3
     evidence = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
     alternatives, test = tuple(ranked[1:3]), _test(cause, run, run.boxes)
-    return Diagnosis(state, cause, alternatives, sure, "unknown", text, evidence, test, form, None, run.boxes)
+    rest = evidence, test, form, None, run.boxes, None, run.vendor
+    return Diagnosis(state, cause, alternatives, sure, "unknown", text, *rest)
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
@@ -387,7 +396,7 @@ def _judged(run: Run, form: Shape, machine: Machine, assumed: list[str]) -> Diag
     binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
     evidence = tuple(_evidence(case, dict.fromkeys(mark.text for mark in marks + normal if mark.text)))
     spoken = _verdict(case, state, cause), evidence, _next_test(case, state, cause)
-    return Diagnosis(state, cause, rest, sure, binding, *spoken, form, bound, machine.boxes, model.busbw)
+    return Diagnosis(state, cause, rest, sure, binding, *spoken, form, bound, machine.boxes, model.busbw, run.vendor)
 
 
 def _evidence(case: _Case, shown_by: Iterable[str]) -> Iterator[str]:
@@ -597,7 +606,7 @@ def _test(cause: str | None, run: Run, boxes: int | None) -> str:
     program, *_, on_neuron, _ = PROGRAMS[collective]
     if run.dialect == NEURON:
         return f"nccom-test -r {run.ranks or 'N'} -b 1mb -e 1gb -f 2 {on_neuron or collective}, then with fewer cores"
-    _, words, settings, _ = advice(cause or "other", boxes)
+    _, words, settings, _ = advice(cause or "other", boxes, run.vendor)
     if collective in PAIRS:
         settings = [OF_PAIRS.get(setting, (setting, setting))[run.boxes != 1] for setting in settings]
     program = f"./build/{program}"

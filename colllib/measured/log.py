@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.bounds import bus_factor
+from colllib.topology.machines import by_gpu
 
 #: Program, operation and root that it prints, its names in nccom-test and OMB.
 PROGRAMS = {
@@ -118,6 +119,12 @@ class Run:
     unread: tuple[Unread, ...] = ()
 
     @property
+    def vendor(self) -> str:
+        """Of its GPUs, nvidia or amd; empty where nobody knows."""
+        kind = by_gpu(self.gpu)
+        return "amd" if "rccl" in self.facts else kind.vendor if kind else ""
+
+    @property
     def mixed(self) -> str:
         """Why the rows are not one job's, or nothing.
 
@@ -198,10 +205,21 @@ class Table:
     after: dict[str, str] = field(default_factory=dict)
     reduces: bool | None = None
     root: str = ""
+    of_launch: bool = False  # whether its times are the processor's, which does not wait for the GPUs
     directions: int = 1  # that a rate counts together
     per_rank: list[float] = field(default_factory=list)  # size over count and type: the ranks, where it counts by rank
     ranks: int | None = None
     hosts: int | None = None
+
+    @property
+    def parts(self) -> int:
+        """In how many parts, one of each rank, its messages are counted."""
+        return round(median(self.per_rank)) if self.per_rank else 1
+
+    @property
+    def rooted(self) -> bool:
+        """Whether a rank is named from which or to which all is sent."""
+        return self.root not in ("", "-1")
 
     def refuse(self, why: str) -> None:
         """Name the line that is read as one that could not be."""
@@ -212,7 +230,7 @@ class Table:
         self.collective = COLLECTIVES.get(program, self.collective)
         if program in COLLECTIVES:
             self.other = None
-        elif program in ("gather", "scatter", "hypercube", "permute") or program.startswith("a table"):
+        elif program in ("gather", "scatter", "hypercube", "alltoallv", "permute") or program.startswith("a table"):
             known = f"known are {', '.join(PROGRAMS)}; if it is one of them, say --primitive"
             self.other = Unread(self.number, f"{program}: {known}")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from statistics import median, median_high
+from statistics import median_high
 
 from colllib.measured import markdown
 from colllib.measured.log import COLLECTIVES, LEAST_RATE, OF_MPI, Row, Run, Table, factor, finite
@@ -155,6 +155,9 @@ def read(text: str, collective: str | None = None) -> tuple[Run, ...]:
     for line in _lines(text):
         _take(tables, *line)
     full = [table for table in tables if table.rows]
+    for table in full:
+        if table.collective is None and table.parts > 1 and table.rooted:
+            table.name("a table of a gather or a scatter")  # no other prints a root and counts by rank
     for before, table in pairwise(full):  # what is said of the one before holds, where nothing stands above this one
         table.facts = table.facts or before.facts
         table.devices = table.devices or before.devices
@@ -245,6 +248,7 @@ def _take(tables: list[Table], number: int, stream: str, text: str) -> None:
         before.named = ""
     if columns:
         table.dialect, table.columns, table.commas = columns[0], columns[1:], by_commas
+        table.of_launch = re.search("cpu_?time", text, re.IGNORECASE) is not None
     units = set(markdown.UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
     if columns and columns[0] != "markdown":
         units |= set(markdown.SIZES_IN.findall(text))
@@ -294,7 +298,8 @@ def _header(line: str) -> tuple[str, ...]:
 def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
         program = (tool[1] or tool[2] or tool[3] or tool[5] or tool[7] or "").lower().replace("-", "")
-        program = re.sub(r"(allgather|alltoall|reduce_scatter)(?:[vw]|_block)\b", r"\1", program)  # of equal counts
+        if not tool[1]:  # of equal counts, where alltoallv_perf weighs them by distance
+            program = re.sub(r"(allgather|alltoall|reduce_scatter)(?:[vw]|_block)\b", r"\1", program)
         both_ways = tool[6] == "bibw" or (tool[4] and program == "bidirectional")
         if both_ways or tool[6] or tool[3] == "":  # of a pair: many messages at once, or half of a way there and back
             program, table.ranks, table.directions = "sendrecv", 2, 2 if both_ways else 1
@@ -427,6 +432,8 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None, parts: floa
     for name, bandwidth in (("algbw", rate), ("busbw", bus)):
         if name in cells and (bandwidth is None or bandwidth < 0):
             return table.refuse("a bandwidth that is no number from 0 on")
+    if table.of_launch:
+        micros = None  # the rates are those of the whole call
     if micros and rate and message:
         rounded = 0.02 + _last_digit(cells["time"]) * unit / micros + _last_digit(cells["algbw"]) / rate
         times = message / (micros * 1000) / rate
@@ -444,7 +451,8 @@ def _add(table: Table, cells: dict[str, str], in_place: bool | None, parts: floa
 
 
 def _last_digit(text: str) -> float:
-    return 10.0 ** -len(text.partition(".")[2]) if "e" not in text.lower() else 0.1
+    mantissa, _, power = text.lower().partition("e")
+    return 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
 
 
 def _runs(table: Table) -> Iterator[Run]:
@@ -508,23 +516,24 @@ def _deduced(table: Table, ranks: int | None) -> tuple[str | None, int | None]:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     if table.dialect == "markdown" and (ratio is None or (ratio > 1.005) == (table.facts.get("title") == "all-reduce")):
         collective = collective or table.facts.get("title")
-    divided = round(median(table.per_rank)) if table.per_rank else 1
     in_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place]
     out_of_place = [row.wrong in ("N/A", "1e+00") for row in table.rows if not row.in_place]
     unchecked = any(in_place) and not all(out_of_place)  # in place alone
-    if collective is None and divided > 1:
-        collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
+    if collective is None and table.parts > 1:
+        checked = any(row.in_place and row.wrong for row in table.rows) and not all(in_place)
+        half = "all-to-all" if unchecked else "all-gather" if checked else None
+        collective = "reduce-scatter" if table.reduces else half
     elif collective is None and ratio is not None:
         if ratio > 1.005:
             collective = "all-reduce"
-        elif table.root not in ("", "-1"):  # only these two print one, and in place they are checked
+        elif table.rooted:  # of which only these two do not count by rank
             collective = "reduce" if table.reduces else "broadcast"
-        elif ratio >= 0.995 and unchecked:
+        elif ratio >= 0.995 and (unchecked or (table.root == "-1" and (ranks or 2) > 2)):
             collective = "sendrecv"
-        elif ratio >= 0.995 and table.reduces and ranks in (None, 2):
+        elif ratio >= 0.995 and table.reduces and ranks in (None, 2) and not all(in_place or out_of_place):
             collective, ranks = "all-reduce", 2  # a sendrecv checks nothing in place
-    if divided > 1 and (ratio or 0.0) < 1:
-        ranks = divided
+    if table.parts > 1 and (ratio or 0.0) < 1:
+        ranks = table.parts
     if collective and ratio and ranks and ranks > 1 and abs(factor(collective, ranks) / ratio - 1) > coarse:
         ranks = None  # the rank lines are not all there
     if ranks is None and collective in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):

@@ -11,7 +11,7 @@ from show_browser import opened, write_page
 from colllib.measured.diagnose import diagnose
 from colllib.measured.expected import expected, slow_below
 from colllib.measured.infer import Hints
-from colllib.measured.log import factor
+from colllib.measured.log import COLLECTIVES, factor
 from colllib.measured.predict import predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
@@ -34,7 +34,7 @@ ROWS = {
     "# size count type": "No row follows the header: the test hung, crashed or still runs",
     "#  Rank  0 Group  0\n#  Rank  1 Group  0": "the test hung, crashed or still runs",
     "# size count type\n1048576 262144 45.1 23.2 43.5": "No row of an nccl-tests table",
-    "8589934592 2147483648 float sum -1 34399 250 185 0": "GB/s, unless its cards are fewer or slower. For causes",
+    "8589934592 2147483648 float sum -1 87060 98.67 185 0": "GB/s, unless its cards are fewer or slower. For causes",
     "\n".join(["# size count type", "8589934592 2147483648 float sum -1 34399 250 468 0"] * 2): "2 tables stand in",
     "#  Rank 15 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0": "colllib diagnose LOG --on dgx-h100:2",
     "8589934592 2147483648 float sum -1 34399 250 468 N/A 34399 250 468 0": "468 GB/s, in the healthy range",
@@ -59,20 +59,21 @@ ROWS = {
 PASTE = "(area, text) => { area.value = text; area.dispatchEvent(new Event('input', { bubbles: true })); }"
 
 
-def log_on(gpu, boxes, per_box, program="all_reduce_perf"):
+def half(rate, collective, ranks, size=2**33):
+    """Time, algbw, busbw and wrong values of a busbw in GB/s, as nccl-tests reckons them."""
+    algbw = rate / factor(collective, ranks)
+    return f"{size / 1e3 / algbw:.4f} {algbw:.4f} {rate:.4f} 0"
+
+
+def log_on(gpu, boxes, per_box, program="all_reduce_perf", rate=224):
     """A log that names its program and its GPUs."""
+    numbers = half(rate, COLLECTIVES[program.removesuffix("_perf")], boxes * per_box)
     ranks = (
         f"#  Rank {r:2d} Group  0 Pid 1 on n{r // per_box} device {r % per_box} [0x0] {gpu}"
         for r in range(boxes * per_box)
     )
-    row = "8589934592 2147483648 float none -1 34399 250 224 0 34399 250 224 0"
-    return "\n".join(
-        [
-            f"# Collective test starting: {program}",
-            *ranks,
-            row.replace("none", "sum" if "reduce" in program else "none"),
-        ]
-    )
+    row = f"8589934592 2147483648 float {'sum' if 'reduce' in program else 'none'} -1 {numbers} {numbers}"
+    return "\n".join([f"# Collective test starting: {program}", *ranks, row])
 
 
 @pytest.mark.browser
@@ -99,15 +100,66 @@ def test_the_page_takes_the_machine_and_the_collective_that_a_log_names(tmp_path
 
 @pytest.mark.browser
 @pytest.mark.usefixtures("with_chromium")
+def test_a_log_of_another_collective_or_number_of_ranks_is_not_set_against_the_range(tmp_path):
+    """As nccl-tests 2.19.6 names its program, and 2.13 does not."""
+    another = "choose the collective and the machine that ran. For causes and confidence: colllib diagnose LOG"
+    with opened(write_page(tmp_path, LogReader())) as (tab, troubles):
+        area, output = tab.locator("textarea"), tab.locator("output")
+        for program in ("reduce", "broadcast"):
+            area.fill(log_on("NVIDIA H100 80GB HBM3", 1, 8, f"{program}_perf", 338))
+            assert f"338 GB/s. This page knows no range of {program}_perf. For causes" in output.text_content()
+        area.fill(log_on("NVIDIA H100 80GB HBM3", 2, 8, rate=57).replace("all_reduce", "alltoallv"))
+        assert "This page knows no range of alltoallv_perf. " in output.text_content()
+        for of_what, says in (("sendrecv", "1 times"), ("reduce_scatter", "0.938 times")):
+            log = log_on("NVIDIA H100 80GB HBM3", 2, 8, f"{of_what}_perf", 48).replace(" none ", " sum ")
+            area.fill(log.partition("\n")[2])
+            tab.locator("select[name=collective]").select_option("all-reduce")
+            assert (
+                f"Its busbw is {says} algbw, and 1.88 in all-reduce on dgx-h100:2: {another}" in output.text_content()
+            )
+            assert output.text_content().endswith("LOG")
+        tab.locator("select[name=collective]").select_option("reduce-scatter")
+        assert "below the healthy range of dgx-h100:2" in output.text_content()
+        old = half(47, "all-reduce", 16).split()  # up to June 2020 algbw left one part out
+        area.fill(f"8589934592 134217728 float sum {8589.934592e3 / 47 * 15 / 16:.1f} 47.00 47.00 {old[-1]}")
+        assert "below the healthy range of dgx-h100:2" in output.text_content()
+        tab.locator("select[name=collective]").select_option("all-reduce")
+        area.fill(f"8589934592 2147483648 float sum -1 {half(300, 'all-reduce', 8)}")
+        assert f"1.75 times algbw, and 1.88 in all-reduce on dgx-h100:2: {another}" in output.text_content()
+    assert troubles == []
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("with_chromium")
+def test_a_time_of_the_launch_is_not_taken_for_that_of_the_call_and_long_times_have_few_digits(tmp_path):
+    names = "# size count type redop root cputime algbw busbw #wrong\n"
+    rows = f"{2**33} {2**31} float sum -1 14.00 250.00 468.75 0\n8 2 float sum -1 12.00 0.00 0.00 0"
+    with opened(write_page(tmp_path, LogReader())) as (tab, troubles):
+        area, output = tab.locator("textarea"), tab.locator("output")
+        area.fill(names + rows)
+        assert output.text_content().startswith("2 rows read. At 8 GiB: 469 GB/s, in the healthy range")
+        assert tab.locator("circle").count() == 3  # the small message has a rate, and no time
+        on = find("dgx-h100:2")
+        reached = round(100 * predict(on, "all-reduce", 2**33).seconds / (2**33 / 250e9))
+        assert verdicts(tab)["from 1 GiB on"][0] == f"{reached}%"
+        area.fill(
+            f"{2**35} {2**33} float sum -1 1.2e+07 2.75 5.15 0"
+        )  # 2**35 / 1.25e7 us, of which two digits are left
+        assert output.text_content().startswith("1 row read. At 32 GiB: 5.15 GB/s, below the healthy range")
+    assert troubles == []
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("with_chromium")
 def test_a_run_below_the_range_of_racks_is_not_said_to_be_slow_without_a_condition(tmp_path):
     with opened(write_page(tmp_path, LogReader())) as (tab, troubles):
         area, output = tab.locator("textarea"), tab.locator("output")
-        area.fill(log_on("NVIDIA GB200", 18, 4).replace(" 224 ", " 188 "))
+        area.fill(log_on("NVIDIA GB200", 18, 4, rate=188))
         assert "below the healthy range of nvl72:1, " in output.text_content()
         assert "GB/s, unless only cards join its hosts. " in output.text_content()
-        area.fill(log_on("NVIDIA GB200", 36, 4).replace(" 224 ", " 188 "))
+        area.fill(log_on("NVIDIA GB200", 36, 4, rate=188))
         assert "but nobody published a healthy run over several such racks. " in output.text_content()
-        area.fill(log_on("NVIDIA H100 80GB HBM3", 1, 8).replace(" 224 ", " 188 "))
+        area.fill(log_on("NVIDIA H100 80GB HBM3", 1, 8, rate=188))
         assert "below the healthy range of dgx-h100:1, " in output.text_content()
         assert "unless" not in output.text_content()
     assert troubles == []
@@ -131,6 +183,7 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
             assert tab.locator("circle").count() == 2 * len(run.rows)  # of the bandwidths and of the times
         area.fill(f"0 0 float sum -1 0.12 0.00 0.00 0 0.12 0.00 0.00 0\n{text}")  # nothing sent, but a row
         assert output.text_content().startswith(f"{len(run.rows)} rows read. At ")
+        tab.locator("input[name=boxes]").fill("2")
         tab.locator("select[name=collective]").select_option("all-to-all")
         area.fill("8589934592 134217728 float none -1 34399 250 234 0 34399 250 234 0")
         assert output.text_content().endswith("--primitive all-to-all")
@@ -139,6 +192,7 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
         assert "range" not in output.text_content() + tab.locator(".cl-log-plot").text_content()
         assert tab.locator(".cl-log-table").text_content() == ""
         tab.locator("select[name=collective]").select_option("sendrecv")  # whose rows say sum, though nothing is added
+        area.fill(f"8589934592 2147483648 float sum -1 {half(45, 'sendrecv', 16)}")
         assert output.text_content().endswith("--primitive sendrecv")
         area.fill(ALONE)
         assert "Every bus bandwidth is 0" in output.text_content()
@@ -153,7 +207,7 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
         for boxes, cards in product((1, 3, 41, MOST_BOXES), (",cards=4", "")):  # typed, one digit after the other
             tab.locator("input[name=boxes]").fill(str(boxes))
             tab.locator("select[name=machine]").select_option(f"dgx-h100{cards}")
-            area.fill("8589934592 2147483648 float sum -1 34399 250 400 0 34399 250 400 0")
+            area.fill(f"8589934592 2147483648 float sum -1 {half(400, 'all-reduce', 8 * boxes)}")
             on = f"dgx-h100:{boxes}{cards}"
             range_of = expected(find(on), "all-reduce")
             low, high = (float(text.split(" GB/s")[0]) for text in
@@ -200,9 +254,7 @@ def test_a_run_is_set_against_the_prediction_and_against_healthy_runs_in_each_re
         shares = {least: 0.5, 2**20: 0.1, 2**28: 0.97, largest: 0.9 * slow_below(on, bound) / reached}
         rows = []
         for size, share in shares.items():
-            time = predict(on, collective, size).seconds / share
-            rate = size / time / 1e9
-            numbers = f"{1e6 * time:.4f} {rate:.4f} {rate * factor(collective, on.ranks):.4f} 0"
+            numbers = half(predict(on, collective, size).busbw * share / 1e9, collective, on.ranks, size)
             rows.append(
                 f"{size} {size // 4} float {'sum' if 'reduce' in collective else 'none'} -1 {numbers} {numbers}"
             )
@@ -240,8 +292,7 @@ def test_a_run_is_below_the_range_undecided_or_in_it_where_the_diagnosis_says_so
         tab.locator("input[name=boxes]").fill(boxes)
         slow = slow_below(on, bound)
         for rate in (0.9e-9 * slow, 1.03e-9 * slow, 0.97e-9 * bound.low, 1.03e-9 * bound.low):
-            algbw = rate / factor("all-reduce", on.ranks)
-            row = f"8589934592 2147483648 float sum -1 {8589.934592e3 / algbw:.2f} {algbw:.4f} {rate:.4f} 0"
+            row = f"8589934592 2147483648 float sum -1 {half(rate, 'all-reduce', on.ranks)}"
             tab.locator("textarea").fill(f"# size count type redop root time algbw busbw #wrong\n{row}")
             (run,) = read(tab.locator("textarea").input_value())
             state = diagnose(run, Hints(machine=on)).state
@@ -258,8 +309,7 @@ def test_a_run_is_below_the_range_undecided_or_in_it_where_the_diagnosis_says_so
 def test_a_run_over_boxes_that_still_climbs_is_undecided_as_the_diagnosis_has_it(tmp_path, last_but_one, place):
     on = find("dgx-h100:2")
     rates = {2**30: 200, 2**31: 215, 2**32: last_but_one, 2**33: 250}
-    algbw = {size: rate / factor("all-reduce", on.ranks) for size, rate in rates.items()}
-    rows = [f"{n} {n // 4} float sum -1 {n / 1e3 / algbw[n]:.2f} {algbw[n]:.4f} {rates[n]:.4f} 0" for n in rates]
+    rows = [f"{n} {n // 4} float sum -1 {half(rate, 'all-reduce', on.ranks, n)}" for n, rate in rates.items()]
     log = "\n".join(["# size count type redop root time algbw busbw #wrong", *rows])
     (run,) = read(log)
     state = diagnose(run, Hints(machine=on)).state

@@ -12,13 +12,16 @@
   // size and bus bandwidth of the half out of place, as colllib.measured.read takes them
   const bare = (line) => line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "")
     .replace(/\s\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$/, "").trim(); // of -S
-  const lastDigit = (word) => (/e/i.test(word) ? 0.1 : 10 ** -(word.split(".")[1] || "").length);
+  const lastDigit = (word) => {
+    const [digits, power] = word.toLowerCase().split("e");
+    return 10 ** ((power || 0) - (digits.split(".")[1] || "").length);
+  };
   // algbw is size over time; where a message is in parts of one rank each, programs up to June 2020 leave one part out
   const agrees = (size, parts, micro, rate) => {
     const rounded = 0.02 + lastDigit(micro) / micro + lastDigit(rate) / rate, times = size / micro / 1e3 / rate;
     return [1, parts > 1 ? 1 - 1 / parts : 1].some((share) => Math.abs(times * share - 1) <= rounded);
   };
-  const rowOf = (line) => {
+  const rowOf = (launch) => (line) => { // with -C the time is that of the launch, but the rates are of the whole call
     const words = bare(line).split(/\s+/).map((word) => /^\d{1,3}([,_]\d{3})+$/.test(word) ? word.replace(/[,_]/g, "") : word);
     const place = words.findIndex((word) => Object.hasOwn(widths, word));
     if (place < 2 || !words.slice(place - 2, place).every((word) => NUMBER.test(word))) return null;
@@ -27,11 +30,11 @@
     const numbers = first === undefined ? [] : rest.slice(first, first + 3), [time, rate, bus] = numbers.map(Number);
     if (numbers.length < 3 || !numbers.every((word) => NUMBER.test(word)) || bus < 0) return { unread: "numbers are missing or none" };
     const [size, count] = words.slice(place - 2, place).map(Number);
-    if (size * time * rate && !agrees(size, size / (count * widths[words[place]]), ...numbers)) return { unread: "algbw is not size over time" };
-    return { size, time, bus, redop, wrong: [3, 3 + (rest.length - first) / 2].some((k) => WRONG.test(rest[first + k])) };
+    if (!launch && size * time * rate && !agrees(size, size / (count * widths[words[place]]), ...numbers)) return { unread: "algbw is not size over time" };
+    return { size, time: launch ? rate >= 0.05 && size / rate / 1e3 : time, bus, redop, wrong: [3, 3 + (rest.length - first) / 2].some((k) => WRONG.test(rest[first + k])) };
   };
   const read = (text) => {
-    const tables = text.split(/^.*#?\s*size\s+count.*$/m).map((part) => part.split("\n").map(rowOf).filter(Boolean)).filter((part) => part.some((row) => row.unread || row.size > 0));
+    const tables = text.split(/^.*#?\s*size\s+count.*$/m).map((part) => part.split("\n").map(rowOf(/cpu_?time/i.test(text))).filter(Boolean)).filter((part) => part.some((row) => row.unread || row.size > 0));
     const parsed = tables.flat(), rows = parsed.filter((row) => !row.unread && row.size > 0);
     const repeated = rows.filter((row, k) => k && row.size === rows[k - 1].size).length;
     const several = new Set(rows.map((row) => row.size)).size > 1; // one size alone is repeated by one job
@@ -58,10 +61,11 @@
   };
   const gb = (value) => `${Number(value.toPrecision(3))} GB/s`;
 
+  const shareOf = (collective, ranks) => (collective === "sendrecv" ? 1 : (ranks - 1) / ranks * (collective === "all-reduce" ? 2 : 1)); // busbw over algbw
   // what is predicted of a machine: the time of a message, between which shares of the rate healthy runs are, and theirs
   const model = (collective, machine, boxes) => {
     const times = foreseen[collective][machine][boxes - 1], ranks = boxes * gpus[machine], [low, high] = ranges[collective][machine][boxes - 1];
-    const share = collective === "sendrecv" ? 1 : (ranks - 1) / ranks * (collective === "all-reduce" ? 2 : 1); // busbw over algbw
+    const share = shareOf(collective, ranks);
     const time = (bytes) => {
       const k = Math.min(sizes.length - 2, Math.max(0, sizes.findLastIndex((known) => known <= bytes)));
       const along = Math.log(bytes / sizes[k]) / Math.log(sizes[k + 1] / sizes[k]);
@@ -151,10 +155,10 @@
     table.innerHTML = lines.length ? `<table><caption>Shares of the predicted rate, those of four in five healthy runs</caption><tr>${["messages", "your log", "healthy runs", "verdict"].map((cell) => head("col", cell)).join("")}</tr>${lines.map(row).join("")}</table>` : "";
   };
   const tell = (text) => { if (says.textContent !== text) says.textContent = text; }; // all that is written is read out
+  const ran = (text) => (/\b(all_reduce|all_gather|reduce_scatter|alltoallv?|sendrecv|reduce|broadcast|gather|scatter|hypercube)_perf/.exec(text) || [])[1];
   const choose = () => { // the collective and the machine that a new log names; both can be chosen anew
     const text = form.elements.log.value, { preset, hosts } = hardware(text), { collective, machine, boxes } = form.elements;
-    const [, program] = /\b(all_reduce|all_gather|reduce_scatter|alltoall|sendrecv)_perf/.exec(text) || [];
-    if (program) collective.value = PROGRAMS[program];
+    if (PROGRAMS[ran(text)]) collective.value = PROGRAMS[ran(text)];
     if (!preset) return;
     if (machine.value.split(",")[0] !== preset) machine.value = preset;
     boxes.value = gpus[preset] > 8 ? Math.ceil(read(text).ranks / gpus[preset]) : hosts; // a rack is many hosts
@@ -178,12 +182,16 @@
     const end = rows.at(-1), slow = slowBelow(rows, range), low = end.bus < range[0], small = low && end.size < LARGE;
     const place = small ? "too small a message to compare with" : low ? (end.bus < slow ? "below" : "undecided: below") : end.bus > range[1] ? "above" : "in";
     const { gpu, preset, hosts } = hardware(form.elements.log.value), rack = gpus[machine] > 8, stranger = gpu && preset !== machine.split(",")[0];
-    const others = stranger || (ranks && ranks !== boxes * gpus[machine]), adds = end.redop && end.redop !== "none";
-    const other = /reduce/.test(collective) ? rows.every((row) => row.redop === "none") : adds && collective !== "sendrecv";
-    const doubt = other ? `Its redop is ${end.redop}, so this is no ${collective}: choose the collective that ran. `
+    const program = ran(form.elements.log.value), strange = program && !PROGRAMS[program], counted = ranks && ranks !== boxes * gpus[machine];
+    const share = shareOf(collective, ranks || boxes * gpus[machine]), shown = rows.filter((row) => row.bus > 1 && row.time < 1e7).map((row) => row.bus * row.time * 1e3 / row.size);
+    const unlike = shown.length && Math.abs(median(shown) / share - 1) > 0.02, adds = end.redop && end.redop !== "none";
+    const summed = /reduce/.test(collective) ? rows.every((row) => row.redop === "none") : adds && collective !== "sendrecv";
+    const others = stranger || counted || unlike, other = strange || summed || unlike;
+    const doubt = strange ? `This page knows no range of ${program}_perf. ` : summed ? `Its redop is ${end.redop}, so this is no ${collective}: choose the collective that ran. `
       : gpu && !preset ? `This page has no preset for ${gpu}. `
       : stranger ? `The log names ${gpu}, no GPU of ${machine.split(",")[0]}: another machine ran. `
-      : others ? `The log lists ${ranks} ${ranks === 1 ? "rank" : "ranks"}, ${on} has ${boxes * gpus[machine]}: another machine ran. ` : "";
+      : counted ? `The log lists ${ranks} ${ranks === 1 ? "rank" : "ranks"}, ${on} has ${boxes * gpus[machine]}: another machine ran. `
+      : unlike ? `Its busbw is ${Number(median(shown).toPrecision(3))} times algbw, and ${Number(share.toPrecision(3))} in ${collective} on ${on}: choose the collective and the machine that ran. ` : "";
     const unless = !low || small ? "" : rack && boxes > 1 ? ", but nobody published a healthy run over several such racks"
       : rack && hosts > 1 ? ", unless only cards join its hosts" : boxes > 1 ? ", unless its cards are fewer or slower" : "";
     const predicted = doubt ? undefined : model(collective, machine, boxes);
