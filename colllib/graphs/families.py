@@ -1,7 +1,7 @@
 """Families of graphs, built by formula: those that source texts on direct-connect networks use.
 
 Numbers in a name stand as in the literature: H(n, q) is `hamming:NxQ`, the Kautz and de Bruijn graphs give their
-degree first, circulants the number of ranks and then the jumps.
+degree first, circulants and dihedral graphs the number of ranks and then the jumps.
 
 >>> [(graph.ranks, graph.num_links) for graph in (hamming(2, 3), hypercube(10), circulant((16, 3, 4)), de_bruijn(2, 3))]
 [(9, 36), (1024, 10240), (16, 64), (8, 16)]
@@ -100,6 +100,25 @@ def directed_circulant(sizes: Sequence[int]) -> Topology:
     With n = d + 2 and the jumps 1..d it is the directed circulant graph of degree d that needs two steps.
     """
     return _jumping(*_circulant("directed-circulant", sizes))
+
+
+def dihedral(sizes: Sequence[int]) -> Topology:
+    """For every jump a, rank i of an even number n has a link to i + a if i is even, and to i - a if it is odd.
+
+    It is a Cayley graph of the dihedral group, the motions of a polygon of n / 2 corners: rank 2 k turns it by k, and
+    2 k + 1 also turns it over. A jump is a motion more, so all ranks look alike.
+
+    Source: Akers and Krishnamurthy (1989), "A Group-Theoretic Model for Symmetric Interconnection Networks".
+    """
+    name, ranks, jumps = _circulant("dihedral", sizes)
+    odd = next((jump for jump in jumps if jump % 2), 0)
+    if ranks % 2 or gcd(ranks, *(jump - jump % 2 * odd for jump in jumps)) > 2:
+        raise ValueError(
+            f"{name}: N must be even, and N, even jumps and differences of odd ones share no divisor but 2"
+        )
+    check_network(name, ranks, ranks * len(jumps))
+    src = np.tile(np.arange(ranks), len(jumps))
+    return from_arcs(name, ranks, src, (src + np.where(src % 2, -1, 1) * np.repeat(jumps, ranks)) % ranks)
 
 
 def shifted_ring(ranks: int, step: int) -> Topology:

@@ -6,8 +6,8 @@ the bandwidth term of a line graph or a degree expansion is at least its base's.
 frontier is built, and its breadth-first problems are solved, so that every row is the exact cost on that very graph.
 
 Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications", and
-Zhao's dissertation, sections 3.5.4 and A.4. Directed circulant graphs of many jumps are not among
-their bases.
+Zhao's dissertation, sections 3.5.4 and A.4. Directed circulant graphs of many jumps and dihedral graphs are not
+among their bases.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from fractions import Fraction
 from functools import cache
 from heapq import heapify, heappop, heappush
 from itertools import combinations
-from math import comb, isqrt
+from math import comb, factorial, isqrt
 from random import Random
 
 from colllib.algorithms.breadth_first import all_gather_cost
+from colllib.cost import Cost
 from colllib.graphs.distance_regular import VALENCY_FOUR
 from colllib.graphs.measures import moore_diameter
 from colllib.topology.expression import find
@@ -29,6 +30,8 @@ from colllib.topology.expression import find
 MOST_RANKS = 2048
 MOST_PORTS = 16
 SETS_OF_JUMPS = 4000  # that are tried for one circulant graph
+DIHEDRAL_SETS = 1000  # of jumps that are tried for the dihedral graphs of one size and degree
+MOST_DIHEDRAL = 256  # ranks; line graphs of such graphs are better than larger ones
 
 
 @dataclass(frozen=True)
@@ -55,25 +58,28 @@ def pareto(ranks: int, degree: int, *, jumps: bool = True) -> tuple[Found, ...]:
 
     Args:
         degree: links out of and into each rank.
-        jumps: whether directed circulant graphs whose jumps are searched are bases; the source has none but small ones.
+        jumps: whether directed circulant and dihedral graphs whose jumps are searched are bases; of these the source
+            has none but small circulants.
 
     Raises:
         ValueError: for N or d out of range.
 
     >>> for row in pareto(32, 4):
     ...     print(row.n_alpha, row.n_beta_node, row.expression)
-    3 1 line-graph(complete-bipartite:4x4)
-    4 31/32 distance-regular:32
+    3 31/32 dihedral:32x1x24x27x28
     """
     for what, value, least, most in (("N", ranks, 2, MOST_RANKS), ("d", degree, 1, MOST_PORTS)):
         if not least <= value <= most:
             raise ValueError(f"{what} = {value}: the topology finder takes {least} to {most}")
-    return _frontier(ranks, degree, False, jumps)
+    return _frontier(ranks, degree, False, 2 * jumps)
 
 
 @cache
-def _frontier(ranks: int, ports: int, loopless: bool, jumps: bool) -> tuple[Found, ...]:
-    """Candidates in the order of their bounds; what comes to the front is built, and goes back with its costs."""
+def _frontier(ranks: int, ports: int, loopless: bool, jumps: int) -> tuple[Found, ...]:
+    """Candidates in the order of their bounds; what comes to the front is built, and goes back with its costs.
+
+    `jumps` are searched for no base (0), for directed circulants (1), or for dihedral graphs as well (2).
+    """
     candidates = [*_bases(ranks, ports, jumps), *_expansions(ranks, ports, loopless, jumps)]
     queue = [(row.n_alpha, row.n_beta_node, place, row) for place, row in enumerate(candidates)]
     heapify(queue)
@@ -83,8 +89,7 @@ def _frontier(ranks: int, ports: int, loopless: bool, jumps: bool) -> tuple[Foun
         if (frontier and frontier[-1].n_beta_node <= n_beta) or (loopless and row.loops):
             continue
         if row.loops is None:
-            graph = find(row.expression)
-            cost, loops = all_gather_cost(graph), bool((graph.link_src == graph.link_dst).any())
+            cost, loops = _built(row.expression)
             row = replace(row, n_alpha=int(cost.n_alpha), n_beta_node=Fraction(cost.n_beta * ports), loops=loops)
             heappush(queue, (row.n_alpha, row.n_beta_node, place, row))
         else:
@@ -92,7 +97,13 @@ def _frontier(ranks: int, ports: int, loopless: bool, jumps: bool) -> tuple[Foun
     return tuple(frontier)
 
 
-def _bases(ranks: int, ports: int, jumps: bool) -> Iterator[Found]:
+@cache
+def _built(expression: str) -> tuple[Cost, bool]:
+    graph = find(expression)
+    return all_gather_cost(graph), bool((graph.link_src == graph.link_dst).any())
+
+
+def _bases(ranks: int, ports: int, jumps: int) -> Iterator[Found]:
     def base(expression: str, name: str, n_alpha: int) -> Found:
         return Found(expression, name, ranks, n_alpha, Fraction(ranks - 1, ranks))
 
@@ -124,16 +135,21 @@ def _bases(ranks: int, ports: int, jumps: bool) -> Iterator[Found]:
     if chosen_jumps:
         name = "x".join(map(str, (ranks, *chosen_jumps)))
         yield base(f"directed-circulant:{name}", "directed circulant graph", _reach(ranks, chosen_jumps, ranks))
+    for steps, (n_beta, chosen_jumps) in dihedral_jumps(ranks, ports).items() if jumps > 1 else ():
+        name = "x".join(map(str, (ranks, *chosen_jumps)))
+        yield Found(f"dihedral:{name}", "dihedral graph", ranks, steps, n_beta, loops=False)
 
 
-def _expansions(ranks: int, ports: int, loopless: bool, jumps: bool) -> Iterator[Found]:
+def _expansions(ranks: int, ports: int, loopless: bool, jumps: int) -> Iterator[Found]:
     least = Fraction(ranks - 1, ranks)
 
     def candidate(how: str, expression: str, n_alpha: int, n_beta: Fraction, *parents: Found) -> Found:
         return Found(expression, how, ranks, n_alpha, max(n_beta, least), parents)
 
     if ports > 1 and ranks % ports == 0 and ranks > ports:
-        for row in _frontier(ranks // ports, ports, loopless, jumps):
+        levels = {jumps, min(jumps, 1)}  # a base that a dihedral graph beats may have the better line graph
+        rows = (row for level in levels for row in _frontier(ranks // ports, ports, loopless, level))
+        for row in dict.fromkeys(rows):
             yield candidate("line graph", f"line-graph({row.expression})", row.n_alpha + 1, row.n_beta_node, row)
     for times in range(2, ports + 1):
         if ports % times:
@@ -192,3 +208,48 @@ def _reach(ranks: int, jumps: tuple[int, ...], most: int) -> int:
             seen |= after & everything
         steps += 1
     return steps
+
+
+# -- dihedral graphs -----------------------------------------------------------------------------
+
+
+@cache
+def dihedral_jumps(ranks: int, ports: int) -> dict[int, tuple[Fraction, tuple[int, ...]]]:
+    """Dihedral graphs by their steps: the least bandwidth term, and its jumps.
+
+    Always the same sets are tried, until one meets both bounds. A renaming of ranks makes any odd jump a jump of 1.
+    """
+    best: dict[int, tuple[Fraction, tuple[int, ...]]] = {}
+    random, most = Random(0), ranks
+    if ranks % 2 or ranks > MOST_DIHEDRAL or not 2 < ports < min(ranks, 7):  # all sets of 7 links take too long
+        return best
+    for _ in range(DIHEDRAL_SETS):
+        jumps = (1, *sorted(random.sample(range(2, ranks), ports - 1)))
+        if most >= moore_diameter(ranks, ports) and (loads := _dihedral_loads(ranks, jumps, most)):
+            n_beta, steps = Fraction(sum(loads) * ports, factorial(ports) * ranks), len(loads)
+            best[steps] = min(best.get(steps, (n_beta, jumps)), (n_beta, jumps))
+            if n_beta == Fraction(ranks - 1, ranks):
+                most = steps - 1
+    return best
+
+
+def _dihedral_loads(ranks: int, jumps: tuple[int, ...], most: int) -> list[int]:
+    """The busiest link's load in each breadth-first step, times d!; [] for more steps. Rank 0 stands for all.
+
+    By Hall's theorem it is the largest ratio, over all sets of links, of owners who depend on these alone to links.
+    """
+    shares = [factorial(len(jumps)) // (len(jumps) - k.bit_count()) for k in range(2 ** len(jumps) - 1)]
+    everything, loads = (1 << ranks) - 1, list[int]()
+    even, layer, seen = everything // 3, 1, 1
+    while seen != everything:
+        others = [0]  # who may come over links outside each set
+        for jump in jumps:
+            a, b = layer & even, layer & ~even
+            after = (a << jump | a >> ranks - jump | b >> jump | b << ranks - jump) & everything & ~seen
+            others += [more | after for more in others]
+        layer = others.pop()
+        if not layer or len(loads) == most:
+            return []
+        loads.append(max((layer & ~mask).bit_count() * share for mask, share in zip(others, shares, strict=True)))
+        seen |= layer
+    return loads

@@ -86,6 +86,7 @@ TOPOLOGIES: dict[str, Form] = {
     "shifted-ring": Form(families.shifted_ring, 2, "shifted-ring:16x5"),
     "circulant": Form(families.circulant, 0, "circulant:16x3x4"),
     "directed-circulant": Form(families.directed_circulant, 0, "directed-circulant:6x1x2x3x4"),
+    "dihedral": Form(families.dihedral, 0, "dihedral:32x1x24x27x28"),
     "kautz": Form(families.kautz, 2, "kautz:DxM"),
     "debruijn": Form(families.de_bruijn, 2, "debruijn:DxN"),
     "modified-debruijn": Form(families.modified_de_bruijn, 2, "modified-debruijn:2x4"),

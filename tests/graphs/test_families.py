@@ -92,6 +92,27 @@ def test_a_directed_circulant_on_two_ranks_more_than_its_degree_takes_two_steps(
     assert (degree(topology), diameter(topology)) == (d, 2)
 
 
+@given(
+    st.integers(3, 9).flatmap(
+        lambda n: st.tuples(st.just(n), st.lists(st.integers(1, 2 * n - 1), min_size=1, max_size=6))
+    )
+)
+def test_a_dihedral_graph_links_each_motion_of_a_polygon_to_its_products_and_so_looks_alike_from_all(drawn):
+    corners, jumps = drawn
+    motions = [tuple((k + way * i) % corners for i in range(corners)) for k in range(corners) for way in (1, -1)]
+    after = [[motions.index(tuple(one[i] for i in other)) for other in motions] for one in motions]
+    expected = sorted((rank, after[rank][jump]) for rank in range(2 * corners) for jump in jumps)
+    expression = f"dihedral:{2 * corners}x{'x'.join(map(str, jumps))}"
+    if not nx.is_strongly_connected(nx.DiGraph(expected)):
+        with pytest.raises(ValueError, match="divi"):
+            find(expression)
+        return
+    links = list(zip(*(ends.tolist() for ends in arcs(find(expression))), strict=True))
+    assert sorted(links) == expected
+    for renamed in after:
+        assert sorted((renamed[a], renamed[b]) for a, b in links) == expected
+
+
 @given(st.integers(1, 5), st.integers(0, 20))
 def test_a_generalized_kautz_graph_is_its_formula(d, more):
     m = d + 1 + more
@@ -199,6 +220,9 @@ WRONG = {
     "circulant:16x2x4": "circulant:16x2x4 is not strongly connected: 2 divides",
     "circulant:16": "the number of ranks and at least one jump are needed",
     "circulant:16x16": "the jump 16 is not in 1..15",
+    "dihedral:15x1x2": "N must be even",
+    "dihedral:16x1x4": "N, even jumps and differences of odd ones share no divisor but 2",
+    "dihedral:16x2x6": "2 divides the number of ranks and every jump",
     "kautz:4x4": "the number of ranks with degree 4 must be at least 5, and not 4",
     "kautz:0x4": "the degree must be at least 1, and not 0",
     "debruijn:1x3": "the degree must be at least 2",

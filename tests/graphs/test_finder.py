@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from colllib import cli
 from colllib.algorithms import breadth_first
 from colllib.execution import execute
-from colllib.graphs.finder import circulant_jumps, pareto
+from colllib.graphs.finder import _frontier, circulant_jumps, dihedral_jumps, pareto
 from colllib.graphs.measures import degree, moore_diameter
 from colllib.optimality import breadth_first_optimal
 from colllib.topology.cuts import diameter
@@ -117,6 +117,37 @@ def test_too_few_ranks_for_different_jumps_have_none():
     assert circulant_jumps(4, 4) == ()
 
 
+@pytest.mark.parametrize("ranks", [14, 28, 30, 32, 34, 36, 40])
+def test_a_dihedral_graph_of_degree_four_meets_both_bounds(ranks):
+    (row,) = pareto(ranks, 4)
+    graph = find(row.expression)
+    assert graph.name.startswith("dihedral")
+    run = execute(breadth_first.all_gather(graph), graph)
+    assert (run.cost.n_alpha, run.cost.n_beta * 4) == (moore_diameter(ranks, 4), Fraction(ranks - 1, ranks))
+
+
+@pytest.mark.parametrize(("ranks", "ports"), [(8, 3), (16, 4), (18, 5), (20, 6), (48, 4), (64, 3)])
+def test_dihedral_graphs_cost_what_was_counted_at_one_rank(ranks, ports):
+    assert dihedral_jumps(ranks, ports)
+    for steps, (n_beta, jumps) in dihedral_jumps(ranks, ports).items():
+        graph = find("dihedral:" + "x".join(map(str, (ranks, *jumps))))
+        cost = execute(breadth_first.all_gather(graph), graph).cost
+        assert (cost.n_alpha, cost.n_beta * ports) == (steps, n_beta)
+
+
+@pytest.mark.parametrize(("ranks", "ports"), [(15, 4), (258, 4), (16, 2), (16, 7), (4, 4)])
+def test_sizes_and_degrees_without_a_search_for_dihedral_graphs_have_none(ranks, ports):
+    assert not dihedral_jumps(ranks, ports)
+
+
+@pytest.mark.parametrize("ranks", [56, 64, 256, 1024])
+def test_dihedral_graphs_make_no_frontier_worse(ranks):
+    rows = pareto(ranks, 4)
+    for row in _frontier(ranks, 4, False, 1):
+        assert any(ours.n_alpha <= row.n_alpha and ours.n_beta_node <= row.n_beta_node for ours in rows)
+    assert rows != _frontier(ranks, 4, False, 1)
+
+
 def circulants(ranks):
     """All circulant graphs of different jumps below N / 2, the source's C(n, {a_1, ..., a_k})."""
     jumps = range(1, (ranks + 1) // 2)
@@ -172,7 +203,7 @@ def test_the_command_line_prints_rows_that_run_accepts_at_the_printed_cost():
     for row in rows:
         run = json.loads(asked("run", "all-gather", "breadth-first", "--on", row["expression"], "--json").output)
         assert (run["n_alpha"], run["n_beta_node"]) == (row["n_alpha"], row["n_beta_node"])
-    assert "line graph of the circulant graph" in asked("find-topology", "--nodes", "64", "--degree", "4").output
+    assert "line graph of the dihedral graph" in asked("find-topology", "--nodes", "64", "--degree", "4").output
 
 
 @pytest.mark.parametrize(

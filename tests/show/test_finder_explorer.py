@@ -25,8 +25,8 @@ def test_a_dot_of_the_frontier_has_the_color_of_its_curve():
 
 def test_provenance_goes_down_to_the_bases_with_the_cost_of_each():
     html = provenance(pareto(512, 4)[0])
-    assert html.count("<li>") == 4
-    assert "complete bipartite graph: N = 8, 2 steps, 7/8 M/B" in html
+    assert html.count("<li>") == 3
+    assert "dihedral graph: N = 32, 3 steps, 31/32 M/B" in html
 
 
 def test_the_cheapest_graph_changes_with_the_message():
