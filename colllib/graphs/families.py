@@ -109,6 +109,9 @@ def dihedral(sizes: Sequence[int]) -> Topology:
     2 k + 1 also turns it over. A jump is a motion more, so all ranks look alike.
 
     Source: Akers and Krishnamurthy (1989), "A Group-Theoretic Model for Symmetric Interconnection Networks".
+
+    Raises:
+        ValueError: for no jump, one outside 1..n-1, an odd n, or jumps that leave the graph in parts.
     """
     name, ranks, jumps = _circulant("dihedral", sizes)
     odd = next((jump for jump in jumps if jump % 2), 0)
@@ -228,7 +231,7 @@ def _circulant(kind: str, sizes: Sequence[int]) -> tuple[str, int, list[int]]:
     ranks, *jumps = sizes
     name = f"{kind}:{'x'.join(map(str, sizes))}"
     if not jumps:
-        raise ValueError(f"{name}: the number of ranks and at least one jump are needed, as in {kind}:16x3x4")
+        raise ValueError(f"{name}: the number of ranks and at least one jump are needed, as in {kind}:16x1x3")
     wrong = [jump for jump in jumps if not 0 < jump < ranks]
     if wrong:
         raise ValueError(f"{name}: the jump {wrong[0]} is not in 1..{ranks - 1}")

@@ -31,7 +31,6 @@ MOST_RANKS = 2048
 MOST_PORTS = 16
 SETS_OF_JUMPS = 4000  # that are tried for one circulant graph
 DIHEDRAL_SETS = 1000  # of jumps that are tried for the dihedral graphs of one size and degree
-MOST_DIHEDRAL = 256  # ranks; line graphs of such graphs are better than larger ones
 
 
 @dataclass(frozen=True)
@@ -221,11 +220,14 @@ def dihedral_jumps(ranks: int, ports: int) -> dict[int, tuple[Fraction, tuple[in
     """
     best: dict[int, tuple[Fraction, tuple[int, ...]]] = {}
     random, most = Random(0), ranks
-    if ranks % 2 or ranks > MOST_DIHEDRAL or not 2 < ports < min(ranks, 7):  # all sets of 7 links take too long
+    if ranks % 2 or not 2 < ports < min(ranks, 10):  # all sets of links are looked at: too many of 10
         return best
+    least = moore_diameter(ranks, ports)
     for _ in range(DIHEDRAL_SETS):
+        if most < least:
+            break
         jumps = (1, *sorted(random.sample(range(2, ranks), ports - 1)))
-        if most >= moore_diameter(ranks, ports) and (loads := _dihedral_loads(ranks, jumps, most)):
+        if loads := _dihedral_loads(ranks, jumps, most):
             n_beta, steps = Fraction(sum(loads) * ports, factorial(ports) * ranks), len(loads)
             best[steps] = min(best.get(steps, (n_beta, jumps)), (n_beta, jumps))
             if n_beta == Fraction(ranks - 1, ranks):

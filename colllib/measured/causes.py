@@ -36,6 +36,8 @@ def advice(cause: str, boxes: int | None, vendor: str = "") -> tuple[str, str, l
 def of_vendor(text: str, vendor: str) -> str:
     """What of a text is for the GPUs of a vendor; all of it where nobody knows which.
 
+    "(AMD: …)", one between two semicolons and without parentheses in it, stands for all since the last semicolon.
+
     >>> [of_vendor("slots; nvidia-smi (AMD: rocm-smi), then wait", vendor) for vendor in ("nvidia", "amd")]
     ['slots; nvidia-smi, then wait', 'slots; rocm-smi, then wait']
     """
@@ -139,7 +141,7 @@ def of_the_numbers(machine: Machine, form: Shape, facts: Mapping[str, str]) -> I
             text = f"{mark.text}, but the library uses all {machine.cards}: one slow card or link holds up the rest"
             yield Evidence("nic-limited", 1.0, text)
         elif (direct or all_used or rdma) and mark.cause == "misconfiguration":
-            yield replace(mark, weight=mark.weight / 2)  # at least it is RDMA
+            yield replace(mark, weight=mark.weight / 2)  # it is in use, at least
         else:
             yield mark
 

@@ -20,7 +20,7 @@ from colllib.measured.expected import (
     totals_of,
 )
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, NEURON, Hints, at_least, decided, late, machine_of, ranks_of
-from colllib.measured.log import LEAST_RATE, OF_MPI, PROGRAMS, Run, factor
+from colllib.measured.log import OF_MPI, PROGRAMS, Run, factor
 from colllib.measured.predict import SMALL, Prediction, predict
 from colllib.measured.segments import LARGE, Segment, Shape, shape
 from colllib.measured.sweeps import PUBLISHED
@@ -145,9 +145,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if collective is None and max(run.factors, default=1.0) < 0.995:
         return _less_than_algbw(run, hints)
     if collective is None:
-        shares = [row.busbw / row.algbw for row in run.rows if row.busbw and row.algbw and row.algbw >= LEAST_RATE]
-        if ranks and shares and abs(median(shares) / factor("all-reduce", ranks) - 1) > 0.2:
-            why = f"busbw is {median(shares):.3g} times algbw, as no all-reduce of {ranks} ranks prints it"
+        if ranks and (factors := run.factors) and abs(median(factors) / factor("all-reduce", ranks) - 1) > 0.2:
+            why = f"busbw is {median(factors):.3g} times algbw, as no all-reduce of {ranks} ranks prints it"
             return _undecided(why, "tell --primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
@@ -157,7 +156,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         printed, should = median(factors), factor(collective, ranks)
         if abs(printed / should - 1) > 0.05:
             assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
-    gpu = machine.name if machine else run.gpu
+    gpu = machine.name if machine and machine.name != UNKNOWN.name else run.gpu
     known = replace(run, collective=collective, ranks=max(2, ranks or ANY_RANKS), gpu=gpu)
     if ranks and collective in OF_A_PART.get(run.dialect, ()):
         known = replace(known, rows=tuple(replace(row, message=ranks * row.message) for row in run.rows))

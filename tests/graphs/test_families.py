@@ -240,6 +240,13 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("kind", ["circulant", "directed-circulant", "dihedral"])
+def test_an_error_gives_an_example_that_is_a_graph(kind):
+    with pytest.raises(ValueError, match=f"as in {kind}") as refused:
+        find(f"{kind}:16")
+    assert find(str(refused.value).rpartition(" ")[2]).ranks == 16
+
+
 @pytest.mark.parametrize("expression", WRONG)
 def test_what_no_graph_can_be_is_refused_in_one_line(expression):
     with pytest.raises(ValueError, match=expression.partition(":")[0]) as refused:

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from measured import logs
 from measured.dialects import DIALECTS
 
 from colllib import cli
-from colllib.measured.causes import CAUSES
+from colllib.measured.causes import CAUSES, advice
 from colllib.measured.diagnose import diagnose
 from colllib.measured.expected import expected
 from colllib.measured.infer import Hints, machine_of
@@ -25,7 +25,7 @@ from colllib.measured.predict import predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
-from colllib.topology.machines import find
+from colllib.topology.machines import UNKNOWN, find
 
 H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
 
@@ -151,6 +151,18 @@ def test_a_test_and_a_remedy_are_those_of_the_gpus_vendor_and_both_where_nobody_
     assert f"{by_hints.next_test}; {by_hints.remedy}" == texts["MI300X"]
 
 
+def test_boxes_that_are_told_without_a_gpu_leave_the_vendor_that_the_log_names():
+    machine = replace(UNKNOWN, link=448e9)
+    for gpu, vendor in (("AMD Instinct MI300X", "amd"), ("NVIDIA H100", "nvidia")):
+        assert diagnose(logs.run(110e9, boxes=1, gpu=gpu), Hints(machine=machine)).vendor == vendor
+
+
+def test_every_advice_can_be_read_for_either_vendor():
+    for cause, boxes, column in product(CAUSES, (1, 2), (1, 3)):
+        assert all(part.count("(AMD: ") <= 1 for part in advice(cause, boxes)[column].split(";"))
+        assert not any("AMD:" in advice(cause, boxes, vendor)[column] for vendor in ("nvidia", "amd"))
+
+
 def test_where_nobody_knows_the_vendor_a_remedy_names_both_unless_rccl_ran():
     run = logs.run(2e9, boxes=1, per_box=4, gpu="")
     assert "(AMD: " in diagnose(run).next_test
@@ -163,6 +175,10 @@ def test_where_nobody_knows_the_vendor_a_remedy_names_both_unless_rccl_ran():
         ("NET/IB : Using " + " ".join(f"[{k}]mlx5_{k}:1/IB" for k in range(8)), "no-gdr"),
         ("a:1:1 [0] NCCL INFO Using network IB", "no-gdr"),
         ("a:1:1 [0] NCCL INFO NET/OFI Selected Provider is efa (found 32 nics)", "no-gdr"),
+        ("a:1:1 [0] NCCL INFO NET/OFI Selected Provider is efa", "no-gdr"),
+        ("a:1:1 [0] NCCL INFO Using network AWS Libfabric", "no-gdr"),
+        ("a:1:1 [0] NCCL INFO NET/OFI Selected Provider is verbs (found 8 nics)", "no-gdr"),
+        ("a:1:1 [0] NCCL INFO NET/OFI Selected Provider is verbs", "misconfiguration"),
         ("a:1:1 [0] NCCL INFO Using network Socket", "misconfiguration"),
         ("", "misconfiguration"),
     ],

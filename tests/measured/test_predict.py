@@ -163,6 +163,7 @@ def test_of_a_small_message_others_are_quoted_at_about_that_size_and_of_a_large_
     [
         ("dgx-h100:1", "32KiB", ": 8 H100 took 11.8 µs (vLLM, 32 KiB), 7.8 µs (SGLang, 32 KiB)."),
         ("mi300x:1,gpus=4", "20KiB", ": 4 MI300X took 7.26 µs (SGLang, 16 KiB)."),
+        ("dgx-h100:1,gpus=6", "32KiB", ": 6 H100 took 13 µs (vLLM, one-shot, 512 KiB)"),
         ("dgx-h100:1,gpus=16", "32KiB", " in a box. Predicted"),
     ],
 )

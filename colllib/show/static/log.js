@@ -34,7 +34,7 @@
     return { size, time: launch ? rate >= 0.05 && size / rate / 1e3 : time, bus, redop, wrong: [3, 3 + (rest.length - first) / 2].some((k) => WRONG.test(rest[first + k])) };
   };
   const read = (text) => {
-    const tables = text.split(/^.*#?\s*size\s+count.*$/m).map((part) => part.split("\n").map(rowOf(/cpu_?time/i.test(text))).filter(Boolean)).filter((part) => part.some((row) => row.unread || row.size > 0));
+    const tables = text.split(/^.*#?\s*size\s+count.*$/m).map((part) => part.split("\n").map(rowOf(/size\s+count.*cpu_?time/i.test(text))).filter(Boolean)).filter((part) => part.some((row) => row.unread || row.size > 0));
     const parsed = tables.flat(), rows = parsed.filter((row) => !row.unread && row.size > 0);
     const repeated = rows.filter((row, k) => k && row.size === rows[k - 1].size).length;
     const several = new Set(rows.map((row) => row.size)).size > 1; // one size alone is repeated by one job
