@@ -68,7 +68,7 @@ def expected(machine: Machine, collective: str, reached: float = 1.0) -> Expecte
     >>> from colllib.topology.machines import find
     >>> bound = expected(find("dgx-h100:2"), "all-reduce")
     >>> bound.binding, round(bound.low / 1e9), round(bound.high / 1e9)
-    ('network card', 361, 504)
+    ('network card', 406, 504)
     """
     bound = by_wires(machine, collective)
     if machine.boxes > 1 and not machine.cards_known and machine.common_network < machine.network:
@@ -89,7 +89,7 @@ def slow_below(machine: Machine, bound: Expected, unsettled: bool = False) -> fl
     >>> from colllib.topology.machines import find
     >>> h100 = find("dgx-h100:2")
     >>> round(slow_below(h100, expected(h100, "all-reduce")) / 1e9)
-    280
+    310
     """
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
     half_a_slot = machine.pcie >= UNKNOWN.pcie or machine.name in TWO_A_SLOT
