@@ -1104,7 +1104,7 @@ def test_nvlinks_that_a_log_shows_are_those_that_two_gpus_are_judged_by(links, b
     ("busbw", "shape", "state"),
     [
         (320e9, {}, "healthy"),
-        (250e9, {}, "healthy"),  # over two boxes half the cards would make a tree of it: ROCm/rocm-systems, pull 9406
+        (250e9, {}, "healthy"),  # over two boxes half the cards would make a tree of it
         (230e9, {}, "undecided"),
         (250e9, {"boxes": 4}, "undecided"),  # not over more: such a ring fills no usual total, and is slow for the next
         (51e9, {"boxes": 4, "collective": "all-to-all"}, "healthy"),
