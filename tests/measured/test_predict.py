@@ -580,11 +580,16 @@ def test_several_racks_are_a_guess_beside_all_that_was_measured_of_them():
 
 def test_published_figures_have_a_place_that_can_be_looked_up_and_a_known_collective():
     for one in figures():
-        assert re.fullmatch(r"[\w.-]+/[\w.-]+(/(issues|pull)/\d+)?", one.place)
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+(/(issues|pull)/\d+|/tree/[0-9a-f]{40})?", one.place)
         assert one.busbw > 0
         assert factor(one.collective, one.boxes * one.gpus) > 0
         assert one.state in ("healthy", "below-expectation", "undecided")
         assert one.cause in ("", *CAUSES)
+
+
+def test_no_published_figure_of_one_gpu_a_box_is_above_what_its_cards_carry():
+    alone = [one for one in figures() if one.machine and (one.boxes, one.gpus) == (2, 1)]
+    assert [one for one in alone if one.machine and one.busbw > one.machine.network] == []
 
 
 @pytest.mark.parametrize("preset", PRESETS)
