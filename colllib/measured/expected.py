@@ -10,7 +10,7 @@ from colllib.measured.sweeps import of_others
 from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import several
 
-#: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
+#: Shares of the wire that all but a few healthy public measurements reach (see sweeps.csv and figures.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
 SEND_SHARE = 0.75  # of a card that one pair of GPUs has for itself: 0.78 (RoCE, an MTU of 1024) to 0.97 are seen;
 # and of a GPU's share in an all-to-all, where all healthy runs but one reach 0.84
@@ -100,7 +100,7 @@ def slow_below(machine: Machine, bound: Expected, unsettled: bool = False) -> fl
 
 
 def by_wires(machine: Machine, collective: str) -> Expected:
-    """The same by the shares alone that any healthy run reaches."""
+    """The same by the shares alone that nearly any healthy run reaches."""
     inside = _inside(machine, collective)
     if machine.boxes == 1:
         return inside
