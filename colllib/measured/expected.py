@@ -10,7 +10,7 @@ from colllib.measured.sweeps import of_others
 from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import several
 
-#: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
+#: Shares of the wire that all but a few healthy public measurements reach (see sweeps.csv and figures.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
 SEND_SHARE = 0.75  # of a card that one pair of GPUs has for itself: 0.78 (RoCE, an MTU of 1024) to 0.97 are seen;
 # and of a GPU's share in an all-to-all, where all healthy runs but one reach 0.84
@@ -68,7 +68,7 @@ def expected(machine: Machine, collective: str, reached: float = 1.0) -> Expecte
     >>> from colllib.topology.machines import find
     >>> bound = expected(find("dgx-h100:2"), "all-reduce")
     >>> bound.binding, round(bound.low / 1e9), round(bound.high / 1e9)
-    ('network card', 361, 504)
+    ('network card', 406, 504)
     """
     bound = by_wires(machine, collective)
     if machine.boxes > 1 and not machine.cards_known and machine.common_network < machine.network:
@@ -89,7 +89,7 @@ def slow_below(machine: Machine, bound: Expected, unsettled: bool = False) -> fl
     >>> from colllib.topology.machines import find
     >>> h100 = find("dgx-h100:2")
     >>> round(slow_below(h100, expected(h100, "all-reduce")) / 1e9)
-    280
+    310
     """
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
     half_a_slot = machine.pcie >= UNKNOWN.pcie or machine.name in TWO_A_SLOT
@@ -100,7 +100,7 @@ def slow_below(machine: Machine, bound: Expected, unsettled: bool = False) -> fl
 
 
 def by_wires(machine: Machine, collective: str) -> Expected:
-    """The same by the shares alone that any healthy run reaches."""
+    """The same by the shares alone that nearly any healthy run reaches."""
     inside = _inside(machine, collective)
     if machine.boxes == 1:
         return inside

@@ -82,7 +82,7 @@ def _machine(gpu: str, boxes: int, gpus: int, of_a_box: str) -> Machine | None:
 class Figure:
     """The bus bandwidth of a large message, as somebody told it at a place on GitHub."""
 
-    place: str  # a repository, or one of its issues or pull requests
+    place: str  # a repository, perhaps at a commit, or one of its issues or pull requests
     boxes: int
     gpus: int  # of a box
     gpu: str  # as told, or empty

@@ -525,7 +525,7 @@ def test_a_published_sweep_is_as_published():
 def test_published_sweeps_have_an_address_and_a_machine_that_fits_their_factor():
     assert len(sweeps()) >= 30
     for sweep in sweeps():
-        assert sweep.source.startswith("https://")
+        assert re.match(r"https://github.com/[^/]+/[^/]+/(issues/\d+$|blob/[0-9a-f]{40}/.)", sweep.source)
         sizes, times = sweep.run.series()
         assert len(sizes) == len(times) or sweep.machine is None
         if sweep.machine is not None:
@@ -581,11 +581,16 @@ def test_several_racks_are_a_guess_beside_all_that_was_measured_of_them():
 
 def test_published_figures_have_a_place_that_can_be_looked_up_and_a_known_collective():
     for one in figures():
-        assert re.fullmatch(r"[\w.-]+/[\w.-]+(/(issues|pull)/\d+)?", one.place)
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+(/(issues|pull)/\d+|/tree/[0-9a-f]{40})?", one.place)
         assert one.busbw > 0
         assert factor(one.collective, one.boxes * one.gpus) > 0
         assert one.state in ("healthy", "below-expectation", "undecided")
         assert one.cause in ("", *CAUSES)
+
+
+def test_no_published_figure_of_one_gpu_a_box_is_above_what_its_cards_carry():
+    alone = [one for one in figures() if one.machine and (one.boxes, one.gpus) == (2, 1)]
+    assert [one for one in alone if one.machine and one.busbw > one.machine.network] == []
 
 
 @pytest.mark.parametrize("preset", PRESETS)
