@@ -327,11 +327,6 @@ def a_double_tree_with_a_link_per_pair(case):
     return {"limit": (many - few) / 16}
 
 
-@counts("E-01-004")
-def bytes_of_two_trees_together(case):
-    return {"fused": bytes_of_a_double_tree(case)["limit"]}
-
-
 @counts("E-01-071")
 def the_drawn_single_tree_with_a_link_per_pair(case):
     return {"n_beta": per_pair(single_tree())[1]}
