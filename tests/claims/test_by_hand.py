@@ -376,15 +376,6 @@ def the_double_tree_at_1_GB(case):
     return {"tree.t": best_of(allreduce.double_binary_tree, 512, load=load), "halving.t": 18 * ALPHA + 511 / 256 * load}
 
 
-@counts("E-01-089")
-def the_double_tree_of_72(case):
-    load = 10e9 / 900e9 * 1e6
-    return {
-        "tree.t": best_of(allreduce.double_binary_tree, 72, load=load),
-        "ring.t": 142 * ALPHA + float(reference.star_cost(allreduce.ring(72))[1]) * load,
-    }
-
-
 @counts("E-01-154")
 def where_the_double_tree_overtakes(case):
     """From the first kB on at which it takes no more: at 4,500 kB both take 49.5 us."""
