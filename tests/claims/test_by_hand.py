@@ -320,7 +320,7 @@ def bytes_of_a_double_tree(case):
     return {"limit": max(sent.values())}
 
 
-@counts("E-00-027")
+@counts("E-00-027 E-00-036")
 def a_double_tree_with_a_link_per_pair(case):
     """(P + 11) / P in P pieces: the larger of two numbers of them, less what their fill costs."""
     few, many = (p * per_pair(pipelined(allreduce.double_binary_tree(64), p))[1] for p in (16, 32))
@@ -365,7 +365,7 @@ def half_a_payload(case):
     return {"limit": terms[-1].limit_denominator(100)}
 
 
-@counts("E-00-036 E-04-031")
+@counts("E-04-031")
 def the_double_tree_at_16_MB(case):
     return {"tree.t": best_of(allreduce.double_binary_tree, 512)}
 
@@ -832,11 +832,6 @@ def wires_that_close_lines(case):
     return {**counted, "torus.edges - mesh.edges": closing}
 
 
-@counts("E-02-152")
-def steps_of_four_tori(case):
-    return {"n_alpha": wired(lattice.dim_ring(Lattice((3, 3, 3))), (3, 3, 3))[0], "D": 3 * (3 // 2)}
-
-
 @counts("E-02-029")
 def hops_in_rank_order(case):
     hops = [len(list(walk(rank, (rank + 1) % 8, (2, 2, 2)))) for rank in range(8)]
@@ -1162,11 +1157,6 @@ def blocks_for_the_other_rack(case):
 def bundles_for_the_other_rack(case):
     flat = 71 * 0.5 + 71 / 144 * INSIDE + 72 * 2 + 72 / 144 * CARD
     return {"two_phases": 71 * 0.5 + 71 / 72 * INSIDE + 2 + CARD / 2, "t": flat}
-
-
-@counts("E-03-051")
-def a_cell_of_17_65(case):
-    return {"load": 143 / 144 * INSIDE}
 
 
 @counts("E-03-056")
