@@ -372,13 +372,17 @@ def the_double_tree_at_16_MB(case):
 
 @counts("E-01-156")
 def the_double_tree_at_1_GB(case):
+    """Beside it the text's own formula: 18 stages, with a link per pair of ranks, against a halving."""
+    wins = [assembly(18, load=mb / 0.9) < 18 * ALPHA + 511 / 256 * mb / 0.9 for mb in (1, 10, 29.9, 30, 1000)]
+    assert wins == [False, False, False, True, True]
     load = 1e9 / 900e9 * 1e6
     return {"tree.t": best_of(allreduce.double_binary_tree, 512, load=load), "halving.t": 18 * ALPHA + 511 / 256 * load}
 
 
 @counts("E-01-154")
 def where_the_double_tree_overtakes(case):
-    """From the first kB on at which it takes no more: at 4,500 kB both take 49.5 us."""
+    """From the first kB on at which it takes no more: at 4,500 kB both take 49.5 us; 1.21 MB with a link per pair."""
+    assert [assembly(18, load=kb / 900) < 9 * (ALPHA + kb / 900) for kb in (506, 1205, 1215)] == [False, False, True]
 
     def wins(kilobytes):
         load = kilobytes * 1e3 / 900e9 * 1e6
@@ -425,9 +429,11 @@ def a_torus_against_the_switch(case):
 
 
 @counts("E-01-052")
-def tree_and_chain_with_a_link_per_pair(case):
-    """Lines of 4 and of 15 stages: the shorter wins at every P, so that they never cross."""
-    wins = {assembly(4, load=m / 900e9 * 1e6) < assembly(15, load=m / 900e9 * 1e6) for m in (1e3, 1e5, 16e6, 1e8)}
+def tree_and_chain_on_one_port(case):
+    """On one port they cross; with a link per pair they are lines of 4 and of 15 stages, and the shorter wins."""
+    loads = [m / 900e9 * 1e6 for m in (1e3, 1e5, 16e6, 1e8)]
+    assert all(assembly(4, load=load) < assembly(15, load=load) for load in loads)
+    wins = {best_of(broadcast.binomial_tree, 16, load=load) < best_of(broadcast.chain, 16, load=load) for load in loads}
     return {"broadcast": len(wins) == 2, "reduce": len(wins) == 2}
 
 
