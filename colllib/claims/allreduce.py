@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
+from colllib.algorithms import allreduce, alltoall, identities, of, reducescatter, trees
 from colllib.algorithms.nested import nested
 from colllib.claims.cases import best_us, deferred, distances, measured, once, per, states, us
 from colllib.claims.runs import SIZES, at_one_speed, built, load_limit, makes, proves, run
-from colllib.claims.value import Cases, Limit, Table
+from colllib.claims.value import Cases, Table
 from colllib.execution import trace
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import lg
@@ -24,7 +24,7 @@ from colllib.topology import Lattice
 RING, TREE, DOUBLING, HALVING = (
     f"all-reduce {name}" for name in ("ring", "double-binary-tree", "recursive-doubling", "rabenseifner")
 )
-LARGE, MESHED = (8, 64, 512), (4, 8, 16, 64)
+MESHED = (4, 8, 16, 64)
 #: The two trees that the source draws for four ranks, as arrays of parents.
 FIRST, SECOND = (-1, 0, 0, 1), (3, 2, 3, -1)
 
@@ -48,10 +48,6 @@ def _half(n: int) -> Schedule:
     """The first half of Rabenseifner alone, meant as a reduce-scatter."""
     schedule = allreduce.rabenseifner(n)
     return Schedule.from_steps(reduce_scatter_blocks(n), [schedule.step(t) for t in range(lg(n))])
-
-
-def _apart(n: int, segments: int) -> Schedule:
-    return in_sequence(reduce.two_tree(n, segments=segments), broadcast.two_tree(n, segments=segments))
 
 
 def least(primitive: str, n: int, pieces: int = 1) -> Fraction:
@@ -140,11 +136,6 @@ def relay_singly(n: int) -> Schedule:
 TABLE: Table = {
     "E-00-016": per(SIZES, same=lambda n: makes("all-reduce", built(_one_half_after_the_other, n))),
     "E-01-003": per(MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
-    "E-01-004": per(
-        LARGE[:2],
-        apart=lambda n: Limit.of(lambda p: built(_apart, n, p).cost.n_beta, 32),
-        fused=lambda n: load_limit(TREE, f"star:{n}"),
-    ),
     "E-00-018": per(
         SIZES,
         received=lambda n: min(min(run(f"broadcast {a.name}", f"star:{n}").received[1:]) for a in of("broadcast")),
