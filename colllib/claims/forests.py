@@ -397,7 +397,7 @@ TABLE: Table = {
     "D-4-048": each("mi250-8x2", "dgx-a100:2"),
     "D-4-058": per((2,), name="n", gain=lambda n: _gain(n, "dgx-a100")),
     "D-4-060": per((16,), name="n", gain=_gain),
-    "D-4-062": per((2, 4, 8, 16), name="n", gain=_gain, before=lambda n: _gain(max(2, n // 2))),
+    "D-4-062": per((1, 2, 4, 8, 16), name="n", gain=_gain, at_one=lambda n: _gain(1)),
     "D-4-067": once("36 layers", billions=lambda: Fraction(LLAMA.parameters, 10**9)),
     "D-4-078": each(*(f"dgx-a100:{n}" for n in (1, 2, 4, 16, 128)), "mi250-8x2"),
     "D-B-031 D-B-033 D-B-034": few_trees("dgx-a100:2", 1, 2, 3, 4, 5),

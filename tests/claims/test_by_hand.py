@@ -1446,15 +1446,6 @@ def shards_into_two_dies_and_all_of_m_between_the_boxes(case):
     return {"at": "mi250-8x2", "combined": 1 / (2 * gather), "optimum": 8 * 16}  # M each way over eight cards
 
 
-@counts("D-4-062")
-def ring_for_each_card_beside_what_must_come_in(case):
-    def gain(n):
-        into_gpu, into_box = Fraction(8 * n - 1, 8 * n) / (450 + 50), Fraction(n - 1, n) / (8 * 50)
-        return Fraction(8 * n - 1, 8 * n) / (8 * 50) / max(into_gpu, into_box) - 1
-
-    return {"gain": gain(case["n"]), "before": gain(case["n"] // 2)}
-
-
 @counts("D-B-008")
 def two_links_of_three_batches(case):
     return {"flows": 3 * 2}

@@ -17,7 +17,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from colllib import claims
-from colllib.claims.finding import answers, causes, sentence
+from colllib.claims import HOLDS
+from colllib.claims.finding import answers, cases_of, causes, sentence
 from colllib.claims.graph_tables import bracketed, stored
 
 DISTANCE_REGULAR = {
@@ -223,3 +224,23 @@ def test_the_note_on_ranks_in_strides_has_what_is_left():
     good = 14 * 3e-3 + 2 * 7 / 8 / 0.45 + 2 * 7 / 8 / 8 / 0.05
     left = good / (14 * 3e-3 + 2 * 7 / 8 / 0.05 + 2 * 7 / 8 / 8 / 0.45)
     assert f"{left:.0%} are left" in sentence("M-45").note
+
+
+# -- by hand ----------------------------------------------------------------------------------------------
+
+
+def held(name):
+    """The cases of a claim that holds."""
+    assert claims.entry(name).verdict in HOLDS
+    return cases_of(name)[0]
+
+
+def test_trees_gain_over_a_ring_for_each_card_from_two_boxes_on():
+    """The ring brings (N-1)/N of M in over eight cards of 50 GB/s, trees what a GPU or a box lacks."""
+    gains = []
+    for case in held("D-4-062"):
+        n = case["n"]
+        into_gpu, into_box = Fraction(8 * n - 1, 8 * n) / (450 + 50), Fraction(n - 1, n) / (8 * 50)
+        gains.append(Fraction(8 * n - 1, 8 * n) / (8 * 50) / max(into_gpu, into_box) - 1)
+        assert case["gain"] == (gains[-1] if n > 1 else 0)
+    assert f"gain {gains[1]}, {gains[2]}, {gains[3]} and {gains[4]}" in claims.entry("D-4-062").finding.because
