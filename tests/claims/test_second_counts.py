@@ -244,3 +244,20 @@ def test_trees_gain_over_a_ring_for_each_card_from_two_boxes_on():
         gains.append(Fraction(8 * n - 1, 8 * n) / (8 * 50) / max(into_gpu, into_box) - 1)
         assert case["gain"] == (gains[-1] if n > 1 else 0)
     assert f"gain {gains[1]}, {gains[2]}, {gains[3]} and {gains[4]}" in claims.entry("D-4-062").finding.because
+
+
+def test_the_margins_that_narrow_are_those_of_a_winner_over_the_second_of_three():
+    """At the anchor, in latencies and microseconds: a switch, a star and a torus; of an all-to-all the last two."""
+    latency, load = 0.5, 16e6 / 900e3
+    share = 511 / 512 * load
+    lines = {
+        "all-reduce": [(1, load, 0.52), (18, 2 * share, 0.8), (42, 2 * share, 0.6)],
+        "all-gather": [(1, share, 0.8), (9, share, 0.8), (21, share, 0.6)],
+        "all-to-all": [(511, share, 0.8), (12, load, 0.6)],
+    }
+    cases = {case["at"].split()[0]: case for case in held("E-03-075") if case["runner_up"]}
+    for what, of_fabrics in lines.items():
+        ideal = sorted(count * latency + bytes for count, bytes, _ in of_fabrics)
+        lossy = sorted(count * latency * (1.2 if eta == 0.6 else 1) + bytes / eta for count, bytes, eta in of_fabrics)
+        assert cases[what]["margin_before"] == pytest.approx(ideal[1] / ideal[0])
+        assert cases[what]["margin_after"] == pytest.approx(lossy[1] / lossy[0])
