@@ -1024,12 +1024,6 @@ def uplinks_at_a_fraction_of_their_rate(case):
     return {"across": 1 / max(1 / rate, 8 / (Fraction(8, case["s"]) * rate))}
 
 
-@counts("A-01")
-def a_leaf_that_adds(case):
-    """Its eight hosts load a port each; it sends one M up over the uplinks that are left of eight."""
-    return {"n_beta": max(Fraction(1), Fraction(1, 8 // case["s"]))}
-
-
 # -- the realistic ladder ----------------------------------------------------------------------------------
 
 

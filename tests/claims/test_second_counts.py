@@ -261,3 +261,10 @@ def test_the_margins_that_narrow_are_those_of_a_winner_over_the_second_of_three(
         lossy = sorted(count * latency * (1.2 if eta == 0.6 else 1) + bytes / eta for count, bytes, eta in of_fabrics)
         assert cases[what]["margin_before"] == pytest.approx(ideal[1] / ideal[0])
         assert cases[what]["margin_after"] == pytest.approx(lossy[1] / lossy[0])
+
+
+def test_a_leaf_sends_up_what_its_hosts_do_not_share():
+    """Eight hosts load a port each with M; of eight groups eight M go up over what is left of the uplinks, of one M."""
+    for case in held("A-01"):
+        uplinks = Fraction(8, case["s"])
+        assert (case["n_beta"].value, case["of_all"].value) == (max(1, 8 / uplinks), max(1, 1 / uplinks))
