@@ -1243,16 +1243,10 @@ def ports_of_a_switch(case):
     return {"both_ways_Tb": 2 * 144 * 800 / 1000}
 
 
-@counts("A-13 A-17")
+@counts("A-13")
 def gigabytes_between_nodes(case):
     (flat, _), (nested, _) = between_boxes(allreduce.ring(64), 8), between_boxes(hierarchical_ring(8, 8), 8)
     return {"node_GB": float(10 * nested / 8), "drop": float(flat / nested)}
-
-
-@counts("A-18")
-def edges_of_the_toy(case):
-    flat, nested = (between_boxes(build, 2)[0] for build in (allreduce.ring(4), hierarchical_ring(2, 2)))
-    return {"ring_total": flat, "drop": flat / nested}
 
 
 @counts("T-21")

@@ -268,3 +268,13 @@ def test_a_leaf_sends_up_what_its_hosts_do_not_share():
     for case in held("A-01"):
         uplinks = Fraction(8, case["s"])
         assert (case["n_beta"].value, case["of_all"].value) == (max(1, 8 / uplinks), max(1, 1 / uplinks))
+
+
+def test_a_ring_leaves_a_node_with_every_hop_or_twice():
+    """Each hop carries 2 (N-1)/N of M; a hierarchical ring of L nodes sends 2 (L-1)/L of M out of each."""
+    for name, nodes, ranks in (("A-17", 8, 8), ("A-18", 2, 2)):
+        case = next(case for case in held(name) if case["L"] == nodes)
+        hop = Fraction(2 * (nodes * ranks - 1), nodes * ranks)
+        nested = nodes * Fraction(2 * (nodes - 1), nodes)
+        assert (case["ring_total"], case["together"]) == (nodes * ranks * hop, nodes * hop)
+        assert (case["drop"], case["drop_together"]) == (nodes * ranks * hop / nested, nodes * hop / nested)
