@@ -1347,11 +1347,6 @@ def watts_of_a_port(case):
     return {"percent": 100 * 30e-12 * 8 * 50e9 / 700}
 
 
-@counts("M-28")
-def bytes_and_a_latency(case):
-    return {"off_MB64": 100 * (1600 / (3.08 + 64e6 / 50e3) - 1)}
-
-
 @counts("M-29")
 def vectors_into_and_out_of_a_server(case):
     return {"times": reference.star_cost(parameter_server(1024, 1, colocated=True))[1] / Fraction(2 * 1023, 1024)}

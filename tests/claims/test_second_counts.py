@@ -278,3 +278,10 @@ def test_a_ring_leaves_a_node_with_every_hop_or_twice():
         nested = nodes * Fraction(2 * (nodes - 1), nodes)
         assert (case["ring_total"], case["together"]) == (nodes * ranks * hop, nodes * hop)
         assert (case["drop"], case["drop_together"]) == (nodes * ranks * hop / nested, nodes * hop / nested)
+
+
+def test_large_messages_are_within_15_percent_of_bytes_and_a_latency():
+    """3.08 us and 50 GB/s; the printed milliseconds of 64 MB, 1 GB and 10 GB."""
+    (case,) = held("M-28")
+    for name, printed, message in (("off_MB64", 1.6, 64e6), ("off_GB1", 23, 1e9), ("off_GB10", 215, 1e10)):
+        assert case[name] == pytest.approx(100 * (printed / (3.08e-3 + message / 50e6) - 1))
