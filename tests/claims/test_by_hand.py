@@ -35,7 +35,6 @@ from colllib.algorithms import (
     reducescatter,
     relay,
 )
-from colllib.algorithms.direct import parameter_server
 from colllib.claims.allreduce import double_tree, hierarchical_ring, single_tree
 from colllib.claims.finding import cases_of, judged
 from colllib.claims.gather import as_printed, printed_reduce_tree
@@ -1345,11 +1344,6 @@ def all_buckets_but_the_last(case):
 @counts("M-22")
 def watts_of_a_port(case):
     return {"percent": 100 * 30e-12 * 8 * 50e9 / 700}
-
-
-@counts("M-29")
-def vectors_into_and_out_of_a_server(case):
-    return {"times": reference.star_cost(parameter_server(1024, 1, colocated=True))[1] / Fraction(2 * 1023, 1024)}
 
 
 @counts("A-19 A-20")

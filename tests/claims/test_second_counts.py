@@ -285,3 +285,10 @@ def test_large_messages_are_within_15_percent_of_bytes_and_a_latency():
     (case,) = held("M-28")
     for name, printed, message in (("off_MB64", 1.6, 64e6), ("off_GB1", 23, 1e9), ("off_GB10", 215, 1e10)):
         assert case[name] == pytest.approx(100 * (printed / (3.08e-3 + message / 50e6) - 1))
+
+
+def test_a_port_that_takes_in_and_gives_out_at_once_is_half_as_slow_as_one_that_does_not():
+    """N - 1 vectors of M into the root and N - 1 out of it, beside a ring's 2 (N-1)/N."""
+    (case,) = held("M-29")
+    ring = Fraction(2 * 1023, 1024)
+    assert (case["times_in_many"], case["times"]) == (1023 / ring, 2 * 1023 / ring)
