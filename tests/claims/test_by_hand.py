@@ -1328,10 +1328,10 @@ def hidden_of_all_but_the_last(case):
 
 
 @counts("M-56")
-def a_bubble_of_sixteen_stages(case):
+def microbatches_of_eight_stages(case):
     """(p - 1) / (m + p - 1), below 1/5 from m > 4 (p - 1) on."""
-    assert case["needed"] == {p: 4 * (p - 1) + 1 for p in (8, 9, 16)}
-    return {"idle": 100 * 15 / (32 + 15)}
+    assert case["of"] == {p: 4 * (p - 1) + 1 for p in (8, 9, 16)}
+    return {"needed": 4 * 7 + 1}
 
 
 @counts("A-25")
