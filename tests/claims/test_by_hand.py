@@ -1653,11 +1653,6 @@ def one_step_fewer_than_ranks(case):
     return {"t": 2 * (1023 * 10 + Fraction(1023, 1024) * Fraction(2**20 * 8, 100_000))}
 
 
-@counts("D-3-132")
-def sides_of_a_torus(case):
-    return {"prime_factors": sum(396 % p**k == 0 for p in (2, 3, 5, 7, 11) for k in range(1, 9))}
-
-
 @counts("D-A-141")
 def an_odd_degree(case):
     return {"named": 1 % 2 == 0}

@@ -292,3 +292,10 @@ def test_a_port_that_takes_in_and_gives_out_at_once_is_half_as_slow_as_one_that_
     (case,) = held("M-29")
     ring = Fraction(2 * 1023, 1024)
     assert (case["times_in_many"], case["times"]) == (1023 / ring, 2 * 1023 / ring)
+
+
+def test_the_nodes_of_a_machine_are_no_product_of_six_sides():
+    assert claims.entry("D-3-132").verdict is claims.Verdict.NOT_CHECKABLE
+    note = claims.entry("D-3-132").finding.because
+    assert "396 is 2 x 2 x 3 x 3 x 11 " in note
+    assert (2 * 2 * 3 * 3 * 11, len((2, 2, 3, 3, 11))) == (396, 5)
