@@ -1402,7 +1402,11 @@ def gathers_beside_reductions(case):
 def shards_into_a_gpu_or_a_box(case):
     n = case["n"]
     into_gpu, into_box = Fraction(8 * n - 1, 450 + 50), Fraction(8 * (n - 1), 8 * 50)
-    return {"binds": "GPU" if into_gpu > into_box else "box"}
+    over_card, inside = (
+        Fraction(8 * n - 1, 8 * n) / 8 / 50,
+        Fraction(8 * n - 1, 8 * n) * 7 / 8 / 450,
+    )  # of a ring a card
+    return {"binds": "GPU" if into_gpu > into_box else "box", "ring_binds": "box" if over_card > inside else "GPU"}
 
 
 @counts("D-4-041")
