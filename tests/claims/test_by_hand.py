@@ -568,7 +568,10 @@ def what_leaves_a_node(case):
 
 @counts("R-09")
 def steps_of_a_two_way_ring(case):
-    return {"n_alpha": sum(1 for _ in reference.messages(allreduce.bidirectional_ring(case["N"])))}
+    """Both ways at once the farthest rank is half the ring away; halves that go round visit all ranks."""
+    halves = sum(1 for _ in reference.messages(allreduce.bidirectional_ring(9)))
+    assert [one["n_alpha"] for one in cases_of("R-09")[0] if one["at"] == "bidirectional-ring, N = 9"] == [halves]
+    return {"n_alpha": 2 * (case["N"] // 2)}
 
 
 @counts("R-11")
