@@ -581,7 +581,9 @@ def ring_and_folded_halving_at_six(case):
     ring, halving, ghosts = (10 * steps + 250 * float(load) for steps, load in costs)
     of_1_mb = [10 * steps + 10 * float(load) for steps, load in costs]
     assert (round(of_1_mb[0] / of_1_mb[1], 1), round(of_1_mb[0] / of_1_mb[2], 1)) == (1.2, 1.5)
-    return {"ring.t": ring, "halving.t": halving, "ring.t / halving.t": ring / halving, "padded": ring / ghosts}
+    (steps, load), _, (few, bytes) = costs
+    assert round((10 * steps - 1.1 * 10 * few) / (1.1 * 10 * bytes - 10 * load)) == 13
+    return {"ring.t": ring, "halving.t": halving, "ring.t / halving.t": ring / halving, "over_ghosts": ring / ghosts}
 
 
 @counts("M-41")
@@ -1357,6 +1359,9 @@ def tokens_of_a_port(case):
 
 @counts("M-34")
 def best_of_many_pieces(case):
+    """At 1 MB; at 100 MB the best is 16% above both limits together."""
+    long = next(one["t"] for one in cases_of("M-34")[0] if one["MB"] == 100)
+    assert round(100 * (long / (2 * 4 * 5 + 2 * 100 * 40) - 1)) == 16
     costs = [reference.star_cost(allreduce.double_binary_tree(16, segments=pieces)) for pieces in range(1, 12)]
     return {"MB": 1, "t": min(5 * steps + 40 * float(load) for steps, load in costs)}
 
