@@ -1348,7 +1348,7 @@ def all_buckets_but_the_last(case):
 
 @counts("M-22")
 def watts_of_a_port(case):
-    return {"percent": 100 * 30e-12 * 8 * 50e9 / 700}
+    return {"figure_percent": 100 * 1000e-12 * 8 * 50e9 / 700, "percent": 100 * 30e-12 * 8 * 50e9 / 700}
 
 
 @counts("A-19 A-20")
