@@ -1306,7 +1306,8 @@ def both_ways_of_a_ring(case):
 @counts("A-11")
 def sent_to_a_switch_that_adds(case):
     sent, _ = reference.traffic(innetwork.one_shot_all_reduce(SWITCH))
-    return {"sent": max(sent[rank] for rank in range(8))}
+    out = max(sent[rank] for rank in range(8))
+    return {"sent": out, "both_ways": 2 * out, "of_ring": Fraction(4 * (case["N"] - 1), case["N"])}
 
 
 @counts("A-12")
