@@ -1280,9 +1280,11 @@ def what_crosses_infiniband(case):
 @counts("M-42")
 def three_tiers(case):
     """Four of 32 cards share a rack's uplink two to one: 25 GB/s each."""
-    flat = 254 * 3e-3 + 2 * 127 / 128 / 0.05
-    nested = 2 * 7 / 8 / 0.45 + 2 * 6 * 3e-3 + 2 * 3 / 4 / 8 / 0.05 + 2 * 3 / 4 / 32 / 0.025
-    return {"ratio": flat / nested}
+    flat = 2 * 127 / 128 * 2
+    inside, outside = 7 / 4 * 2, 3 / 2 * (2 / 8 / 0.05 + 2 / 32 / 0.025)
+    assert (round(inside / 0.9 + outside), round(flat / 0.025)) == (15, 159)
+    assert round(flat / 0.025 / (inside / 0.45 + outside), 1) == 8.3
+    return {"ratio": flat / 0.05 / (inside / 0.45 + outside)}
 
 
 @counts("M-44")
