@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from colllib.algorithms import allreduce, direct, find, lattice
-from colllib.algorithms.innetwork import port_load
+from colllib.algorithms.innetwork import SwitchTree, port_load
 from colllib.claims.cases import along, once, one_by, per, us
-from colllib.claims.runs import built, load_limit, place, proves, run
-from colllib.claims.value import Case, Cases, Rows, Table
+from colllib.claims.runs import at_one_speed, built, load_limit, place, proves, run
+from colllib.claims.value import Case, Cases, Limit, Rows, Table
 from colllib.contention import hot_destination, scattered
 from colllib.efficiency import NVLINK4, implied_eta_beta
 from colllib.ladder import topology
@@ -135,6 +135,23 @@ def _two_boundaries(s: int) -> Case:
     return {"s3": s, "across": _eta_beta(tree, (np.arange(tree.ranks) + 2 * s * s) % tree.ranks)}
 
 
+def across_leaves(on: str) -> Schedule:
+    """The first hosts of all leaves all-reduce among themselves, and so do the second and all others, by switches."""
+    tree = SwitchTree(topology(on))
+    groups = np.arange(tree.ranks).reshape(len(np.unique(tree.parent[: tree.ranks])), -1).T
+    alone = (placed(allreduce.recursive_doubling(len(group)), group.tolist(), tree.ranks) for group in groups)
+    carries = np.logical_or.reduce(tree.below[:, groups], axis=2)
+    steps = tree.up(carries, True) + tree.down(carries)
+    return Schedule.from_steps(side_by_side(*alone).blocks, steps, tree.switches)
+
+
+def _above_leaves_of_eight(s: int) -> Case:
+    """Groups of a host of each leaf, as the middle phase has them, and one of all hosts; in ever more pieces."""
+    on = f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"
+    n_beta = Limit.of(lambda pieces: at_one_speed(built(across_leaves, on, on=on, pieces=pieces).cost))
+    return {"n_beta": n_beta, "of_all": load_limit("all-reduce in-network", on)}
+
+
 def _through_a_switch(primitive: str) -> Schedule:
     return find(primitive, "in-network").build(topology("inc-star:8"))
 
@@ -149,6 +166,7 @@ TABLE: Table = {
         n_alpha=lambda: built(_block, on=CUBE).cost.n_alpha,
         n_beta=lambda: built(_block, on=CUBE).cost.n_beta,
     ),
+    "A-01": per((2, 4, 8), _above_leaves_of_eight, name="s"),
     "E-05-006": once(
         "8 jobs", least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8)))
     ),

@@ -362,6 +362,12 @@ def _gain(n: int, machine: str = "dgx-h100") -> Fraction:
     return shards(run("all-gather channels", f"{machine}:{n}")) / shards(run_of(f"{machine}:{n}")) - 1
 
 
+def _ring_binds(n: int) -> str:
+    """Whether a ring for each card waits for the cards or for the links inside of a box."""
+    done = run("all-gather channels", f"dgx-h100:{n}")
+    return "box" if forests.busiest(done) == crossings(done)["card"].most / 50 else "GPU"
+
+
 def _machines() -> Cases:
     """What their topologies have, per GPU, one way, in GB/s."""
     a100, mi250 = fabric_of("dgx-a100:2"), fabric_of("mi250:2")
@@ -381,7 +387,12 @@ TABLE: Table = {
     "D-4-013 D-4-015 D-4-018 D-B-012 D-B-024": each(*SMALL),
     "D-4-014 D-4-020 D-4-021 D-4-025 D-4-029 D-B-017": each("example", "dgx-a100:2"),
     "D-4-024 D-4-028 D-B-011 D-B-015": each("example"),
-    "D-4-061": per((2, 4, 8, 16), name="n", binds=lambda n: "GPU" if quantities(f"dgx-h100:{n}").rank_binds else "box"),
+    "D-4-061": per(
+        (2, 4, 8, 16),
+        name="n",
+        binds=lambda n: "GPU" if quantities(f"dgx-h100:{n}").rank_binds else "box",
+        ring_binds=_ring_binds,
+    ),
     "D-B-014": per((2, 3, 5, 8), name="X", difference=_least_difference),
     "D-4-031": _pruned,
     "D-B-010": per((1, 4, 16, 64), name="P", time=_time, limit=lambda _: Limit.of(_time)),
@@ -397,7 +408,7 @@ TABLE: Table = {
     "D-4-048": each("mi250-8x2", "dgx-a100:2"),
     "D-4-058": per((2,), name="n", gain=lambda n: _gain(n, "dgx-a100")),
     "D-4-060": per((16,), name="n", gain=_gain),
-    "D-4-062": per((2, 4, 8, 16), name="n", gain=_gain, before=lambda n: _gain(max(2, n // 2))),
+    "D-4-062": per((1, 2, 4, 8, 16), name="n", gain=_gain, at_one=lambda n: _gain(1)),
     "D-4-067": once("36 layers", billions=lambda: Fraction(LLAMA.parameters, 10**9)),
     "D-4-078": each(*(f"dgx-a100:{n}" for n in (1, 2, 4, 16, 128)), "mi250-8x2"),
     "D-B-031 D-B-033 D-B-034": few_trees("dgx-a100:2", 1, 2, 3, 4, 5),

@@ -335,10 +335,6 @@ DISTANCE_REGULAR = [f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 
 # -- graphs ------------------------------------------------------------------------------------------
 
 
-def _prime_factors(n: int) -> int:
-    return 0 if n == 1 else 1 + _prime_factors(n // next(p for p in range(2, n + 1) if n % p == 0))
-
-
 def _kautz(d: int, n: int) -> Case:
     """The Kautz graph by formula, and as a line graph of line graphs."""
     formula = place(f"kautz:{d}x{d ** (n + 1) + d**n}")
@@ -500,7 +496,6 @@ TABLE: Table = {
         moore=lambda n: measures.moore_diameter(n, 4),
         log=lambda n: log(n, 4),
     ),
-    "D-3-132": once("396 nodes", prime_factors=lambda: _prime_factors(396)),
     "D-A-024": once("trees of d links", d=lambda: 4, k=lambda: 5, bound=lambda: sum(4**i for i in range(6))),
     "D-A-048": per((3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)),
     "D-A-067": lambda: [_kautz(d, n) for d, n in ((2, 1), (2, 2), (3, 1))],

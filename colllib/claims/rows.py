@@ -37,7 +37,7 @@ from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on
 from colllib.claims.innetwork import streamed
 from colllib.claims.runs import SIZES, best, place
 from colllib.claims.tiers import axis_after_axis
-from colllib.claims.topologies import flat_ring, one_by_one
+from colllib.claims.topologies import flat_ring, one_by_one, ring_between_boxes
 from colllib.claims.value import Cases, Table, evaluated, stored
 from colllib.efficiency import IDEAL, PROFILES, effective
 from colllib.schedule import Schedule
@@ -70,6 +70,7 @@ SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
     "axis-by-axis": partial(in_slices, phased=True, rotated=False),
     "slices-by-axis": partial(in_slices, phased=True),
     "flat-ring": flat_ring,
+    "ring-between": ring_between_boxes,
     "one-by-one": one_by_one,
     "rings": axis_after_axis,
     "hierarchical-ring": hierarchical_ring,

@@ -132,6 +132,12 @@ def flat_ring(axes: Lattice) -> Schedule:
     return placed(allreduce.ring(axes.ranks), lattice.snake(axes))
 
 
+def ring_between_boxes(count: int, ranks: int) -> Schedule:
+    """The ring's all-reduce through all boxes in turn, so that every hop leaves one."""
+    walk = np.arange(count * ranks).reshape(count, ranks).T.ravel()
+    return placed(allreduce.ring(count * ranks), walk.tolist())
+
+
 def _of_4096(axes: Lattice) -> Case:
     """The flat ring's walk has hops of one link."""
     order = np.array(lattice.snake(axes))

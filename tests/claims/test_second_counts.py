@@ -17,7 +17,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from colllib import claims
-from colllib.claims.finding import answers, causes, sentence
+from colllib.claims import HOLDS
+from colllib.claims.finding import answers, cases_of, causes, sentence
 from colllib.claims.graph_tables import bracketed, stored
 
 DISTANCE_REGULAR = {
@@ -223,3 +224,78 @@ def test_the_note_on_ranks_in_strides_has_what_is_left():
     good = 14 * 3e-3 + 2 * 7 / 8 / 0.45 + 2 * 7 / 8 / 8 / 0.05
     left = good / (14 * 3e-3 + 2 * 7 / 8 / 0.05 + 2 * 7 / 8 / 8 / 0.45)
     assert f"{left:.0%} are left" in sentence("M-45").note
+
+
+# -- by hand ----------------------------------------------------------------------------------------------
+
+
+def held(name):
+    """The cases of a claim that holds."""
+    assert claims.entry(name).verdict in HOLDS
+    return cases_of(name)[0]
+
+
+def test_trees_gain_over_a_ring_for_each_card_from_two_boxes_on():
+    """The ring brings (N-1)/N of M in over eight cards of 50 GB/s, trees what a GPU or a box lacks."""
+    gains = []
+    for case in held("D-4-062"):
+        n = case["n"]
+        into_gpu, into_box = Fraction(8 * n - 1, 8 * n) / (450 + 50), Fraction(n - 1, n) / (8 * 50)
+        gains.append(Fraction(8 * n - 1, 8 * n) / (8 * 50) / max(into_gpu, into_box) - 1)
+        assert case["gain"] == (gains[-1] if n > 1 else 0)
+    assert f"gain {gains[1]}, {gains[2]}, {gains[3]} and {gains[4]}" in claims.entry("D-4-062").finding.because
+
+
+def test_the_margins_that_narrow_are_those_of_a_winner_over_the_second_of_three():
+    """At the anchor, in latencies and microseconds: a switch, a star and a torus; of an all-to-all the last two."""
+    latency, load = 0.5, 16e6 / 900e3
+    share = 511 / 512 * load
+    lines = {
+        "all-reduce": [(1, load, 0.52), (18, 2 * share, 0.8), (42, 2 * share, 0.6)],
+        "all-gather": [(1, share, 0.8), (9, share, 0.8), (21, share, 0.6)],
+        "all-to-all": [(511, share, 0.8), (12, load, 0.6)],
+    }
+    cases = {case["at"].split()[0]: case for case in held("E-03-075") if case["runner_up"]}
+    for what, of_fabrics in lines.items():
+        ideal = sorted(count * latency + bytes for count, bytes, _ in of_fabrics)
+        lossy = sorted(count * latency * (1.2 if eta == 0.6 else 1) + bytes / eta for count, bytes, eta in of_fabrics)
+        assert cases[what]["margin_before"] == pytest.approx(ideal[1] / ideal[0])
+        assert cases[what]["margin_after"] == pytest.approx(lossy[1] / lossy[0])
+
+
+def test_a_leaf_sends_up_what_its_hosts_do_not_share():
+    """Eight hosts load a port each with M; of eight groups eight M go up over what is left of the uplinks, of one M."""
+    for case in held("A-01"):
+        uplinks = Fraction(8, case["s"])
+        assert (case["n_beta"].value, case["of_all"].value) == (max(1, 8 / uplinks), max(1, 1 / uplinks))
+
+
+def test_a_ring_leaves_a_node_with_every_hop_or_twice():
+    """Each hop carries 2 (N-1)/N of M; a hierarchical ring of L nodes sends 2 (L-1)/L of M out of each."""
+    for name, nodes, ranks in (("A-17", 8, 8), ("A-18", 2, 2)):
+        case = next(case for case in held(name) if case["L"] == nodes)
+        hop = Fraction(2 * (nodes * ranks - 1), nodes * ranks)
+        nested = nodes * Fraction(2 * (nodes - 1), nodes)
+        assert (case["ring_total"], case["together"]) == (nodes * ranks * hop, nodes * hop)
+        assert (case["drop"], case["drop_together"]) == (nodes * ranks * hop / nested, nodes * hop / nested)
+
+
+def test_large_messages_are_within_15_percent_of_bytes_and_a_latency():
+    """3.08 us and 50 GB/s; the printed milliseconds of 64 MB, 1 GB and 10 GB."""
+    (case,) = held("M-28")
+    for name, printed, message in (("off_MB64", 1.6, 64e6), ("off_GB1", 23, 1e9), ("off_GB10", 215, 1e10)):
+        assert case[name] == pytest.approx(100 * (printed / (3.08e-3 + message / 50e6) - 1))
+
+
+def test_a_port_that_takes_in_and_gives_out_at_once_is_half_as_slow_as_one_that_does_not():
+    """N - 1 vectors of M into the root and N - 1 out of it, beside a ring's 2 (N-1)/N."""
+    (case,) = held("M-29")
+    ring = Fraction(2 * 1023, 1024)
+    assert (case["times_in_many"], case["times"]) == (1023 / ring, 2 * 1023 / ring)
+
+
+def test_the_nodes_of_a_machine_are_no_product_of_six_sides():
+    assert claims.entry("D-3-132").verdict is claims.Verdict.NOT_CHECKABLE
+    note = claims.entry("D-3-132").finding.because
+    assert "396 is 2 x 2 x 3 x 3 x 11 " in note
+    assert (2 * 2 * 3 * 3 * 11, len((2, 2, 3, 3, 11))) == (396, 5)
