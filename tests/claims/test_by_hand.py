@@ -1395,10 +1395,8 @@ def gathers_beside_reductions(case):
 def shards_into_a_gpu_or_a_box(case):
     n = case["n"]
     into_gpu, into_box = Fraction(8 * n - 1, 450 + 50), Fraction(8 * (n - 1), 8 * 50)
-    over_card, inside = (
-        Fraction(8 * n - 1, 8 * n) / 8 / 50,
-        Fraction(8 * n - 1, 8 * n) * 7 / 8 / 450,
-    )  # of a ring a card
+    a_ring = Fraction(8 * n - 1, 8 * n) / 8  # of each of eight, a card for each
+    over_card, inside = a_ring / 50, 7 * a_ring / 450
     return {"binds": "GPU" if into_gpu > into_box else "box", "ring_binds": "box" if over_card > inside else "GPU"}
 
 

@@ -842,9 +842,8 @@ def test_what_the_log_says_counts_against_a_run_that_looks_healthy():
 
 
 def test_no_fault_is_the_cause_of_a_healthy_run():
-    diagnosis = diagnose(
-        logs.run(400e9, gpu="NVIDIA B200")
-    )  # of a ring over all cards, or of NVLSTree over part of them
+    # of a ring over all cards, or of NVLSTree over part of them
+    diagnosis = diagnose(logs.run(400e9, gpu="NVIDIA B200"))
     assert (diagnosis.state, diagnosis.cause) == ("healthy", None)
     assert "misconfiguration" in diagnosis.alternatives
 

@@ -238,17 +238,22 @@ def test_half_at_all_sizes_is_first_a_link_then_half_of_the_cards_then_the_fabri
 
 
 @pytest.mark.parametrize(
-    ("busbw", "shape", "low", "runs", "predicted"),
+    ("busbw", "shape", "runs", "predicted"),
     [
-        (289e9, {"boxes": 64}, 293.239, 9, 350),
-        (345e9, {}, 405.864, 13, 446),
-        (33e9, {"boxes": 64, "collective": "all-to-all"}, 38.021, 1, 45),
+        (289e9, {"boxes": 64}, 9, 350),
+        (345e9, {}, 13, 446),
+        (33e9, {"boxes": 64, "collective": "all-to-all"}, 1, 45),
     ],
 )
-def test_what_most_published_runs_exceed_is_not_called_healthy(busbw, shape, low, runs, predicted):
+def test_what_most_published_runs_exceed_is_not_called_healthy(busbw, shape, runs, predicted):
+    """Nine of ten reach the low end, less 6% for a repetition; one run alone leaves three quarters of a GPU's card."""
     diagnosis = diagnose(logs.run(busbw, **shape))
     result = diagnosis.as_json()
-    assert (diagnosis.state, result["expected_busbw_GBps"][0]) == ("undecided", low)
+    published = sorted(result["published_busbw_GBps"])
+    place, part = divmod((runs - 1) / 10, 1)
+    tenth = published[int(place)] + part * (published[min(int(place) + 1, runs - 1)] - published[int(place)])
+    low = 0.94 * tenth if runs > 1 else 0.75 * 50 * 511 / 504  # of 511 parts 504 leave the box
+    assert (diagnosis.state, result["expected_busbw_GBps"][0]) == ("undecided", pytest.approx(low, abs=1e-3))
     assert (len(result["published_busbw_GBps"]), round(result["predicted_busbw_GBps"])) == (runs, predicted)
     if runs > 1:
         assert f"nearly all of {runs} published runs of such machines reach" in diagnosis.verdict

@@ -145,9 +145,8 @@ def test_a_time_of_the_launch_is_not_taken_for_that_of_the_call_and_long_times_h
         job = "SLURM_JOB_CPUTIME=3\n# size count type redop root time algbw busbw #wrong\n"
         area.fill(f"{job}{2**33} {2**31} float sum -1 900.00 250.00 468.75 0")
         assert "algbw is not size over time" in output.text_content()
-        area.fill(
-            f"{2**35} {2**33} float sum -1 1.2e+07 2.75 5.15 0"
-        )  # 2**35 / 1.25e7 us, of which two digits are left
+        # 2**35 / 1.25e7 us, of which two digits are left
+        area.fill(f"{2**35} {2**33} float sum -1 1.2e+07 2.75 5.15 0")
         assert output.text_content().startswith("1 row read. At 32 GiB: 5.15 GB/s, below the healthy range")
     assert troubles == []
 
