@@ -10,6 +10,7 @@ from math import log10
 import pytest
 from firefox import firefox, needed_firefox
 from show_browser import MOVES, opened, write_page
+from webkit import needed_webkit, webkit
 
 from colllib.show import (
     Control,
@@ -128,9 +129,10 @@ def test_the_states_behind_the_page_stay_small(explorers):
     assert size["pat"] < 3_000_000
 
 
-def test_firefox_draws_them_too_and_answers_every_move_of_a_player(tmp_path, explorers, drawn):
+@pytest.mark.parametrize(("browser", "needed"), [(firefox, needed_firefox), (webkit, needed_webkit)])
+def test_other_browsers_draw_them_too_and_answer_every_move_of_a_player(tmp_path, explorers, drawn, browser, needed):
     page = write_page(tmp_path, *explorers, trace_player(ranks=[4, 8]))
-    with firefox(needed_firefox()) as tab:
+    with browser(needed()) as tab:
         tab.goto(page.as_uri())
         tab.evaluate(RUNNING, len(explorers) + 1)
         pages = tab.evaluate(SHOWN, [asked for asked, _ in drawn])
