@@ -154,25 +154,14 @@ def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedu
     return _one_shot(SwitchTree(topology), broadcast(topology.ranks, root=root), segments)
 
 
-def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
+def scatter_reduced(topology: Topology, *, segments: int = 1) -> Schedule:
     """Reduce-scatter: every rank pushes its vector up, the switches add, and each slice goes down to its owner.
-
-    Args:
-        keep_own: a rank keeps its own part of its own slice at home and adds it at the end, so
-            that it pushes (N-1)/N instead of the whole vector.
 
     >>> from colllib.topology import star
     >>> scatter_reduced(star(8)).num_steps
     2
     """
-    tree = SwitchTree(topology)
-    blocks = reduce_scatter(tree.ranks)
-    if not keep_own:
-        return _one_shot(tree, blocks, segments)
-    # a node above an owner alone has nothing to send up for that slice: what reaches the owner is all the others
-    up = ~tree.below | (tree.below.sum(axis=1) > 1)[:, None]
-    falling = [step._replace(add=step.dst < tree.ranks) for step in tree.down(tree.below)]
-    return pipelined(Schedule.from_steps(blocks, tree.up(up, add=True) + falling, tree.switches), segments)
+    return _one_shot(SwitchTree(topology), reduce_scatter(topology.ranks), segments)
 
 
 def gather_multicast(topology: Topology, *, segments: int = 1) -> Schedule:
@@ -185,20 +174,16 @@ def gather_multicast(topology: Topology, *, segments: int = 1) -> Schedule:
     return _one_shot(SwitchTree(topology), all_gather(topology.ranks), segments)
 
 
-def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
+def two_shot_all_reduce(topology: Topology, *, segments: int = 1) -> Schedule:
     """A reduce-scatter through the switches, then an all-gather through them, as NVLink SHARP does it.
 
     Each rank pushes its vector and the sum of its slice, and receives that sum and the other slices.
-
-    Args:
-        keep_own: as for `scatter_reduced`.
 
     >>> from colllib.topology import star
     >>> two_shot_all_reduce(star(8)).num_steps
     4
     """
-    both = in_sequence(scatter_reduced(topology, keep_own=keep_own), gather_multicast(topology))
-    return pipelined(both, segments)
+    return pipelined(in_sequence(scatter_reduced(topology), gather_multicast(topology)), segments)
 
 
 def scatter_bundles(topology: Topology, *, segments: int = 1) -> Schedule:
@@ -237,29 +222,29 @@ def _windows(stages: tuple[Stage, ...], segments: int, up: Fraction, down: Fract
     return sum(rim, Cost(0, 0)), step(stages)
 
 
-def _two_shots(ranks: int, keep_own: bool = False) -> list[Stage]:
+def _two_shots(ranks: int) -> list[Stage]:
     part = Fraction(1, ranks)
-    return [("up", 1 - part if keep_own else Fraction(1)), ("down", part), ("up", part), ("down", 1 - part)]
+    return [("up", Fraction(1)), ("down", part), ("up", part), ("down", 1 - part)]
 
 
 def _cost_of(
-    stages: Callable[[int, bool], Sequence[Stage]], n_alpha: str, n_beta: str, holds: Condition = ONE_SWITCH
+    stages: Callable[[int], Sequence[Stage]], n_alpha: str, n_beta: str, holds: Condition = ONE_SWITCH
 ) -> CostFunction:
     """The cost of stages through one switch, whose formulas are those of a switch that takes half of alpha.
 
     >>> from colllib.topology import star
     >>> whole_vector_cost(star(8)), whole_vector_cost(star(8), segments=9)
     (Cost(n_alpha=1, n_beta=2), Cost(n_alpha=5, n_beta=10/9))
-    >>> scatter_reduced_cost(star(8)), scatter_reduced_cost(star(8), keep_own=True)
-    (Cost(n_alpha=1, n_beta=9/8), Cost(n_alpha=1, n_beta=1))
+    >>> scatter_reduced_cost(star(8))
+    Cost(n_alpha=1, n_beta=9/8)
     """
 
     @closed_form(n_alpha, n_beta, holds)
-    def cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
+    def cost(topology: Topology, segments: int = 1) -> Cost:
         latencies = one_switch(topology)
         if latencies is None:
             raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
-        course = tuple(stages(topology.ranks, keep_own))
+        course = tuple(stages(topology.ranks))
         few = min(segments, len(course))
         rim, standing = _windows(course, few, *latencies)
         full = segments - few
@@ -270,15 +255,13 @@ def _cost_of(
 
 
 #: Of `one_shot_all_reduce`, `reduce_to_root` and `multicast`.
-whole_vector_cost = _cost_of(lambda ranks, _: _ONE_SHOT, "(P + 1) / 2", "(P + 1) / P")
-scatter_reduced_cost = _cost_of(
-    lambda ranks, keep_own: _two_shots(ranks, keep_own)[:2], "(P + 1) / 2", "(P * N + 1) / (P * N)"
-)
-gather_multicast_cost = _cost_of(lambda ranks, _: _two_shots(ranks)[2:], "(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)")
-#: n_beta tends to 1 + 1/N, or to 1 with the own part kept.
+whole_vector_cost = _cost_of(lambda ranks: _ONE_SHOT, "(P + 1) / 2", "(P + 1) / P")
+scatter_reduced_cost = _cost_of(lambda ranks: _two_shots(ranks)[:2], "(P + 1) / 2", "(P * N + 1) / (P * N)")
+gather_multicast_cost = _cost_of(lambda ranks: _two_shots(ranks)[2:], "(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)")
+#: n_beta tends to 1 + 1/N.
 two_shot_cost = _cost_of(_two_shots, "(P + 3) / 2", "((P + 3) * N + P - 4) / (P * N)", ONE_SWITCH_SEGMENTED)
 scatter_bundles_cost = _cost_of(
-    lambda ranks, _: [(way, 1 - Fraction(1, ranks)) for way in ("up", "down")],
+    lambda ranks: [(way, 1 - Fraction(1, ranks)) for way in ("up", "down")],
     "(P + 1) / 2",
     "(P + 1) * (N - 1) / (P * N)",
 )

@@ -50,15 +50,6 @@ def test_every_host_sends_and_receives_just_what_the_mechanism_says(algorithm, n
     assert [received[r] for r in range(ranks)] == [into(ranks, r) for r in range(ranks)]
 
 
-def test_keeping_its_own_slice_saves_a_rank_one_part_in_n():
-    for ranks in (2, 5, 8):
-        topology = star(ranks, **ALL)
-        for build in (innetwork.scatter_reduced, innetwork.two_shot_all_reduce):
-            sending, keeping = (execute(build(topology, segments=3, keep_own=keep), topology) for keep in (False, True))
-            assert max(sending.sent) - max(keeping.sent) == Fraction(1, ranks)
-        assert keeping.cost == innetwork.two_shot_cost(topology, 3, keep_own=True)
-
-
 @given(st.integers(1, 40), st.integers(3, 8), st.integers(1, 3), st.integers(1, 3), st.data())
 @settings(max_examples=40)
 def test_trees_of_switches_serve_any_number_of_ranks(ranks, radix, uplinks, segments, data):
