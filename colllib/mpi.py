@@ -12,14 +12,9 @@ This needs an MPI, and mpi4py, which ``make mpi`` installs.
 from __future__ import annotations
 
 import importlib
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
@@ -205,28 +200,6 @@ def witness(
     differs = communicator.allgather(mine.tobytes() != theirs.tobytes())
     wrong = tuple(np.flatnonzero(differs).tolist())
     return Witness(primitive, mpi_function(primitive, blocks), blocks.ranks, elements, np.dtype(dtype).name, wrong)
-
-
-def launch(ranks: int, *words: str) -> str:
-    """What `mpirun -n RANKS colllib WORDS` prints on this machine, or nothing where MPI or mpi4py is missing.
-
-    Processes may outnumber cores, and root may start them: with Open MPI both need to be allowed.
-
-    Raises:
-        RuntimeError: with what the job said of its error, if it fails.
-    """
-    path = shutil.which("mpirun")
-    if path is None or find_spec("mpi4py") is None:
-        return ""
-    settings = {"RMAPS_BASE_OVERSUBSCRIBE": "1", "HWLOC_BASE_BINDING_POLICY": "none", "MPI_YIELD_WHEN_IDLE": "1"}
-    settings = {f"OMPI_MCA_{name.lower()}": value for name, value in settings.items()}
-    settings |= {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}  # the same in Open MPI 5
-    settings |= dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
-    command = [path, "-n", str(ranks), sys.executable, "-m", "colllib", *words]
-    job = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=120)
-    if job.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {job.returncode}: {job.stderr.strip()}")
-    return job.stdout
 
 
 def bench(

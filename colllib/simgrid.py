@@ -5,11 +5,12 @@ until its own messages of the step have ended; no barrier joins the steps of dif
 platform every directed link is one of SimGrid's, and what a route takes of alpha is one more, which
 delays and is never full, because here only the outermost level of a route has a latency.
 
-SimGrid shares a link fairly among all that cross it, where the event clock serves first come, first
-served, and it adds `ENVELOPE` bytes to every message. `SETTINGS` switches off what this model has no
-counterpart for: TCP's windows, its acknowledgements against the stream (`crosstraffic`, which adds 4.6%
-to a hierarchical all-reduce on 8 × 8), factors fitted to one cluster (those of LV08 make a latency 13
-times as long, take 3% of the bandwidth, and double that time), and the time in MPI itself.
+SimGrid divides a link among all that cross it, in inverse proportion to their latencies, where the
+event clock serves first come, first served, and it adds `ENVELOPE` bytes to every message. `SETTINGS`
+switches off what this model has no counterpart for: TCP's windows, its acknowledgements against the
+stream (`crosstraffic`, which adds 4.6% to a hierarchical all-reduce on 8 × 8), factors fitted to one
+cluster (those of LV08 make a latency 13 times as long, take 3% of the bandwidth, and double that time),
+and the time in MPI itself.
 
 Source: Casanova, Giersch, Legrand, Quinson & Suter (2014); SimGrid's manual on SMPI and trace replay.
 """
@@ -36,7 +37,7 @@ ENVELOPE = 16  # bytes that SimGrid adds to each message, for its tag, target an
 MOST_BYTES = 2**31 - 1  # of a message: SimGrid counts them in a C int
 NEVER_FULL = "1e21Bps"  # bandwidth of a link that only delays
 
-#: As `--cfg`: nothing but latency and fair shares of bandwidth. A send ends when its message has arrived.
+#: As `--cfg`: nothing but latency and shares of bandwidth. A send ends when its message has arrived.
 SETTINGS = {
     "network/model": "CM02",
     "network/crosstraffic": "0",

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_schedules import schedules, seeds, wirings
 
-from colllib.algorithms import allreduce, broadcast, find, of, reducescatter
+from colllib.algorithms import allreduce, broadcast, direct, find, of, reducescatter
 from colllib.algorithms.nested import nested
 from colllib.events import Processor, event_clock
 from colllib.exact import Fractions
@@ -216,9 +216,18 @@ def overtaking():
 
 
 def test_a_later_step_may_overtake_and_make_the_event_clock_the_slower_one():
-    """The smallest case: first come, first served lets a message of step 2 delay one of step 1 that others wait for."""
+    """First come, first served lets a message of step 2 delay one of step 1 that others wait for."""
     assert execute(overtaking()).cost.seconds(**UNIT) == 2 + 2 + 6
     assert event_clock(overtaking(), **UNIT).seconds == 7 + 6
+
+
+def test_a_crowded_receiver_may_make_the_event_clock_the_slower_one():
+    """All send to the lower rank first, so that both blocks for rank 2 leave second, and the last enters third."""
+    exchange, price = direct.all_to_all(3), UNIT | {"message": 3.0}  # blocks of 1
+    assert execute(exchange).cost.seconds(**price) == 1 + 2
+    line = event_clock(exchange, **price)
+    assert sorted(line.arrival[line.dst == 2].tolist()) == [1 + 2, 1 + 3]
+    assert line.seconds == 1 + 3
 
 
 @given(st.integers(2, 7), st.floats(0, 1))

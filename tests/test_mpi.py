@@ -577,19 +577,3 @@ def test_nothing_else_needs_mpi4py():
     done = without_mpi4py("run", "all-reduce", "ring", "--on", "star:4", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["correct"]
-
-
-@pytest.mark.parametrize("ends", [0, 3])
-def test_a_job_that_fails_is_not_taken_for_an_mpi_that_is_missing(ends, tmp_path, monkeypatch):
-    mpirun = tmp_path / "mpirun"
-    mpirun.write_text(f"#!/bin/sh\necho times\necho no slots >&2\nexit {ends}\n")
-    mpirun.chmod(0o755)
-    monkeypatch.setattr(mpi.shutil, "which", lambda _: str(mpirun))
-    monkeypatch.setattr(mpi, "find_spec", bool)
-    if ends == 0:
-        assert mpi.launch(2, "mpi-bench") == "times\n"
-    else:
-        with pytest.raises(RuntimeError, match=r"ended with 3: no slots$"):
-            mpi.launch(2, "mpi-bench")
-    monkeypatch.setattr(mpi, "find_spec", lambda _: None)
-    assert mpi.launch(2, "mpi-bench") == ""

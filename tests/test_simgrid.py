@@ -10,6 +10,7 @@ import subprocess
 import xml.etree.ElementTree as ET
 from collections import Counter, deque
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -18,8 +19,11 @@ from hypothesis import strategies as st
 from colllib import algorithms, cli, simgrid
 from colllib.algorithms import allreduce, broadcast, hierarchical
 from colllib.events import event_clock
+from colllib.exact import Fractions
 from colllib.execution import execute
-from colllib.ladder import offered
+from colllib.ladder import Entry, offered
+from colllib.primitives import Blocks
+from colllib.schedule import Schedule, Step
 from colllib.topology import boxes, star
 from colllib.topology.expression import find as find_topology
 
@@ -209,6 +213,27 @@ def test_a_pipeline_by_hand_is_what_simgrid_says_too():
     # sent at once, the halves share the link and arrive together after 3 ms, twice
     eager = simgrid.replay(chain, star(3), settings=simgrid.EAGER, **price)
     assert eager == pytest.approx(6e-3 + 4 * simgrid.ENVELOPE / 1e9, abs=1e-11)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_link_is_divided_in_inverse_proportion_to_latencies():
+    # over three links and over one, on the one between 1 and 2: a quarter and three quarters; then 2 sends back
+    blocks = Blocks(4, Fractions.of([1, 1, 4]), np.array([0, 1, 2]), np.array([3, 2, 1]), ())
+    steps = [Step.of([0, 1], [3, 2], [0, 1]), Step.of(2, 1, 2)]
+    path, price = find_topology("line:4"), {"message": 1e6, "alpha": 1e-9, "bandwidth": 1e9}
+    seconds = simgrid.replay(Schedule.from_steps(blocks, steps), path, settings=simgrid.EAGER, **price)
+    assert seconds == pytest.approx(4e-3 / 3 + 4e-3, rel=1e-5)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("algorithm", ["pairwise", "hierarchical"])
+def test_an_all_to_all_over_spines_departs_from_lock_step_only_where_flows_are_hashed(algorithm):
+    for routing, hashed in (("spread", False), ("hash", True)):
+        leaves = find_topology(f"leaf-spine:4x4x2,routing={routing}")
+        schedule = Entry(algorithms.find("all-to-all", algorithm), leaves).schedule()
+        price = {"message": 64e6, "alpha": 4e-6, "bandwidth": 50e9}
+        lock = execute(schedule, leaves).cost.seconds(**price)
+        assert (abs(simgrid.replay(schedule, leaves, **price) / lock - 1) > 0.01) == hashed
 
 
 @pytest.mark.usefixtures("installed")
