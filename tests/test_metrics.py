@@ -136,7 +136,8 @@ def test_staging_is_exact_beyond_machine_integers(factor):
 
 def test_a_reduce_scatter_parks_what_its_all_gather_parks_in_reverse_order():
     for ranks, cap in ((8, 1), (12, 2), (16, 4)):
-        gather, scatter = staging(allgather.pat(ranks, cap=cap)), staging(reducescatter.pat(ranks, cap=cap))
+        gather = staging(allgather.pat(ranks, cap=cap))
+        scatter = staging(reducescatter.pat(ranks, cap=cap, order="far"))
         assert scatter[:-1] == gather[-2::-1]
 
 
@@ -150,6 +151,10 @@ def test_closed_forms_of_what_is_parked(ranks):
     for k in range(log):
         parked = max(staging(allgather.pat(ranks, cap=1 << k))) * ranks
         assert parked == (1 << k) * (log - k) - 1
+        # near first, every other rank on the way down to a leaf waits; where the way is odd, so do the subtrees' roots
+        levels, roots = divmod(log - k, 2)
+        fewer = max(staging(reducescatter.pat(ranks, cap=1 << k))) * ranks
+        assert fewer == (1 << k) * levels + roots * ((1 << k) - 1)
         assert max(staging(allgather.pat(ranks, cap=1 << k, order="rounds"))) * ranks == ranks // 2 - 1
 
 

@@ -130,18 +130,20 @@ def bruck(ranks: int) -> Schedule:
 bruck_cost = formulas("lg(N)", "(N - 1) / N")
 
 
-def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule:
+def pat(ranks: int, *, cap: int | None = None, order: str = "far") -> Schedule:
     """Parallel aggregated trees: Bruck's shifts, largest first, with at most `cap` blocks a message.
 
     Every block travels down a binomial tree of its own, all trees rotated copies of one. Without a
     cap the round with shift d carries about N / 2d blocks per rank. NCCL sends to the rank below
-    instead of the one above, which is the same schedule mirrored.
+    instead of the one above, which is the same schedule mirrored, and plants 8A subtrees, walked in
+    messages of A close behind each other: it parks what this does with a cap of 8A.
 
     Args:
         cap: A, the most blocks in one message (default: no limit).
         order: how it is kept, for powers of two in as many steps but not in the same memory (see `colllib.metrics`).
-            "depth", as NCCL does it: rounds as before until A subtrees have a root, then all A, rounded down to a
-            power of two, at once depth first. "rounds": each round in steps of at most A blocks, level by level.
+            "far" and "near": rounds as before until A subtrees have a root, then all A, rounded down to a power of
+            two, at once depth first, by way of the farthest or the nearest child. "rounds": each round in steps of at
+            most A blocks, level by level.
 
     Source: Jeaugey (2025), "PAT: a new algorithm for all-gather and reduce-scatter operations at
     scale"; NCCL, src/include/collectives.h, PatAGAlgorithm.
@@ -157,8 +159,8 @@ def _pat_steps(ranks: int, cap: int | None, order: str) -> list[tuple[IntArray, 
     """For each step, the distances from home of the blocks that are passed on, and how far."""
     check_ranks(ranks)
     check_counts(cap=1 if cap is None else cap)
-    if order not in ("depth", "rounds"):
-        raise ValueError(f"order {order!r}: must be 'depth' or 'rounds'")
+    if order not in ("far", "near", "rounds"):
+        raise ValueError(f"order {order!r}: must be 'far', 'near' or 'rounds'")
     if ranks == 1:
         return []
     span = 1 << lg(ranks)
@@ -170,7 +172,7 @@ def _pat_steps(ranks: int, cap: int | None, order: str) -> list[tuple[IntArray, 
     size = span // subtrees
     roots = np.arange(0, span, size)
     steps = _pat_rounds(ranks, span // 2, size)
-    for below, shift in _depth_first(0, size):
+    for below, shift in _depth_first(0, size, order):
         offsets = roots + below
         offsets = offsets[offsets + shift < ranks]
         if len(offsets):
@@ -184,18 +186,17 @@ def _pat_rounds(ranks: int, largest: int, smallest: int) -> list[tuple[IntArray,
     return [(np.arange(0, ranks - shift, 2 * shift), shift) for shift in shifts]
 
 
-def _depth_first(root: int, size: int) -> list[tuple[int, int]]:
-    """The edges (node, shift) of a binomial tree of `size` nodes, farthest child first, depth first."""
+def _depth_first(root: int, size: int, order: str) -> list[tuple[int, int]]:
+    """The edges (node, shift) of a binomial tree of `size` nodes, farthest or nearest child first, depth first."""
     edges = []
-    shift = size // 2
-    while shift:
-        edges += [(root, shift), *_depth_first(root + shift, shift)]
-        shift //= 2
+    shifts = [1 << k for k in range(lg(size))]
+    for shift in shifts if order == "near" else reversed(shifts):
+        edges += [(root, shift), *_depth_first(root + shift, shift, order)]
     return edges
 
 
 @closed_form("lg(N)", "(N - 1) / N")
-def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
+def pat_cost(ranks: int, cap: int | None = None, order: str = "far") -> Cost:
     """Closed form of `pat` on one full-duplex port per rank.
 
     Depth first with A subtrees, log2 A rounds plant their roots; each subtree of ceil2(N) / A ranks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from colllib.algorithms import allgather
 from colllib.primitives import Shares
-from colllib.schedule import Schedule, backwards
+from colllib.schedule import Schedule, backwards, reversed_in_time
 
 
 def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | None = None) -> Schedule:
@@ -31,4 +31,15 @@ recursive_halving = backwards(allgather.recursive_doubling)
 #: With which partner a halving starts -> the order of the doubling that undoes it.
 UNDONE_BY = {"near": "far", "far": "near"}
 bruck = backwards(allgather.bruck)
-pat = backwards(allgather.pat)
+
+
+def pat(ranks: int, *, cap: int | None = None, order: str = "near") -> Schedule:
+    """PAT's all-gather backwards, with the same options, but the nearest child first: each sum waits for less time.
+
+    Source: NCCL, src/include/collectives.h, PatRSAlgorithm.
+
+    >>> from colllib.metrics import staging
+    >>> [int(16 * max(staging(pat(16, cap=1, order=order)))) for order in ("near", "far")]
+    [2, 3]
+    """
+    return reversed_in_time(allgather.pat(ranks, cap=cap, order=order))

@@ -379,7 +379,10 @@ def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Ite
     if machine.alpha:
         yield "The file's latencies are for schedules (run, ladder, --best): these predictions take NCCL's."
     if machine.vendor == "amd":
-        yield "RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links."
+        yield (
+            "RCCL has tables and schedules of its own, such as direct sends for small all-gathers, which are not "
+            "modeled: the choice is NCCL's on such links."
+        )
 
 
 def _of_engines(machine: Machine, primitive: str, message: float) -> Iterator[str]:

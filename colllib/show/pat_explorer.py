@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from colllib.algorithms import allgather
+from colllib.algorithms import allgather, reducescatter
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.metrics import staging
@@ -38,8 +38,8 @@ def _run(build: Callable[..., Schedule], ranks: int, **options: Any) -> tuple[Co
     return execute(schedule).cost, [0, *(int(share * ranks) for share in staging(schedule))]
 
 
-def _pat(ranks: int, cap: int, order: str = "depth") -> tuple[Cost, list[int]]:
-    return _run(allgather.pat, ranks, cap=cap, order=order)
+def _pat(ranks: int, cap: int) -> tuple[Cost, list[int]]:
+    return _run(allgather.pat, ranks, cap=cap)
 
 
 def every(n: int) -> list[Row]:
@@ -79,18 +79,17 @@ def pat_explorer() -> Explorer:
         "{time:ring} by ring; fastest is {variant:PAT} with {time:PAT}.",
         note="Every schedule executed on a star, one full-duplex port per rank, lock-step clock. M is the gathered "
         "result, a shard is M/N. Parked shards are those that a rank has received and must send again later; in a "
-        "reduce-scatter, partial sums that belong to others.",
+        "reduce-scatter, partial sums that belong to others. NCCL parks with A what this does with 8A.",
         name="pat",
     )
 
 
 def _parked(n: int, cap: int) -> Chart:
-    orders = {"depth first, as NCCL does": "depth", "round by round": "rounds"}
-    parked = {label: _pat(n, cap, order)[1] for label, order in orders.items()}
-    depth, rounds = map(max, parked.values())
+    parked = {"all-gather": _pat(n, cap)[1], "reduce-scatter": _run(reducescatter.pat, n, cap=cap)[1]}
+    gather, scatter = map(max, parked.values())
     return lines(
         {label: (range(len(shards)), shards) for label, shards in parked.items()},
         x_label="steps done",
         y_label="shards parked on the fullest rank",
-        title=f"N = {n}, A = {cap}: at most {several(depth, 'parked shard')} depth first, {rounds} round by round",
+        title=f"N = {n}, A = {cap}: at most {several(gather, 'parked shard')}, {scatter} in a reduce-scatter",
     )

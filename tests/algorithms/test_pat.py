@@ -1,11 +1,14 @@
-"""PAT in NCCL's order: rounds until the subtrees have roots, then all subtrees at once, depth first."""
+"""PAT in NCCL's orders: rounds until the subtrees have roots, then all subtrees at once, depth first."""
 
 import networkx as nx
+import numpy as np
 import pytest
 import reference
 
 from colllib.algorithms import allgather, reducescatter
 from colllib.execution import execute
+from colllib.metrics import staging
+from colllib.schedule import Schedule
 
 
 def preorder(size):
@@ -27,6 +30,29 @@ def test_one_block_a_message_walks_each_tree_in_preorder(ranks):
     assert walked == [[node] for node in preorder(ranks)[1:]]
 
 
+@pytest.mark.parametrize("ranks", [2, 7, 16, 33])
+def test_a_reduce_scatter_of_one_block_a_message_sends_the_farthest_block_first(ranks):
+    """As NCCL's PatRSAlgorithm, which counts down."""
+    steps = reference.messages(reducescatter.pat(ranks, cap=1))
+    assert [src for step in steps for src, _, block, _ in step if block == 0] == [*range(ranks - 1, 0, -1)]
+
+
+@pytest.mark.parametrize("build", [allgather.pat, reducescatter.pat])
+@pytest.mark.parametrize("ranks", [16, 64, 128])
+def test_subtrees_that_are_walked_in_messages_of_an_eighth_park_as_much(ranks, build):
+    """NCCL, with a stepDepth of 8, walks 8A subtrees in messages of A."""
+    for cap in (1, 2, 4):
+        whole = build(ranks, cap=8 * cap)
+        steps = []
+        for step in map(whole.step, range(whole.num_steps)):
+            from_home = (step.src - step.block) % ranks
+            part = np.unique(from_home, return_inverse=True)[1] // cap
+            steps += [step.taken(part == k) for k in range(part.max() + 1)]
+        cut = Schedule.from_steps(whole.blocks, steps)
+        assert execute(cut).cost == allgather.pat_cost(ranks, cap)
+        assert max(staging(cut)) == max(staging(whole))
+
+
 def test_four_subtrees_of_32_ranks_are_walked_together():
     walked = journey(allgather.pat(32, cap=4))
     assert walked[:2] == [[16], [8, 24]]
@@ -36,7 +62,7 @@ def test_four_subtrees_of_32_ranks_are_walked_together():
 @pytest.mark.parametrize("ranks", [*range(1, 34), 64, 72, 100])
 def test_any_number_of_ranks_and_cap(ranks):
     for cap in (None, 1, 2, 3, 4, 16, 1000):
-        for order in ("depth", "rounds"):
+        for order in ("far", "near", "rounds"):
             schedule = allgather.pat(ranks, cap=cap, order=order)
             run = execute(schedule)
             assert run.cost.n_beta == allgather.ring_cost(ranks).n_beta
@@ -46,13 +72,13 @@ def test_any_number_of_ranks_and_cap(ranks):
     assert execute(reducescatter.pat(ranks, cap=2)).cost == allgather.pat_cost(ranks, 2)
 
 
-def test_both_orders_take_equally_many_steps_for_powers_of_two():
+def test_all_orders_take_equally_many_steps_for_powers_of_two():
     for ranks in (2, 8, 64):
         for cap in (1, 2, 8):
-            steps = {allgather.pat(ranks, cap=cap, order=order).num_steps for order in ("depth", "rounds")}
+            steps = {allgather.pat(ranks, cap=cap, order=order).num_steps for order in ("far", "near", "rounds")}
             assert len(steps) == 1
 
 
 def test_an_unknown_order_is_refused():
-    with pytest.raises(ValueError, match="must be 'depth' or 'rounds'"):
+    with pytest.raises(ValueError, match="must be 'far', 'near' or 'rounds'"):
         allgather.pat(8, order="breadth")

@@ -729,6 +729,8 @@ def test_on_gpus_of_amd_latencies_are_said_to_be_those_of_nccl():
     for words in (["predict", "all-reduce", "--on", "mi300x:2"], ["ladder", "all-gather", "--on", "mi300x:2"]):
         text = CliRunner().invoke(cli.cli, [*words, "--message", "1MiB"]).output
         assert "NCCL 2.30.7, latencies of NCCL, not RCCL's" in text
+        schedules = "RCCL has tables and schedules of its own, such as direct sends for small all-gathers"
+        assert (schedules in text) is (words[0] == "predict")
 
 
 def test_a_speed_that_changes_nothing_is_explained_and_a_size_keeps_its_unit():

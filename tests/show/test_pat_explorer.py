@@ -49,4 +49,4 @@ def test_where_nothing_is_parked_the_axis_has_no_negative_shards():
     chart = EXPLORER.render(1, {**EXPLORER.start, "n": 2, "cap": 1})
     assert "at most 0 parked shards" in chart
     assert ">-" not in chart
-    assert "at most 1 parked shard depth" in EXPLORER.render(1, {**EXPLORER.start, "n": 6, "cap": 1})
+    assert "at most 1 parked shard, 1 in a reduce-scatter" in EXPLORER.render(1, {**EXPLORER.start, "n": 6, "cap": 1})
