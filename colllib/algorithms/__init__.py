@@ -578,7 +578,6 @@ MEANINGS = {
     "direction": "1 to the next rank, -1 to the one before",
     "first": "the chunk that rank r sends first is r + first",
     "fused": "the last step of the halving and the first of the doubling are one",
-    "keep_own": "a rank adds its own part itself, and does not send it",
     "order": "near or far partners first; of pat also rounds; hierarchical inner-first or outer-first",
     "phased": "an axis waits until the one before is done",
     "pieces": "into how many a shard is cut; of breadth-first at most (default: as many as make it exact)",
