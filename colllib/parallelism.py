@@ -155,6 +155,16 @@ class Model:
         return self.latent.kv_rank + self.latent.rotary
 
     @property
+    def attended(self) -> int:
+        """Operations of a layer's attention, forward, for a token and each of its sequence, of which it meets half.
+
+        >>> MODELS["Llama 3.1 405B"].attended  # 128 heads: a product with a key and one with a value, over two
+        32768
+        """
+        a = self.latent
+        return self.heads * (a.plain + a.rotary + a.value if a else 2 * self.head_width)
+
+    @property
     def parameters(self) -> int:
         """All parameters."""
         return self._count(self.experts)
