@@ -51,6 +51,16 @@ NOT_COUNTED = (
     "Norms, logits, the optimizer and what is computed again are not counted, and weigh more in small models: "
     "by the formula of MFU here ZeRO-3 of Llama 3.1 8B reached 27% to 32% on 128 H100s of 500 W (torchtitan, 2024)."
 )
+#: NVIDIA's figure: NeMo AutoModel, docs/performance-summary.md at commit 01926a5, 16 times 4 sequences of 4,096 tokens.
+OF_EXPERTS = (
+    "\nSmall experts reach less: with dp=8,ep=8,zero=3 on 8 H100s Qwen3 30B-A3B ran at 12,040 tokens/s a GPU (NVIDIA "
+    "AutoModel, 2025), where this prints 18,856."
+)
+#: Megatron's flag: megatron/core/transformer/moe/README.md at commit d98e8a6.
+EP_SENDS = (
+    "EP sends a copy for each expert of a token, in BF16, and waits; DeepEP sends one for each box, and Megatron's "
+    "--overlap-moe-expert-parallel-comm computes meanwhile."
+)
 LARGER = 8  # times the bucket that is tried beside it
 
 
@@ -130,7 +140,7 @@ def step_command(
         assumed = (
             f"\n{teraflops} TFLOP/s a GPU are assumed for matrix products alone{share}, with which three published "
             "steps of Llama 3.1 405B on H100s come out by ZeRO-1. What yours reach goes into --teraflops: no mean over "
-            f"a step, in which waits would count twice.\n{NOT_COUNTED}"
+            f"a step, in which waits would count twice.\n{NOT_COUNTED}{OF_EXPERTS if sizes.experts else ''}"
         )
         if (machine := _machine(on)) and machine.vendor == "amd":
             assumed += (
@@ -270,6 +280,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
     if refused:
         yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
+    if model.experts:
+        yield f"\n{EP_SENDS}"
     yield f"\nnot varied: {'tp, ' * bool(model.experts)}cp, sp, replicate, tokens, schedule, chunks and bucket"
     yield f"\n{_priced(others['nccl'], on)}"
     if ",without=" in on:
@@ -315,6 +327,8 @@ def _timeline(training: Training, step: Step) -> Answer:
     hides = behind * (training.plan.zero == 1 < training.plan.replicas)
     parts_exposed = f"collectives in layers (TP, CP, EP), gathers of parameters{hides}, sums of gradients"
     yield f"\nAll but computing is exposed: {parts_exposed}, and the bubble, a wait for other stages or their messages."
+    if training.plan.ep > 1:
+        yield EP_SENDS
     if training.plan.ep > 1 < training.plan.tp:
         yield "Each rank of tp sends all its tokens to experts: in Megatron, which demands sp=1 there, it is a tp-th."
     if result["mfu"] is not None:

@@ -25,7 +25,7 @@ from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes, full_mesh, torus
 from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
-from colllib.training.command import NOT_COUNTED, read_plan
+from colllib.training.command import EP_SENDS, NOT_COUNTED, OF_EXPERTS, read_plan
 from colllib.training.data_parallel import NETWORK, Layer, bucketed, sharded
 from colllib.training.prices import by_nccl, group, part_of, price, sent_along, takes
 from colllib.training.step import Training, simulate, spent
@@ -1096,3 +1096,43 @@ def test_what_small_models_reached_is_told_by_the_formula_that_is_printed():
     attention = 32 * 2 * 2 * 4096 * 8192 / 2  # forward, for sequences of 8,192 tokens
     low, high = (f"{3 * (2 * active + attention) * tokens / 989e12:.0%}" for tokens in (5605, 6514))
     assert f"reached {low} to {high} on 128 H100s" in NOT_COUNTED
+
+
+QWEN_30B = {
+    "head_dim": 128,
+    "hidden_size": 2048,
+    "intermediate_size": 6144,
+    "moe_intermediate_size": 768,
+    "num_attention_heads": 32,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "num_hidden_layers": 48,
+    "num_key_value_heads": 4,
+    "vocab_size": 151936,
+}
+
+
+def test_what_small_experts_reached_stands_beside_what_is_printed_for_the_same_step(tmp_path, capsys):
+    (tmp_path / "config.json").write_text(json.dumps(QWEN_30B))
+    words = ["--on", "dgx-h100:1", "--plan", "dp=8,ep=8,zero=3", "--model", str(tmp_path / "config.json")]
+    result = answer(capsys, *words, "--tokens", "16384", "--sequence", "4096", "--microbatches", "16")
+    assert f"where this prints {result['tokens_per_s_per_gpu']:,.0f}." in OF_EXPERTS
+    assert result["batch"] == 512 * 4096  # as NVIDIA's
+
+
+@pytest.mark.parametrize(
+    ("words", "sends", "reach"),
+    [
+        ("--plan dp=16,ep=8 --model DeepSeek-V3", True, True),
+        ("--plan all --batch 131072 --model Mixtral_8x7B", True, True),
+        ("--plan dp=16 --model DeepSeek-V3", False, True),
+        ("--plan dp=16,ep=8 --model DeepSeek-V3 --teraflops 300", True, False),
+        ("--plan dp=16", False, False),
+    ],
+)
+def test_what_is_said_of_experts_is_said_where_there_are_some(words, sends, reach, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["step", "--on", "dgx-h100:2", *(word.replace("_", " ") for word in words.split())])
+    assert left.value.code == 0
+    shown = capsys.readouterr().out
+    assert (EP_SENDS in shown, OF_EXPERTS in shown) == (sends, reach)
