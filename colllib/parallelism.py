@@ -454,6 +454,8 @@ def _gradients(model: Model, plan: Plan, width: int, microbatches: int) -> list[
 def in_layer(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[Call]:
     """What a rank of TP and CP issues in one pass through a layer, in order, for the tokens that it has.
 
+    CP's are those of TransformerEngine's `all_gather`; the ring of ring-flash-attention passes on gradients in FP32.
+
     >>> [call.axis for call in in_layer(MODELS["Llama 3.1 8B"], Plan(tp=8), 1024, backward=False)]
     ['TP', 'TP', 'CP']
     """
