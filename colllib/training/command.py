@@ -90,7 +90,11 @@ def read_plan(text: str) -> Plan:
 @click.option("--plan", help=PLAN_HELP)
 @click.option("--model", default="Llama 3.1 70B", help="a published model, or the path of its config.json")
 @click.option("--tokens", type=whole(1), default="8192", help="of a microbatch")
-@click.option("--sequence", type=whole(1), help="tokens that attend to each other (default: those of a microbatch)")
+@click.option(
+    "--sequence",
+    type=whole(1),
+    help="tokens that attend, in every layer, to each other (default: those of a microbatch)",
+)
 @click.option("--microbatches", type=whole(), help="of a replica's step (default: 16)")
 @click.option("--batch", type=whole(1), help="tokens of a step over all ranks, which then says the microbatches")
 @click.option(
