@@ -155,6 +155,16 @@ class Model:
         return self.latent.kv_rank + self.latent.rotary
 
     @property
+    def attended(self) -> int:
+        """Operations of a layer's attention, forward, for a token and each of its sequence, of which it meets half.
+
+        >>> MODELS["Llama 3.1 405B"].attended  # 128 heads: a product with a key and one with a value, over two
+        32768
+        """
+        a = self.latent
+        return self.heads * (a.plain + a.rotary + a.value if a else 2 * self.head_width)
+
+    @property
     def parameters(self) -> int:
         """All parameters."""
         return self._count(self.experts)
@@ -443,6 +453,8 @@ def _gradients(model: Model, plan: Plan, width: int, microbatches: int) -> list[
 
 def in_layer(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[Call]:
     """What a rank of TP and CP issues in one pass through a layer, in order, for the tokens that it has.
+
+    CP's are those of TransformerEngine's `all_gather`; the ring of ring-flash-attention passes on gradients in FP32.
 
     >>> [call.axis for call in in_layer(MODELS["Llama 3.1 8B"], Plan(tp=8), 1024, backward=False)]
     ['TP', 'TP', 'CP']

@@ -43,12 +43,23 @@ PLAN_HELP = (
 )
 COLLECTIVES = ("fastest", "nccl")
 #: What an H100 reaches in matrix products alone, and its peak, in TFLOP/s. With it and ZeRO-1 Llama 3.1 405B comes out
-#: within 3% of the means over whole steps that were published, 400 on 16,384 GPUs and 430 on 8,192 (The Llama 3 Herd of
-#: Models, 2024, table 4): what else took their time and is left out here is in it. Others reach as much of their peak.
-REACHED = 650, 989
+#: within 3% of the means over whole steps that were published, 400 on 16,384 GPUs, 430 on 8,192 and, for sequences of
+#: 131,072 tokens, 380 on 16,384 (The Llama 3 Herd of Models, 2024, table 4): what else took their time and is left out
+#: here is in it. Others reach as much of their peak.
+REACHED = 630, 989
 NOT_COUNTED = (
-    "Attention, norms, the optimizer and what is computed again are not counted, and weigh more in small models: "
-    "by the formula of MFU here ZeRO-3 of Llama 3.1 8B reached 24% to 28% on 128 H100s of 500 W (torchtitan, 2024)."
+    "Norms, logits, the optimizer and what is computed again are not counted, and weigh more in small models: "
+    "by the formula of MFU here ZeRO-3 of Llama 3.1 8B reached 27% to 32% on 128 H100s of 500 W (torchtitan, 2024)."
+)
+#: NVIDIA's figure: NeMo AutoModel, docs/performance-summary.md at commit 01926a5, 16 times 4 sequences of 4,096 tokens.
+OF_EXPERTS = (
+    "\nSmall experts reach less: with dp=8,ep=8,zero=3 on 8 H100s Qwen3 30B-A3B ran at 12,040 tokens/s a GPU (NVIDIA "
+    "AutoModel, 2025), where this prints 18,856."
+)
+#: Megatron's flag: megatron/core/transformer/moe/README.md at commit d98e8a6.
+EP_SENDS = (
+    "EP sends a copy for each expert of a token, in BF16, and waits; DeepEP sends one for each box, and Megatron's "
+    "--overlap-moe-expert-parallel-comm computes meanwhile."
 )
 LARGER = 8  # times the bucket that is tried beside it
 
@@ -79,6 +90,11 @@ def read_plan(text: str) -> Plan:
 @click.option("--plan", help=PLAN_HELP)
 @click.option("--model", default="Llama 3.1 70B", help="a published model, or the path of its config.json")
 @click.option("--tokens", type=whole(1), default="8192", help="of a microbatch")
+@click.option(
+    "--sequence",
+    type=whole(1),
+    help="tokens that attend, in every layer, to each other (default: those of a microbatch)",
+)
 @click.option("--microbatches", type=whole(), help="of a replica's step (default: 16)")
 @click.option("--batch", type=whole(1), help="tokens of a step over all ranks, which then says the microbatches")
 @click.option(
@@ -126,9 +142,9 @@ def step_command(
         teraflops = round(peak * rate / of) if peak else rate
         share = f", {rate / of:.0%} of the peak" if peak else ""
         assumed = (
-            f"\n{teraflops} TFLOP/s a GPU are assumed for matrix products alone{share}, with which two published steps "
-            "of Llama 3.1 405B on H100s come out by ZeRO-1. What yours reach goes into --teraflops: no mean over a "
-            f"step, in which waits would count twice.\n{NOT_COUNTED}"
+            f"\n{teraflops} TFLOP/s a GPU are assumed for matrix products alone{share}, with which three published "
+            "steps of Llama 3.1 405B on H100s come out by ZeRO-1. What yours reach goes into --teraflops: no mean over "
+            f"a step, in which waits would count twice.\n{NOT_COUNTED}{OF_EXPERTS if sizes.experts else ''}"
         )
         if (machine := _machine(on)) and machine.vendor == "amd":
             assumed += (
@@ -249,6 +265,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         "model": model.name,
         "batch": batch,
         "tokens": others["tokens"],
+        "sequence": others["sequence"] or others["tokens"],
         "schedule": others["schedule"],
         "chunks": others["chunks"],
         "bucket_bytes": others["bucket"],
@@ -267,6 +284,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
     if refused:
         yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
+    if model.experts:
+        yield f"\n{EP_SENDS}"
     yield f"\nnot varied: {'tp, ' * bool(model.experts)}cp, sp, replicate, tokens, schedule, chunks and bucket"
     yield f"\n{_priced(others['nccl'], on)}"
     if ",without=" in on:
@@ -312,11 +331,15 @@ def _timeline(training: Training, step: Step) -> Answer:
     hides = behind * (training.plan.zero == 1 < training.plan.replicas)
     parts_exposed = f"collectives in layers (TP, CP, EP), gathers of parameters{hides}, sums of gradients"
     yield f"\nAll but computing is exposed: {parts_exposed}, and the bubble, a wait for other stages or their messages."
+    if training.plan.ep > 1:
+        yield EP_SENDS
     if training.plan.ep > 1 < training.plan.tp:
         yield "Each rank of tp sends all its tokens to experts: in Megatron, which demands sp=1 there, it is a tp-th."
     if result["mfu"] is not None:
-        active = f"{(model.active - model.ends(1)[0]) / 1e9:,.1f} billion parameters that a token meets in the layers"
-        formula = f"6 x {active} x {rate:,.0f} tokens/s / {_gpu(on, 'teraflops')} TFLOP/s"
+        met = model.active - model.ends(1)[0]
+        active = f"{met / 1e9:,.1f} billion parameters that a token meets in the layers"
+        attention = f"{result['operations_per_token'] / 6 / met:.2f} with causal attention"
+        formula = f"6 x {active} x {attention} x {rate:,.0f} tokens/s / {_gpu(on, 'teraflops')} TFLOP/s"
         yield f"MFU: {100 * result['mfu']:.1f}% = {formula}."
     if result["buckets"] is not None:
         yield f"\n{_of_buckets(training, step, result['buckets'])}"
@@ -339,7 +362,8 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
     intact, failed = before_failures(on)
     kept = training.activations(sequence_parallel=plan.sequence_parallel)
     needed = training.state + training.gathered + (kept or 0)
-    met = training.model.active - training.model.ends(1)[0]  # parameters, by a token in the layers
+    model = training.model
+    operations = 6 * (model.active - model.ends(1)[0]) + 3 * model.layers * model.attended * training.attends
     sums = Counter(step.ops[i].kind for i in step.on("network 0"))
     in_buckets = plan.zero < 2 and plan.replicas > 1
     return {
@@ -347,6 +371,7 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
         "model": training.model.name,
         "plan": _named(plan),
         "tokens": training.tokens,
+        "sequence": training.attends,
         "microbatches": training.microbatches,
         "schedule": training.schedule,
         "chunks": training.chunks,
@@ -362,7 +387,8 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
         "time_s": step.seconds,
         "whole_machine_s": simulate(replace(training, machine=intact)).seconds if failed else None,
         "tokens_per_s_per_gpu": rate,
-        "mfu": 6 * met * rate / (1e12 * peak) if peak else None,
+        "operations_per_token": operations,
+        "mfu": operations * rate / (1e12 * peak) if peak else None,
         "state_bytes": training.state,
         "gathered_bytes": training.gathered,
         "activations_bytes": kept,

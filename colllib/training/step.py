@@ -10,9 +10,9 @@ else the rank's port in the box; what uses the same one at the same time shares 
 parameters are sharded and there is no pipeline, a microbatch begins when the gradients of the one before have
 left, and asks for its first parameters then.
 
-Compute is 2 operations per parameter and token forward and twice that backward, at the rate
-of matrix products alone. Left out: attention's products of queries and keys, the vocabulary and its matrices, the
-optimizer.
+Compute is 2 operations per parameter and token and those of causal attention forward, and twice that backward, at the
+rate of matrix products alone. A bucket closes as if attention were spread over a layer's weights. Left out: the
+vocabulary and its matrices, the optimizer.
 
 Source for the streams: PyTorch's FSDP2, `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py` at commit
 002a76f, lines 64 to 79 (a CUDA stream each for gathers, scatters and the copies' sums), and its pull request
@@ -58,6 +58,7 @@ class Training:
             ZeRO each layer's leave alone.
         nccl: whether the collectives are those of NCCL, as it is predicted (`colllib.measured.predict`), instead of the
             fastest schedules known.
+        sequence: tokens that attend to each other (default: a microbatch is one sequence).
         hows: how the times that were asked for are known: predicted, by a closed form, executed, or counted.
 
     Raises:
@@ -74,6 +75,7 @@ class Training:
     chunks: int = 1
     bucket: float | None = None
     nccl: bool = False
+    sequence: int | None = None
     hows: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -87,9 +89,11 @@ class Training:
         if plan.gpus != ranks:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
             raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {ranks}")
-        check_counts(tokens=self.tokens, microbatches=self.microbatches, chunks=self.chunks)
+        check_counts(tokens=self.tokens, microbatches=self.microbatches, chunks=self.chunks, sequence=self.attends)
         if self.tokens % plan.cp:
             raise ValueError(f"cp = {plan.cp}: must divide the {self.tokens} tokens of a microbatch")
+        if self.tokens % self.attends:
+            raise ValueError(f"sequence {self.attends}: must divide the {self.tokens} tokens of a microbatch")
         share = self.tokens // plan.cp
         if plan.sequence_parallel and share % plan.tp:
             raise ValueError(f"sp over tp = {plan.tp} ranks: must divide the {share} tokens that they share")
@@ -150,10 +154,20 @@ class Training:
         layers = (held_alike(self.model, self.plan, [layer]) for layer in range(self.model.layers))
         return BF16 * sum(sorted(sum(parameters for parameters, *_ in groups) for groups in layers)[-2:])
 
+    @property
+    def attends(self) -> int:
+        """Tokens of a sequence."""
+        return self.tokens if self.sequence is None else self.sequence
+
+    @property
+    def attention(self) -> float:
+        """Seconds of a layer's products of queries, keys and values, forward with one microbatch."""
+        return self.model.attended * self.attends * self.tokens / self.plan.cp / self.plan.tp / self.rate
+
     def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
         met = self.model.of_layer(layer, self.model.top_k)  # parameters, by a token
-        return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
+        return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate + self.attention
 
     def weights(self, layer: int) -> list[tuple[float, Group]]:
         """Weights of a layer that a rank has, the last one first, and how much of a pass is done after each.
@@ -215,7 +229,7 @@ def simulate(training: Training) -> Step:
     >>> plan = Plan(dp=16, tp=8, zero=0)
     >>> step = simulate(Training(MODELS["Llama 3.1 8B"], plan, "dgx-h100:16"))
     >>> round(step.busy("compute 0") / step.seconds, 2)
-    0.76
+    0.82
     """
     ops: list[Op] = []
     spans: Spans = {}
@@ -237,7 +251,7 @@ def spent(step: Step, stage: int) -> dict[str, float]:
     >>> from colllib.parallelism import MODELS, Plan
     >>> step = simulate(Training(MODELS["Llama 3.1 8B"], Plan(dp=16, tp=8, zero=3), "dgx-h100:16"))
     >>> {name: f"{seconds / step.seconds:.0%}" for name, seconds in spent(step, 0).items() if seconds}
-    {'computing': '70%', 'TP': '22%', 'all-gather': '7%', 'gradients': '1%'}
+    {'computing': '77%', 'TP': '21%', 'all-gather': '1%', 'gradients': '1%'}
     """
     took, stream = dict.fromkeys(SPENT, 0.0), compute(stage)
     for i in step.on(stream):
@@ -295,6 +309,8 @@ def _layer(training: Training, stage: int, split: bool, kind: str, layer: int) -
     issued = chain.from_iterable(part(training.model, plan, tokens, backward=backward) for part in parts)
     calls = [call for call in issued if call.ranks > 1]
     seconds = (2 if backward and not split else 1) * training.forward(layer)
+    if split and kind != "F":  # attention has no weights
+        seconds += training.attention if backward else -training.attention
     computing = Op(kind, compute(stage), seconds / max(1, len(calls)), kind=kind)
     ops = []
     for call in calls:
