@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from colllib import primitives
-from colllib.algorithms import innetwork
+from colllib.algorithms import allreduce, innetwork, trees
 from colllib.algorithms.nested import Phase, nested
 from colllib.exact import IntArray
 from colllib.formula import Formula
@@ -96,7 +96,7 @@ def joined(topology: Topology, tiers: str) -> Topology:
 
 
 def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
-    """All-reduce with the switches in the boxes adding and replicating, and a double binary tree between the boxes.
+    """All-reduce with the switches in the boxes adding and replicating, and NCCL's two binary trees over all boxes.
 
     Source: NCCL, `src/transport/nvls.cc` and the trees of NVLS heads in `src/graph/connect.cc`.
 
@@ -104,8 +104,11 @@ def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> nvls_tree(boxes((4, 2), inc="box")).num_steps
     8
     """
-    tiers = [IN_NETWORK, *["ring"] * (len(_lattice(topology).dims) - 2), "double-binary-tree"]
-    return all_reduce(topology, segments=segments, tiers=",".join(tiers))
+    flat = joined(topology, "in-network,tree")
+    down, back = (_on(flat, 0, primitive, IN_NETWORK) for primitive in ("reduce-scatter", "all-gather"))
+    count = _lattice(flat).dims[1]
+    between = Phase(1, allreduce.double_binary_tree(count, parents=trees.nccl(count)))
+    return pipelined(nested(_lattice(flat), [down, between, back]), segments)
 
 
 def through_network(inner: str) -> Callable[..., Schedule]:
