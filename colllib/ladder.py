@@ -505,7 +505,8 @@ def field_of(
                 left_out[algorithm.name] = why
                 continue
             rung = _in_best_way(candidate, price) or run(candidate.in_best_radix(**price).algorithm, topology, **price)
-            if topology.switches and (algorithm.many_partners or algorithm.searched == 0):
+            several = algorithm.many_partners or algorithm.searched == 0 or algorithm.name == "collnet"  # in its box
+            if topology.switches and several:
                 posting = Pricing(topology, **price).posting(rung.entry.schedule(rung.segments))
                 rung = replace(rung, posting=posting)
             rungs.append(rung)

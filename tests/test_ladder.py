@@ -410,6 +410,22 @@ def test_no_switch_adds_where_each_has_one_rank():
     assert single["nvls-tree"] == alone["collnet"] == "needs several ranks for a switch to add"
 
 
+def test_collnet_has_a_place_only_where_the_messages_of_a_rank_may_as_well_leave_one_by_one():
+    """By hand: short ones take two steps in the box, or 14, and one through the network; of large ones the bytes count.
+
+    Software needs six in the box, so it is between.
+    """
+    price = {"alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
+    net = find_on("dgx-h100:8,inc=network")
+    rungs, left_out = ladders.field_of("all-reduce", net, message=1.0, **price)
+    assert left_out["collnet"] == (
+        "takes 3.9 µs if the messages of a rank in a step pass its link at once, 11.1 µs if an alpha apart"
+    )
+    rungs, left_out = ladders.field_of("all-reduce", net, message=1e9, **price)
+    assert rungs[0].algorithm.name == "collnet"
+    assert "collnet" not in left_out
+
+
 def test_an_entry_is_in_one_piece_and_executed_unless_told_otherwise():
     chain = entry("broadcast", "chain", "star:4")
     assert chain.execution().cost == Cost(3, 3)

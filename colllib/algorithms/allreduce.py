@@ -10,7 +10,7 @@ import numpy as np
 from colllib.algorithms import allgather, reduce, reducescatter, trees
 from colllib.closed_form import POWER_OF_TWO, SEGMENTED_POWER_OF_TWO, closed_form, formulas
 from colllib.cost import Cost
-from colllib.exact import Fractions
+from colllib.exact import Fractions, IntArray
 from colllib.primitives import Blocks, Shares, all_reduce, check_counts, check_ranks, lg
 from colllib.primitives import reduce as reduce_blocks
 from colllib.schedule import (
@@ -116,7 +116,7 @@ reduce_broadcast_cost = formulas("2 * (lg(N) + P - 1)", "2 * (lg(N) + P - 1) / P
 
 
 def double_binary_tree(
-    ranks: int, *, segments: int = 1, parents: tuple[Sequence[int], Sequence[int]] | None = None
+    ranks: int, *, segments: int = 1, parents: tuple[Sequence[int] | IntArray, Sequence[int] | IntArray] | None = None
 ) -> Schedule:
     """Two complementary trees, each reducing and then broadcasting half of the vector.
 

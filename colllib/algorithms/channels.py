@@ -191,7 +191,7 @@ reduce_along = backwards(broadcast_along)  # sums travel to the root
 
 
 def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedule:
-    """Two complementary binary trees over the boxes in every channel, and below each of their nodes a chain in its box.
+    """NCCL's two binary trees over the boxes in every channel, and below each of their nodes a chain in its box.
 
     The chain starts at the channel's place, where its card is. Sums go up both trees, each with half
     of the channel's part, and the results back down.
@@ -201,7 +201,7 @@ def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedul
         segments: segments P into which each half is cut and pipelined.
         channels: how many; 0 for one at each place in the box.
 
-    Source: Jeaugey (2019); Sanders, Speck & Träff (2009) for the trees.
+    Source: Jeaugey (2019).
 
     >>> from colllib.topology import boxes
     >>> tree(boxes((4, 2)))
@@ -209,7 +209,7 @@ def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedul
     """
     places = _places(topology, channels, 4 * segments * topology.ranks)
     heads = -(-topology.ranks // topology.in_box)
-    over_boxes = trees.complementary(heads)
+    over_boxes = trees.nccl(heads)
     both = zip(over_boxes, trees.two_colors(*over_boxes), strict=True)
     pair, colors = zip(*(_with_chains(topology, number, *tree) for number, tree in enumerate(both)), strict=True)
     down = trees.down_both(pair, segments, colors if segments > 1 else None)

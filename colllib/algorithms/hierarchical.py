@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from colllib import primitives
-from colllib.algorithms import innetwork
+from colllib.algorithms import allreduce, direct, innetwork, trees
 from colllib.algorithms.nested import Phase, nested
 from colllib.exact import IntArray
 from colllib.formula import Formula
@@ -96,7 +96,7 @@ def joined(topology: Topology, tiers: str) -> Topology:
 
 
 def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
-    """All-reduce with the switches in the boxes adding and replicating, and a double binary tree between the boxes.
+    """All-reduce with the switches in the boxes adding and replicating, and NCCL's two binary trees over all boxes.
 
     Source: NCCL, `src/transport/nvls.cc` and the trees of NVLS heads in `src/graph/connect.cc`.
 
@@ -104,14 +104,18 @@ def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> nvls_tree(boxes((4, 2), inc="box")).num_steps
     8
     """
-    tiers = [IN_NETWORK, *["ring"] * (len(_lattice(topology).dims) - 2), "double-binary-tree"]
-    return all_reduce(topology, segments=segments, tiers=",".join(tiers))
+    flat = joined(topology, "in-network,tree")
+    down, back = (_on(flat, 0, primitive, IN_NETWORK) for primitive in ("reduce-scatter", "all-gather"))
+    count = _lattice(flat).dims[1]
+    between = Phase(1, allreduce.double_binary_tree(count, parents=trees.nccl(count)))
+    return pipelined(nested(_lattice(flat), [down, between, back]), segments)
 
 
-def through_network(inner: str) -> Callable[..., Schedule]:
+def through_network(inner: str | None = None) -> Callable[..., Schedule]:
     """The builder of an all-reduce with an algorithm in the boxes, and one tree of switches over all further tiers.
 
-    Blocks go up that tree and down once.
+    Blocks go up that tree and down once. By default they go to it and come from it as in NCCL: straight through a box's
+    switch (CollNetDirect), and without one along a ring (CollNetChain).
 
     >>> from colllib.topology import boxes
     >>> collnet(boxes((4, 2), inc="network")).num_steps, collnet(boxes((3, 4, 2), inc="network")).num_steps
@@ -125,7 +129,10 @@ def through_network(inner: str) -> Callable[..., Schedule]:
         for axis in range(1, len(lattice.dims)):
             if (refusal := tier_refusal(topology, axis, "all-reduce")) is not None:
                 raise ValueError(f"all-reduce {IN_NETWORK} on tier {axis} {refusal}")
-        down, back = (_on(topology, 0, primitive, inner) for primitive in ("reduce-scatter", "all-gather"))
+        if inner is None and tier_switches(topology, 0).size:
+            down, back = (Phase(0, way(lattice.dims[0])) for way in (direct.reduce_scatter, direct.all_gather))
+        else:
+            down, back = (_on(topology, 0, way, inner or "ring") for way in ("reduce-scatter", "all-gather"))
         between = Phase(1, _up_and_down(lattice.dims[1:]), _tree_above(topology))
         of_boxes = Lattice((lattice.dims[0], prod(lattice.dims[1:])), lattice.wraps)
         return pipelined(nested(of_boxes, [down, between, back]), segments)
@@ -133,9 +140,9 @@ def through_network(inner: str) -> Callable[..., Schedule]:
     return build
 
 
-#: Rings in the boxes, and switches of the network that add and replicate. Source: Graham et al. (2016); NCCL,
-#: `src/transport/coll_net.cc`.
-collnet = through_network("ring")
+#: Switches of the network that add and replicate. Source: Graham et al. (2016); NCCL, `connectCollNet` in
+#: `src/graph/connect.cc`, which `src/graph/tuning.cc` rules out in boxes without a switch.
+collnet = through_network()
 nvls = through_network(IN_NETWORK)  # switches that add and replicate in the boxes, too
 
 

@@ -56,6 +56,27 @@ def complementary(ranks: int) -> tuple[IntArray, IntArray]:
     return parent, np.ascontiguousarray(mirrored)
 
 
+def nccl(ranks: int) -> tuple[IntArray, IntArray]:
+    """NCCL's two binary trees, below a root with one child each.
+
+    Without the root, rank r is as high as its last bit that is set, and its parent is the next rank that is one bit
+    higher, in front of it where there is none behind. For even N no rank is interior in both; for odd N rank 0 is.
+
+    Source: NCCL, `ncclGetDtree` in `src/graph/trees.cc`.
+
+    >>> nccl(5)
+    (array([-1,  2,  4,  2,  0]), array([ 1, -1,  3,  0,  3]))
+    """
+    check_ranks(ranks)
+    rank = np.arange(1, ranks)
+    height = rank & -rank
+    behind = (rank ^ height) | 2 * height
+    first = np.append(ROOT, np.where(behind < ranks, behind, rank ^ height))
+    if ranks % 2:
+        return first, np.roll(np.where(first == ROOT, ROOT, (first + 1) % ranks), 1)
+    return first, np.where(first == ROOT, ROOT, ranks - 1 - first)[::-1].copy()
+
+
 def _in_order(parent: IntArray, start: int, stop: int, above: int) -> None:
     """Hang a search tree of ranks start..stop-1, an odd number, below `above`: leaves at every second rank."""
     count = stop - start

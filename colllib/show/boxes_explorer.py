@@ -218,7 +218,7 @@ def boxes_explorer() -> Explorer:
         "random is one draw; only the flat schedule goes by the numbers of ranks, the others know the boxes. "
         f"What takes segments goes in one piece or in {SEGMENTS[1]}, whichever is faster, which decides near-ties. "
         "NVLS needs switches that add in the boxes, CollNet between them. In racks, hierarchical schedules and those "
-        "with switches that add go through three tiers, but for the all-to-all. Busy: in which part of the time the "
+        "with CollNet go through three tiers, but for the all-to-all. Busy: in which part of the time the "
         "busiest port in a box, card or uplink carries bytes, step by step. The last column of the numbers is what "
         "the busiest card sends in all.",
         name="boxes",

@@ -138,24 +138,57 @@ def test_a_pipelined_double_tree_sends_and_receives_once_per_rank_and_step(ranks
     assert reference.busiest_ports(allreduce.double_binary_tree(ranks, segments=segments)) == (1, 1)
 
 
-def test_nccls_shift_leaves_rank_0_interior_in_both_trees_for_odd_n_with_one_child_in_each():
-    # src/graph/trees.cc, ncclGetBtree and ncclGetDtree: r - b if bit 2b is set or r + b is too large, else r + b
-    def nccl(ranks):
-        def parent(r):
-            bit = r & -r
-            up = (r ^ bit) | (bit << 1)
-            return up if up < ranks else r ^ bit
+@pytest.mark.parametrize(
+    ("ranks", "first", "second"),
+    [
+        (
+            12,
+            "0: 8, 8: 4 10, 4: 2 6, 2: 1 3, 6: 5 7, 10: 9 11",
+            "11: 3, 3: 1 7, 1: 0 2, 7: 5 9, 5: 4 6, 9: 8 10",
+        ),
+        (
+            13,
+            "0: 8, 8: 4 12, 4: 2 6, 2: 1 3, 6: 5 7, 12: 10, 10: 9 11",
+            "1: 9, 9: 5 0, 5: 3 7, 3: 2 4, 7: 6 8, 0: 11, 11: 10 12",
+        ),
+    ],
+)
+def test_nccls_trees_are_those_drawn_in_its_source(ranks, first, second):
+    """The pictures above `ncclGetDtree` in src/graph/trees.cc."""
+    for tree, drawn in zip(trees.nccl(ranks), (first, second), strict=True):
+        below = {int(parent): children.split() for parent, children in (part.split(": ") for part in drawn.split(", "))}
+        assert {int(child): parent for parent, children in below.items() for child in children} == {
+            child: parent for child, parent in enumerate(tree.tolist()) if parent != trees.ROOT
+        }
 
-        return np.array([trees.ROOT if r == 0 else parent(r) for r in range(ranks)])
 
-    for ranks in range(3, 40, 2):
-        first = nccl(ranks)
-        second = np.roll(np.where(first == trees.ROOT, trees.ROOT, (first + 1) % ranks), 1)
-        both = set(first[first >= 0].tolist()) & set(second[second >= 0].tolist())
-        assert both == {0}
-        assert [int((tree == 0).sum()) for tree in (first, second)] == [1, 1]
-        pair = (first.tolist(), second.tolist())
-        assert max(execute(allreduce.double_binary_tree(ranks, parents=pair)).sent) <= 2
+@given(st.integers(2, 400))
+def test_nccls_trees_are_full_search_trees_cut_off_below_a_root_of_one_child(ranks):
+    """Of 2^k - 1 places in order those that exist; the second is the first mirrored, or shifted by a rank."""
+    parent, depth = {0: trees.ROOT}, ranks.bit_length()
+
+    def hang(start, stop, above):
+        middle = (start + stop) // 2
+        if middle < ranks:
+            parent[middle] = above
+        for half in ((start, middle), (middle, stop)) if stop - start > 2 else ():
+            hang(*half, middle if middle < ranks else above)
+
+    hang(0, 2**depth, 0)
+    first, second = (tree.tolist() for tree in trees.nccl(ranks))
+    assert first == [parent[rank] for rank in range(ranks)]
+    image = [(rank + 1) % ranks if ranks % 2 else ranks - 1 - rank for rank in range(ranks)]
+    assert {image[rank]: image[above] for rank, above in enumerate(first) if rank} == {
+        rank: above for rank, above in enumerate(second) if above != trees.ROOT
+    }
+    assert set(first) & set(second) - {trees.ROOT} == ({0} if ranks % 2 else set())
+
+
+@pytest.mark.parametrize(("ranks", "steps"), [(3, 4), (5, 6), (9, 8), (8, 6), (512, 18)])
+def test_an_odd_number_takes_nccls_trees_a_step_more_each_way_than_the_textbooks(ranks, steps):
+    run = execute(allreduce.double_binary_tree(ranks, parents=trees.nccl(ranks)))
+    assert run.cost.n_alpha == steps == allreduce.double_binary_tree_cost(ranks).n_alpha + 2 * (ranks % 2)
+    assert max(run.sent) <= 2
 
 
 def test_the_double_trees_bandwidth_term_depends_on_the_port_model():

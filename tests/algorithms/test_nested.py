@@ -415,6 +415,24 @@ def test_trees_of_switches_over_any_tiers_make_an_all_reduce_true(name, sizes):
         assert reference.holds(schedule)
 
 
+@pytest.mark.parametrize(("inside", "partners", "steps"), [("switch", 7, 4), ("full-mesh", 1, 16)])
+def test_collnet_goes_straight_through_a_boxs_switch_and_along_a_ring_without_one(inside, partners, steps):
+    """NCCL runs CollNetDirect if a box has a switch, and CollNetChain otherwise."""
+    net = boxes((8, 8), inside=inside, inc="network")
+    schedule = find("all-reduce", "collnet").build(net)
+    assert execute(schedule, net).cost.seconds(message=0, alpha=(1, 10), bandwidth=(1, 1)) == steps - 2 + 10
+    assert {len(set(schedule.step(0).dst[schedule.step(0).src == rank])) for rank in range(64)} == {partners}
+
+
+@pytest.mark.parametrize(("sizes", "passes"), [((3, 2), 4), ((8, 2), 6), ((9, 2), 8), ((3, 3, 2), 8)])
+def test_nvls_tree_goes_up_and_down_nccls_trees_over_all_boxes(sizes, passes):
+    """By hand, 3 boxes: box 2 has 1 below and is below 0; 9 boxes, also in racks: 8 is below 0, then 4, 2, and 1."""
+    net = boxes(sizes, inc="box")
+    run = execute(find("all-reduce", "nvls-tree").build(net), net)
+    outer = (1,) * (len(sizes) - 1)
+    assert run.cost.seconds(message=0, alpha=(0, *outer), bandwidth=(1, *outer)) == passes
+
+
 def test_slices_overlap_on_both_clocks():
     """One slice crosses the cards while another is in its box: the time falls towards the busier tier's alone."""
     net, price = boxes((4, 4)), {"message": 1e9, "alpha": (0.0, 0.0), "bandwidth": (1e9, 1e9)}
