@@ -5,7 +5,7 @@ flat communicator, a commutative built-in operation and elements of four bytes; 
 prefers its own, `han`, over several nodes, except for all-to-all and reduce-scatter), tuning files and environment
 variables override them. The reduce-scatter is that of equal shares, `MPI_Reduce_scatter_block`. MPICH's `csel.c` lets 8
 ranks pass its file's `comm_size<8` in the all-to-all, and so does the table. `library_names.csv` has this book's names
-for the same schedules, or for such with the same closed form on a star (but for `extra_latencies`), where it has any.
+for the same schedules, or for such with the same closed form on a star (but for `own_costs`), where it has any.
 
 NCCL has no table: what its model says is in `colllib.measured.tuning`.
 """
@@ -14,9 +14,13 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import resources
 from math import inf
 
+from colllib.algorithms.allreduce import rabenseifner_cost
+from colllib.algorithms.broadcast import scatter_bruck_cost
+from colllib.cost import Cost
 from colllib.measured.tuning import VERSION, estimates, pick
 from colllib.primitives import is_power_of_two
 from colllib.topology.machines import Machine, find
@@ -128,13 +132,23 @@ def choice(library: str, primitive: str, ranks: int, message: float) -> Choice |
     return Choice(named, None if folds else ours)
 
 
-def extra_latencies(library: str, algorithm: str, ranks: int) -> int:
-    """How many more than this book's schedule takes: Open MPI folds for Rabenseifner in two steps, by halves.
+def own_costs(library: str, primitive: str, ranks: int) -> dict[str, Cost]:
+    """What on a star no schedule of this book costs, by this book's name, or the library's where there is none.
 
-    >>> extra_latencies("Open MPI", "rabenseifner", 6), extra_latencies("MPICH", "rabenseifner", 6)
-    (1, 0)
+    Off powers of two Open MPI folds for Rabenseifner in two steps, by halves, and MPICH a reduce to rank 0 in one.
+
+    >>> own_costs("MPICH", "reduce", 12), own_costs("Open MPI", "all-gather", 12)
+    ({'scatter-bruck': Cost(n_alpha=7, n_beta=11/4)}, {'neighbor': Cost(n_alpha=6, n_beta=11/12)})
     """
-    return int((library, algorithm) == ("Open MPI", "rabenseifner") and not is_power_of_two(ranks))
+    power = 1 << (ranks.bit_length() - 1)
+    match library, primitive:
+        case "Open MPI", "all-gather":
+            return {"neighbor": Cost(ranks // 2, Fraction(ranks - 1, ranks))}
+        case "Open MPI", "all-reduce" if power < ranks:
+            return {"rabenseifner": rabenseifner_cost(ranks) + Cost(1, 0)}
+        case "MPICH", "reduce" if power < ranks:
+            return {"scatter-bruck": scatter_bruck_cost(power) + Cost(1, 1)}
+    return {}
 
 
 def _handed_over(primitive: str, takes: str, ranks: int, message: float) -> str:

@@ -741,7 +741,7 @@ def test_a_ladder_leaves_out_what_is_too_large_and_says_why():
     assert "messages of one rank are too many" in result["left_out"]["ring-relay"]
     # without latency no number of segments is best, and what takes none is still compared
     result = answer("ladder", "broadcast", "--ranks", "8", "--alpha", "0s")
-    assert [rung["algorithm"] for rung in result["rungs"]] == ["scatter-allgather", "direct"]
+    assert [rung["algorithm"] for rung in result["rungs"]] == ["scatter-allgather", "scatter-bruck", "direct"]
     assert "alpha = 0" in result["left_out"]["two-tree"]
     # over several tiers the same
     result = answer("ladder", "broadcast", "--on", "dgx-h100:2", "--alpha", "0s,0s")

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from colllib import execute
-from colllib.algorithms import allreduce
+from colllib.algorithms import allreduce, broadcast, reducescatter
 from colllib.cost import Cost
-from colllib.library_choices import LIBRARIES, TABLES, choice, extra_latencies
-from colllib.schedule import Schedule, Step
+from colllib.library_choices import LIBRARIES, TABLES, choice, own_costs
+from colllib.primitives import all_gather, reduce
+from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time
 
 PRIMITIVES = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all")
 
@@ -93,17 +94,65 @@ def test_open_mpi_folds_in_two_steps_which_costs_one_latency(ranks):
     halves = Step.of(src, dst, first.block, add=True)
     sums = Step.of(first.src[later], first.dst[later], first.block[later])
     in_two = Schedule.from_steps(in_one.blocks, [halves, sums, *rest])
-    assert execute(in_two).cost == execute(in_one).cost + Cost(extra_latencies("Open MPI", "rabenseifner", ranks), 0)
+    assert execute(in_two).cost == execute(in_one).cost + Cost(1, 0)
+    assert own_costs("Open MPI", "all-reduce", ranks) == {"rabenseifner": execute(in_two).cost}
+
+
+@pytest.mark.parametrize("ranks", [3, 6, 7, 12, 40])
+def test_mpich_folds_a_reduce_in_one_step_then_halves_and_gathers(ranks):
+    """`MPIR_Reduce_intra_reduce_scatter_gather`, to rank 0: an odd rank's vector goes to the even one below."""
+    power = 1 << (ranks.bit_length() - 1)
+    even = 2 * np.arange(ranks - power)
+    halved = in_sequence(reducescatter.recursive_halving(power), reversed_in_time(broadcast.scatter(power)))
+    middle = placed(halved, [*even, *range(2 * len(even), ranks)], ranks)
+    fold = Step.of(np.repeat(even + 1, power), np.repeat(even, power), np.tile(np.arange(power), len(even)), add=True)
+    run = execute(Schedule.from_steps(reduce(ranks, power), [fold, *middle.steps]))
+    assert own_costs("MPICH", "reduce", ranks) == {"scatter-bruck": run.cost}
+
+
+@pytest.mark.parametrize("ranks", [4, 64])
+def test_a_reduce_of_mpich_costs_what_bruck_and_gather_does_at_powers_of_two(ranks):
+    halved = in_sequence(reducescatter.recursive_halving(ranks), reversed_in_time(broadcast.scatter(ranks)))
+    assert execute(halved).cost == broadcast.scatter_bruck_cost(ranks)
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 6, 10, 16, 32])
+def test_open_mpi_exchanges_with_either_neighbor_in_turn(ranks):
+    """`ompi_coll_base_allgather_intra_neighborexchange`: one block first, then the two that came last but for that."""
+    even = np.arange(0, ranks, 2)
+    steps = [Step.of([*even, *(even + 1)], [*(even + 1), *even], [*even, *(even + 1)])]
+    pair = {int(rank): int(rank) // 2 * 2 for rank in range(ranks)}  # the first block of the two that it sends next
+    for i in range(1, ranks // 2):
+        way = {rank: (-1 if i % 2 else 1) * (1 if rank % 2 == 0 else -1) for rank in range(ranks)}
+        src = [rank for rank in range(ranks) for _ in range(2)]
+        dst = [(rank + way[rank]) % ranks for rank in src]
+        steps.append(Step.of(src, dst, [(pair[rank] + k) % ranks for rank in range(ranks) for k in range(2)]))
+        pair = {(rank + way[rank]) % ranks: first for rank, first in pair.items()}
+    run = execute(Schedule.from_steps(all_gather(ranks), steps))
+    assert run.partners() == (1, 1)
+    assert own_costs("Open MPI", "all-gather", ranks) == {"neighbor": run.cost}
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 64])
 def test_nothing_is_folded_at_a_power_of_two(ranks):
-    assert extra_latencies("Open MPI", "rabenseifner", ranks) == 0
+    assert own_costs("Open MPI", "all-reduce", ranks) == own_costs("MPICH", "reduce", ranks) == {}
 
 
-def test_mpich_folds_in_one_step_as_the_book_does():
-    assert extra_latencies("MPICH", "rabenseifner", 6) == 0
-    assert extra_latencies("Open MPI", "recursive-doubling", 6) == 0
+def test_mpich_folds_an_all_reduce_in_one_step_as_the_book_does():
+    assert own_costs("MPICH", "all-reduce", 6) == {}
+
+
+@pytest.mark.parametrize(
+    ("library", "primitive", "ranks", "message", "algorithm"),
+    [
+        ("MPICH", "broadcast", 8, 12289, "scatter-bruck"),
+        ("MPICH", "reduce", 8, 2049, "scatter-bruck"),
+        ("MPICH", "all-to-all", 8, 8 * 256, "pairwise"),  # posted some at a time: what pairwise sends
+        ("Open MPI", "all-to-all", 512, 512 * 512, "pairwise"),  # linear_sync
+    ],
+)
+def test_what_sends_as_a_schedule_of_the_book_does_is_priced_as_that(library, primitive, ranks, message, algorithm):
+    assert choice(library, primitive, ranks, message).algorithm == algorithm
 
 
 @pytest.mark.parametrize(

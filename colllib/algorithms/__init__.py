@@ -50,6 +50,8 @@ _NAMES = {
     "two-tree": "two trees",
     "scatter-allgather": "scatter and all-gather",
     "reduce scatter-allgather": "reduce-scatter and gather",
+    "scatter-bruck": "scatter and Bruck",
+    "reduce scatter-bruck": "Bruck and gather",
     "dim-rabenseifner": "Rabenseifner by axes",
     "rotated-dim-ring": "dim-ring in rotated copies",
     "rotated-relay": "relay in slices",
@@ -439,6 +441,7 @@ _FOR_ANY_NETWORK: dict[str, tuple[_Row, ...]] = {
         ("binomial-tree", broadcast.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _OVERLAPPED),
         ("two-tree", broadcast.two_tree, broadcast.two_tree_cost, "sanders2009", _CUT),
         ("scatter-allgather", broadcast.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005", _PLAIN),
+        ("scatter-bruck", broadcast.scatter_bruck, broadcast.scatter_bruck_cost, "thakur2005", _PLAIN),
         ("circulant", circulant.circulant, circulant.circulant_cost, "traff2024", _ROUNDS),
     ),
     "reduce": (
@@ -446,6 +449,7 @@ _FOR_ANY_NETWORK: dict[str, tuple[_Row, ...]] = {
         ("binomial-tree", reduce.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _OVERLAPPED),
         ("two-tree", reduce.two_tree, broadcast.two_tree_cost, "sanders2009", _CUT),
         ("scatter-allgather", reduce.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005", _PLAIN),
+        ("scatter-bruck", reduce.scatter_bruck, broadcast.scatter_bruck_cost, "thakur2005", _PLAIN),
         ("circulant", reduce.circulant, circulant.circulant_cost, "traff2024", _ROUNDS),
     ),
     "all-to-all": (

@@ -138,3 +138,19 @@ def scatter(ranks: int, *, root: int = 0) -> Schedule:
 
 
 scatter_allgather_cost = formulas("lg(N) + N - 1", "2 * (N - 1) / N")
+
+
+def scatter_bruck(ranks: int, *, root: int = 0) -> Schedule:
+    """Scatter the vector down a binomial tree, then all-gather it as Bruck does.
+
+    MPI libraries gather by recursive doubling, which at powers of two costs the same.
+
+    Source: Thakur, Rabenseifner & Gropp (2005), section 4.2.
+
+    >>> scatter_bruck(8).num_steps
+    6
+    """
+    return in_sequence(scatter(ranks, root=root), allgather.bruck(ranks))
+
+
+scatter_bruck_cost = formulas("2 * lg(N)", "2 * (N - 1) / N")

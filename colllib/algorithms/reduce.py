@@ -27,3 +27,16 @@ def scatter_allgather(ranks: int, *, root: int = 0) -> Schedule:
     """
     gather = reversed_in_time(broadcast.scatter(ranks, root=root))
     return in_sequence(reducescatter.ring(ranks), gather)
+
+
+def scatter_bruck(ranks: int, *, root: int = 0) -> Schedule:
+    """Bruck's reduce-scatter, then a gather up a binomial tree.
+
+    MPI libraries halve recursively instead, which at powers of two costs the same.
+
+    Source: Thakur, Rabenseifner & Gropp (2005), section 4.
+
+    >>> scatter_bruck(8).num_steps
+    6
+    """
+    return in_sequence(reducescatter.bruck(ranks), reversed_in_time(broadcast.scatter(ranks, root=root)))

@@ -42,6 +42,7 @@ LOOKS = {
     "chain": Look(0, 1, "Ch"),
     "two-tree": Look(3, 0, "TT"),
     "scatter-allgather": Look(5, 3, "SA"),
+    "scatter-bruck": Look(6, 5, "SB"),
     "circulant": Look(4, 4, "Ci"),
     "recursive-halving": Look(1, 4, "RH"),
     "bruck": Look(4, 2, "Br"),
@@ -74,6 +75,7 @@ LOOKS = {
     "collnet": Look(6, 4, "CN"),
     "nvls": Look(5, 1, "NV"),
     "pairwise-by-boxes": Look(7, 5, "PX"),
+    "neighbor": Look(0, 5, "NE"),  # an all-gather of Open MPI
 }
 
 
@@ -84,7 +86,7 @@ SWITCH = "adding switch, two shots"
 @cache
 def _labels() -> dict[str, Look]:
     looks = {name: LOOKS[a.name] for a in CATALOGUE for name in (a.name, a.label)}
-    return looks | {SWITCH: LOOKS["in-network-two-shot"], "the wire": BOUND}
+    return looks | {SWITCH: LOOKS["in-network-two-shot"], "the wire": BOUND, "neighbor": LOOKS["neighbor"]}
 
 
 def known(label: str) -> Look | None:

@@ -6,9 +6,8 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from colllib.algorithms import of
-from colllib.cost import Cost
 from colllib.ladder import PRIMITIVES
-from colllib.library_choices import LIBRARIES, Choice, choice, extra_latencies
+from colllib.library_choices import LIBRARIES, Choice, choice, own_costs
 from colllib.show.control import Control
 from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
@@ -58,16 +57,19 @@ def _rows(primitive: str, library: str, n: int) -> list[Row]:
     if library == NOBODY:
         return rows
     forms = {row.name: next(iter(row.variants.values())) for row in rows}  # of several radices the first: 2, as theirs
-    for a in of(primitive):
-        if more := extra_latencies(library, a.name, n):
-            forms[a.label] = Form((forms[a.label].cost() + Cost(more, 0),))
+    labels = _labels(primitive)
+    forms |= {labels.get(name, name): Form((cost,)) for name, cost in own_costs(library, primitive, n).items()}
     return [*rows, Row(library, forms, takes=taken(library, primitive, n), bound=True)]
+
+
+def _labels(primitive: str) -> dict[str, str]:
+    return {a.name: a.label for a in of(primitive)}
 
 
 @cache
 def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], ...]:
     """What a library takes, as the sizes in bytes below which it takes it, found by bisection between powers of two."""
-    labels = {a.name: a.label for a in of(primitive)}
+    labels = _labels(primitive)
 
     def at(size: int) -> Choice | None:
         return choice(library, primitive, ranks, size)

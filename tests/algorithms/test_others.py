@@ -8,7 +8,19 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, find, of, reducescatter, trees
+from colllib.algorithms import (
+    ALGORITHMS,
+    allgather,
+    allreduce,
+    alltoall,
+    broadcast,
+    find,
+    of,
+    reduce,
+    reducescatter,
+    trees,
+)
+from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.topology import full_mesh, ring
@@ -129,9 +141,16 @@ def test_the_interface_convention_leaves_rank_r_with_chunk_r_and_the_textbooks_w
 
 @given(st.integers(1, 20), st.integers(0, 19))
 def test_broadcast_works_from_any_root(ranks, root):
-    for build in (broadcast.chain, broadcast.binomial_tree, broadcast.scatter_allgather):
+    for build in (broadcast.chain, broadcast.binomial_tree, broadcast.scatter_allgather, broadcast.scatter_bruck):
         execute(schedule := build(ranks, root=root % ranks))
         assert reference.busiest_ports(schedule) <= (1, 1)
+
+
+@given(st.integers(2, 20), st.integers(0, 19))
+def test_to_scatter_and_gather_in_few_steps_takes_twice_the_log_and_twice_the_bytes(ranks, root):
+    for build in (broadcast.scatter_bruck, reduce.scatter_bruck):
+        run = execute(build(ranks, root=root % ranks))
+        assert run.cost == Cost(2 * (ranks - 1).bit_length(), Fraction(2 * (ranks - 1), ranks))
 
 
 def test_the_binomial_tree_has_as_many_ranks_at_each_depth_as_pascals_triangle_says():

@@ -95,6 +95,22 @@ def test_the_comparison_prices_what_the_library_takes_with_an_execution(explorer
         assert shown.seconds == pytest.approx(chosen.seconds + latencies * 0.5e-6, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("library", "primitive", "n", "size", "variant", "latencies", "bytes_moved"),
+    [
+        ("Open MPI", "all-gather", 64, 1e6, "neighbor", 32, 63 / 64),
+        ("MPICH", "reduce", 12, 1e6, "Bruck and gather", 7, 11 / 4),  # folds to 8 ranks, halves and gathers there
+        ("MPICH", "reduce", 8, 1e6, "Bruck and gather", 6, 7 / 4),
+    ],
+)
+def test_what_a_library_alone_has_is_priced_by_hand(
+    explorer, library, primitive, n, size, variant, latencies, bytes_moved
+):
+    shown = standings(explorer, library=library, primitive=primitive, n=n, m=size)[-1]
+    assert (shown.variant, known(shown.variant) is None) == (variant, False)
+    assert shown.seconds == pytest.approx(latencies * 0.5e-6 + bytes_moved * size / 900e9, rel=1e-9)
+
+
 def test_the_alt_text_and_the_summary_are_computed(explorer):
     alt = re.search('aria-label="([^"]*)"', explorer.render(0, explorer.start))[1]
     shares = [int(share) for share in re.findall(r"(\d+)%", alt)]
