@@ -88,7 +88,7 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
         "--segments", default="1", help="a whole number; for run also best, by lock-step: each costs a latency"
     )
     @click.option("--tiers", help=f"of a hierarchical schedule: {algorithms.MEANINGS['tiers']}")
-    @click.option("--order", help="of a hierarchical schedule: inner-first or outer-first")
+    @click.option("--order", help=algorithms.MEANINGS["order"])
     @click.option("--root", help="where the algorithm has one (default: 0)")
     @click.option("--with", "options", multiple=True, metavar="NAME=VALUE", help="another option of it, such as cap=2")
     @wraps(command)
@@ -165,8 +165,9 @@ predict: rows of bytes (M), time_s, busbw_GBps, picked, binding, latency_s,
   wire_s, efficiency (of wire_s alone); sensitivity and what_if with change (of
   what), saved (share of the time, below 0 if lost); notes, source, others,
   near_size (measured near that size), nearest, measured_over_predicted
-step: plan, tokens, microbatches, schedule, chunks, bucket_bytes, buckets,
-  collectives, teraflops, time_s, mfu, state_bytes, activations_bytes, fits
+step: plan, tokens, sequence, microbatches, schedule, chunks, bucket_bytes,
+  buckets, collectives, teraflops, time_s, flops_per_token (in the layers,
+  attention included), mfu, state_bytes, activations_bytes, fits
   (null: unknown), stages; of --plan all plans, time_s and
   with_activations_bytes of each
 experts: gate, top_k, most_boxes, tokens, width, message_bytes, imbalance (of
@@ -667,7 +668,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         )
     spans = [(label, *map(units.seconds, span)) for label, span in by_box.items()]
     if differing := [f"{label} takes {least} to {most}" for label, least, most in spans if least != most]:
-        yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box 0, sends half"
+        root = -(-topology.ranks // topology.in_box) % 2  # of an odd number box 0 is inside the other tree
+        yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box {root}, sends half"
     if topology.inside is None and any(rung.algorithm.name == "channels" for rung in rungs):
         fill = topology.meshed and (topology.in_box % 2 == 0 or topology.ranks <= topology.in_box)
         many = "which together use all links of a box" if fill else "as many as a box has ranks"

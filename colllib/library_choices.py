@@ -142,7 +142,7 @@ def own_costs(library: str, primitive: str, ranks: int) -> dict[str, Cost]:
     """
     power = 1 << (ranks.bit_length() - 1)
     match library, primitive:
-        case "Open MPI", "all-gather":
+        case "Open MPI", "all-gather" if ranks % 2 == 0:
             return {"neighbor": Cost(ranks // 2, Fraction(ranks - 1, ranks))}
         case "Open MPI", "all-reduce" if power < ranks:
             return {"rabenseifner": rabenseifner_cost(ranks) + Cost(1, 0)}

@@ -65,6 +65,8 @@ class Model:
         router_bias: whether the router has one number per expert beside its matrix.
         latent: the sizes of latent attention, None for grouped-query attention.
         tied: whether one matrix of the vocabulary is input and output.
+        window: tokens that attention reaches back in windowed layers.
+        windowed: how many such layers.
 
     Raises:
         ValueError: for layers, widths or heads below 1, more dense layers than layers, or a top_k that is
@@ -91,6 +93,8 @@ class Model:
     router_bias: bool = False
     latent: Latent | None = None
     tied: bool = False
+    window: int = 0
+    windowed: int = 0
 
     def __post_init__(self) -> None:
         sizes = ("layers", "hidden", "heads", "kv_heads", "head_width", "vocabulary")
@@ -154,15 +158,18 @@ class Model:
             return 2 * self.kv_heads * self.head_width
         return self.latent.kv_rank + self.latent.rotary
 
-    @property
-    def attended(self) -> int:
-        """Operations of a layer's attention, forward, for a token and each of its sequence, of which it meets half.
+    def attention(self, sequence: int) -> float:
+        """Operations of a layer's causal attention, forward, for a token of such a sequence: the mean over both.
 
-        >>> MODELS["Llama 3.1 405B"].attended  # 128 heads: a product with a key and one with a value, over two
-        32768
+        A token meets those before it, in the mean half of the sequence, and in `windowed` layers the last `window`.
+
+        >>> MODELS["Llama 3.1 405B"].attention(8192) / 8192  # 128 heads: a product with a key and one with a value
+        32768.0
         """
-        a = self.latent
-        return self.heads * (a.plain + a.rotary + a.value if a else 2 * self.head_width)
+        a, near = self.latent, min(self.window or sequence, sequence)
+        widths = self.heads * (a.plain + a.rotary + a.value if a else 2 * self.head_width)
+        spared = self.windowed / self.layers * (sequence - near) ** 2 / sequence
+        return widths * (sequence - spared)
 
     @property
     def parameters(self) -> int:

@@ -280,6 +280,8 @@ def test_a_ladder_without_a_card_says_what_trees_take_where_another_box_lacks_it
     assert span == pytest.approx((min(times), max(times)), rel=0.02)
     text = printed("ladder", "all-reduce", "--on", "dgx-h100:8,without=card 3", *at)
     assert "by which box lacks the card: a tree's root, such as box 0, sends half\n" in text
+    five = printed("ladder", "all-reduce", "--on", "dgx-h100:5,without=card 3", *at)
+    assert "a tree's root, such as box 1, sends half\n" in five
     assert "without=card 3" not in printed("predict", "--help") + printed("list")  # of a tree's root, the cheapest
     others = ("dgx-h100:8", "dgx-a100:2,cards=4,without=card 5", "dgx-h100:1,without=card 3")
     for on in (*others, "dgx-h100:65,gpus=2,without=card 3"):

@@ -133,6 +133,10 @@ def test_open_mpi_exchanges_with_either_neighbor_in_turn(ranks):
     assert own_costs("Open MPI", "all-gather", ranks) == {"neighbor": run.cost}
 
 
+def test_an_odd_number_has_no_neighbor_exchange():
+    assert own_costs("Open MPI", "all-gather", 7) == {}
+
+
 @pytest.mark.parametrize("ranks", [2, 4, 64])
 def test_nothing_is_folded_at_a_power_of_two(ranks):
     assert own_costs("Open MPI", "all-reduce", ranks) == own_costs("MPICH", "reduce", ranks) == {}

@@ -141,7 +141,7 @@ def through_network(inner: str | None = None) -> Callable[..., Schedule]:
 
 
 #: Switches of the network that add and replicate. Source: Graham et al. (2016); NCCL, `connectCollNet` in
-#: `src/graph/connect.cc`, which `src/graph/tuning.cc` rules out in boxes without a switch.
+#: `src/graph/connect.cc`: CollNetDirect but in boxes without a switch, where `src/graph/tuning.cc` rules it out.
 collnet = through_network()
 nvls = through_network(IN_NETWORK)  # switches that add and replicate in the boxes, too
 

@@ -1,4 +1,4 @@
-"""Reduce-scatter algorithms. They cost what the all-gathers cost of which they are the reverse."""
+"""Reduce-scatter algorithms. They cost what the all-gathers of their names cost, whose reverse they are but for PAT."""
 
 from __future__ import annotations
 

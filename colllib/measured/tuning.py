@@ -319,7 +319,8 @@ def _collnet(machine: Machine) -> Iterator[Estimate]:
     inside, outside = _step(machine, "CollNetDirect", 2)
     latency = 2 * (min(1, others) * inside + others * COLLNET_FAN) + outside
     wire, binding = min(_outside(machine), (prod(_inside(machine)), machine.inner))
-    yield _estimate("CollNetDirect", latency, wire * share / 2, binding)
+    if machine.linked and machine.joined[0] == "switch" and not machine.dies:  # tuning.cc: off without an NVSwitch
+        yield _estimate("CollNetDirect", latency, wire * share / 2, binding)
     wire, _, binding = _wires(machine)
     inside, outside = _step(machine, "CollNetChain", 2)
     yield _estimate("CollNetChain", 2 * others * inside + outside, wire / 2, binding)

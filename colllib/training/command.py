@@ -54,7 +54,7 @@ NOT_COUNTED = (
 #: NVIDIA's figure: NeMo AutoModel, docs/performance-summary.md at commit 01926a5, 16 times 4 sequences of 4,096 tokens.
 OF_EXPERTS = (
     "\nSmall experts reach less: with dp=8,ep=8,zero=3 on 8 H100s Qwen3 30B-A3B ran at 12,040 tokens/s a GPU (NVIDIA "
-    "AutoModel, 2025), where this prints 18,856."
+    "AutoModel, 2025), where this prints 18,856 with --tokens 16384 --sequence 4096."
 )
 #: Megatron's flag: megatron/core/transformer/moe/README.md at commit d98e8a6.
 EP_SENDS = (
@@ -93,7 +93,7 @@ def read_plan(text: str) -> Plan:
 @click.option(
     "--sequence",
     type=whole(1),
-    help="tokens that attend, in every layer, to each other (default: those of a microbatch)",
+    help="tokens that attend to each other (default: those of a microbatch)",
 )
 @click.option("--microbatches", type=whole(), help="of a replica's step (default: 16)")
 @click.option("--batch", type=whole(1), help="tokens of a step over all ranks, which then says the microbatches")
@@ -101,7 +101,8 @@ def read_plan(text: str) -> Plan:
     "--teraflops",
     type=whole(),
     help="of a rank's matrix products alone, in 10^12 operations a second; waits are added, so it is more than a mean "
-    "over a step, such as MFU times the peak (default: 66% of the peak in dense BF16, or 650)",
+    "over a step, such as MFU times the peak "
+    f"(default: {REACHED[0] / REACHED[1]:.0%} of the peak in dense BF16, or {REACHED[0]})",
 )
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
 @click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
@@ -276,7 +277,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         "refused": refused,
         "plans": plans,
     }
-    yield f"{model.name} on {on}, {batch:,} tokens a step\n"
+    length = others["sequence"] or others["tokens"]
+    yield f"{model.name} on {on}, {batch:,} tokens a step, in sequences of {length:,}\n"
     yield table(("plan", "microbatches", "time", "tokens/s a GPU", "state a GPU", "with activations"), rows)
     yield f"\n{_of_activations(plans, memory)}"
     if too_large:
@@ -286,7 +288,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
     if model.experts:
         yield f"\n{EP_SENDS}"
-    yield f"\nnot varied: {'tp, ' * bool(model.experts)}cp, sp, replicate, tokens, schedule, chunks and bucket"
+    yield f"\nnot varied: {'tp, ' * bool(model.experts)}cp, sp, replicate, tokens, sequence, schedule, chunks and bucket"
     yield f"\n{_priced(others['nccl'], on)}"
     if ",without=" in on:
         yield "Compare with --collectives fastest on the whole machine."
@@ -338,7 +340,7 @@ def _timeline(training: Training, step: Step) -> Answer:
     if result["mfu"] is not None:
         met = model.active - model.ends(1)[0]
         active = f"{met / 1e9:,.1f} billion parameters that a token meets in the layers"
-        attention = f"{result['operations_per_token'] / 6 / met:.2f} with causal attention"
+        attention = f"{result['flops_per_token'] / 6 / met:.2f} with causal attention over {training.attends:,} tokens"
         formula = f"6 x {active} x {attention} x {rate:,.0f} tokens/s / {_gpu(on, 'teraflops')} TFLOP/s"
         yield f"MFU: {100 * result['mfu']:.1f}% = {formula}."
     if result["buckets"] is not None:
@@ -363,7 +365,7 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
     kept = training.activations(sequence_parallel=plan.sequence_parallel)
     needed = training.state + training.gathered + (kept or 0)
     model = training.model
-    operations = 6 * (model.active - model.ends(1)[0]) + 3 * model.layers * model.attended * training.attends
+    operations = 6 * (model.active - model.ends(1)[0]) + 3 * model.layers * model.attention(training.attends)
     sums = Counter(step.ops[i].kind for i in step.on("network 0"))
     in_buckets = plan.zero < 2 and plan.replicas > 1
     return {
@@ -387,7 +389,7 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
         "time_s": step.seconds,
         "whole_machine_s": simulate(replace(training, machine=intact)).seconds if failed else None,
         "tokens_per_s_per_gpu": rate,
-        "operations_per_token": operations,
+        "flops_per_token": operations,
         "mfu": operations * rate / (1e12 * peak) if peak else None,
         "state_bytes": training.state,
         "gathered_bytes": training.gathered,

@@ -72,7 +72,11 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
     for key, counted in _COUNTED.items():
         if config.get(key) not in counted:
             raise ValueError(f"{key} {shortened(repr(config[key]))}: such layers are not counted here")
-    hidden, heads = size("hidden_size"), size("num_attention_heads")
+    kinds = config.get("layer_types") or []
+    if unknown := set(map(str, kinds)) - {"full_attention", "sliding_attention"}:
+        raise ValueError(f"layer_types {shortened(min(unknown))}: such layers are not counted here")
+    window = size("sliding_window", default=0) if config.get("use_sliding_window", True) else 0
+    hidden, heads, layers = map(size, ("hidden_size", "num_attention_heads", "num_hidden_layers"))
     experts = size("n_routed_experts", "num_local_experts", "num_experts", default=0)
     dense, inner, routed = 0, size("intermediate_size"), {}
     if experts:
@@ -85,7 +89,7 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
     return Model(
         name,
         "config.json",
-        layers=size("num_hidden_layers"),
+        layers=layers,
         hidden=hidden,
         heads=heads,
         kv_heads=size("num_key_value_heads", default=heads),
@@ -96,6 +100,8 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
         experts=experts,
         dense_layers=dense,
         tied=bool(config.get("tie_word_embeddings")),
+        window=window,
+        windowed=(kinds.count("sliding_attention") if kinds else layers) if window else 0,
         router_bias=config.get("topk_method") == "noaux_tc",
         **routed,
     )

@@ -94,6 +94,8 @@ class Training:
             raise ValueError(f"cp = {plan.cp}: must divide the {self.tokens} tokens of a microbatch")
         if self.tokens % self.attends:
             raise ValueError(f"sequence {self.attends}: must divide the {self.tokens} tokens of a microbatch")
+        if self.attends % plan.cp:
+            raise ValueError(f"cp = {plan.cp}: must divide the {self.attends} tokens of a sequence")
         share = self.tokens // plan.cp
         if plan.sequence_parallel and share % plan.tp:
             raise ValueError(f"sp over tp = {plan.tp} ranks: must divide the {share} tokens that they share")
@@ -162,7 +164,7 @@ class Training:
     @property
     def attention(self) -> float:
         """Seconds of a layer's products of queries, keys and values, forward with one microbatch."""
-        return self.model.attended * self.attends * self.tokens / self.plan.cp / self.plan.tp / self.rate
+        return self.model.attention(self.attends) * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
     def forward(self, layer: int) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""

@@ -80,6 +80,14 @@ def test_collnet_is_for_boxes_of_at_most_eight(expression, takes):
     assert {"NVLS", "NVLSTree"} <= algorithms
 
 
+@pytest.mark.parametrize("expression", ["mi300x:4", "mi250x:4", "dgx-h100:4"])
+def test_collnet_direct_is_off_in_boxes_without_a_switch(expression):
+    """As tuning.cc has it for nvsCount == 0."""
+    algorithms = {algorithm for algorithm, _ in model(f"{expression},collnet=true")}
+    assert ("CollNetDirect" in algorithms) == expression.startswith("dgx")
+    assert "CollNetChain" in algorithms
+
+
 @pytest.mark.parametrize(
     ("expression", "channel"),  # GB/s: 60 and 90 are the first of the lists
     [("dgx-h100:1,gpus=3", 60), ("dgx-h100:1,gpus=5", 60), ("dgx-h100:1,gpus=6", 60), ("b200:1", 90), ("nvl72:1", 40)],

@@ -98,6 +98,25 @@ def test_experts_of_another_family_are_counted():
     assert (round(read.parameters / 1e9), round(read.active / 1e9)) == (235, 22)
 
 
+@pytest.mark.parametrize(
+    ("words", "near", "of"),
+    [
+        ({}, 0, 2),
+        ({"sliding_window": 128, "layer_types": ["sliding_attention", "full_attention"]}, 1, 2),  # as GPT-OSS
+        ({"sliding_window": 128}, 2, 2),
+        ({"sliding_window": 4096}, 2, 2),  # longer than the sequence
+        ({"sliding_window": 128, "use_sliding_window": False}, 0, 2),  # as Qwen's
+        ({"sliding_window": None, "layer_types": ["full_attention"] * 2}, 0, 2),
+    ],
+)
+def test_attention_in_a_window_meets_no_token_before_it(words, near, of):
+    read = from_config("two layers", LLAMA | {"num_hidden_layers": of} | words)
+    window, tokens = words.get("sliding_window"), range(2048)
+    met = [(of - near) * token + near * min(token, window or token) for token in tokens]
+    operations = 2 * 2 * 64 * 128  # of a token met: a product and an addition, with key and value, 64 heads of 128
+    assert read.attention(len(tokens)) == pytest.approx(operations * sum(met) / of / len(tokens), rel=2e-3)
+
+
 def test_a_step_takes_a_model_from_its_file(tmp_path, capsys):
     (tmp_path / "config.json").write_text(json.dumps(LLAMA))
     outputs = []
@@ -123,6 +142,10 @@ def test_a_step_takes_a_model_from_its_file(tmp_path, capsys):
         (json.dumps(LLAMA | {"num_hidden_layers": True}), "num_hidden_layers is True, must be a whole number"),
         (json.dumps(LLAMA | {"num_attention_heads": 0}), "heads"),
         (json.dumps(QWEN | {"decoder_sparse_step": 2}), "decoder_sparse_step 2: such layers are not counted here"),
+        (
+            json.dumps(LLAMA | {"layer_types": ["linear_attention"]}),
+            "layer_types linear_attention: such layers are not",
+        ),
         (json.dumps(LLAMA | {"hidden_act": "gelu_new"}), "hidden_act 'gelu_new': such layers are not counted here"),
         (json.dumps(QWEN | {"mlp_only_layers": [0]}), r"mlp_only_layers \[0\]: such layers are not counted here"),
         (json.dumps(LLAMA | {"num_hidden_layers": -1}), "num_hidden_layers is -1"),

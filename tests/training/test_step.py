@@ -101,7 +101,7 @@ def test_ranks_of_cp_share_attention_that_grows_with_the_sequence():
 
 def test_heads_of_latent_attention_are_as_wide_as_their_keys_and_their_values():
     """DeepSeek-V3's are 128 + 64 and 128 wide; of each query and key a product and an addition, over half of them."""
-    assert MODELS["DeepSeek-V3"].attended == 128 * 2 * (192 + 128) / 2
+    assert MODELS["DeepSeek-V3"].attention(4096) == 128 * 2 * (192 + 128) * 4096 / 2
 
 
 def test_126_layers_in_16_stages_leave_the_ends_one_less():
@@ -538,6 +538,7 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
     [
         ("--plan tp=8", "plan of 8 ranks (dp 1 x tp 8 x pp 1 x cp 1) on dgx-h100:16: it has 128"),
         ("--sequence 3000", "sequence 3000: must divide the 8192 tokens of a microbatch"),
+        ("--plan tp=8,cp=16 --sequence 8", "cp = 16: must divide the 8 tokens of a sequence"),
         ("--plan tp=8,x=2", "write axes among tp, pp, dp, ep, cp, zero"),
         ("--plan tp=8,cp=16 --tokens 8190", "cp = 16: must divide the 8190 tokens of a microbatch"),
         ("--plan tp=8,sp=1,dp=16 --tokens 8190", "sp over tp = 8 ranks: must divide the 8190 tokens that they share"),
@@ -647,7 +648,8 @@ def test_the_output_says_what_is_exposed_and_the_share_of_the_peak_with_its_form
     assert re.search(r"stage +computing +TP +all-gather +gradients\n", shown)
     assert "MFU: " in shown
     formula = (
-        r"% = 6 x 68\.5 billion parameters that a token meets in the layers x 1\.08 with causal attention x \d+ tok"
+        r"% = 6 x 68\.5 billion parameters that a token meets in the layers "
+        r"x 1\.08 with causal attention over 8,192 tokens x \d+ tok"
     )
     assert re.search(formula, shown)
 
@@ -956,7 +958,7 @@ def test_all_plans_of_a_batch_are_those_that_fit_the_fastest_first(capsys):
         main(["step", *words, "Llama 3.1 8B", "--plan", "all"])
     shown = capsys.readouterr().out
     assert "16,384 tokens a step" in shown
-    assert "\nnot varied: cp, sp, replicate, tokens, schedule, chunks and bucket\n" in shown
+    assert "\nnot varied: cp, sp, replicate, tokens, sequence, schedule, chunks and bucket\n" in shown
 
 
 @pytest.mark.parametrize(
@@ -1016,7 +1018,8 @@ def test_all_plans_of_a_model_with_experts_are_without_tensor_parallelism(capsys
     assert not any("tp=" in plan for plan in plans)
     with pytest.raises(SystemExit):
         main(["step", *words])
-    assert "\nnot varied: tp, cp, sp, replicate, tokens, schedule, chunks and bucket\n" in capsys.readouterr().out
+    fixed = "tp, cp, sp, replicate, tokens, sequence, schedule, chunks and bucket"
+    assert f"\nnot varied: {fixed}\n" in capsys.readouterr().out
 
 
 def test_all_plans_say_which_is_the_first_that_has_room_for_its_activations(capsys):
@@ -1115,8 +1118,10 @@ QWEN_30B = {
 def test_what_small_experts_reached_stands_beside_what_is_printed_for_the_same_step(tmp_path, capsys):
     (tmp_path / "config.json").write_text(json.dumps(QWEN_30B))
     words = ["--on", "dgx-h100:1", "--plan", "dp=8,ep=8,zero=3", "--model", str(tmp_path / "config.json")]
-    result = answer(capsys, *words, "--tokens", "16384", "--sequence", "4096", "--microbatches", "16")
-    assert f"where this prints {result['tokens_per_s_per_gpu']:,.0f}." in OF_EXPERTS
+    flags = ("--tokens", "16384", "--sequence", "4096")
+    result = answer(capsys, *words, *flags, "--microbatches", "16")
+    assert f"where this prints {result['tokens_per_s_per_gpu']:,.0f} with {' '.join(flags)}." in OF_EXPERTS
+    assert (result["sequence"], result["microbatches"]) == (4096, answer(capsys, *words, *flags)["microbatches"])
     assert result["batch"] == 512 * 4096  # as NVIDIA's
 
 
