@@ -288,7 +288,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
     if model.experts:
         yield f"\n{EP_SENDS}"
-    yield f"\nnot varied: {'tp, ' * bool(model.experts)}cp, sp, replicate, tokens, sequence, schedule, chunks and bucket"
+    also = "tp, " * bool(model.experts)
+    yield f"\nnot varied: {also}cp, sp, replicate, tokens, sequence, schedule, chunks and bucket"
     yield f"\n{_priced(others['nccl'], on)}"
     if ",without=" in on:
         yield "Compare with --collectives fastest on the whole machine."
