@@ -41,7 +41,7 @@ class Tab:
     """The one tab of a Firefox, by Marionette: messages are JSON after their length and a colon."""
 
     def __init__(self, port: int) -> None:
-        self._socket = _connected(port)
+        self._socket = connected(port)
         self._read()  # it says who it is
         self._count = 0
         self._call("NewSession")
@@ -80,21 +80,27 @@ class Tab:
         return self._call("ExecuteScript", script=f"return ({function})(...arguments);", args=given)["value"]
 
 
-def _connected(port: int) -> socket.socket:
+def free_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def connected(port: int) -> socket.socket:
+    """A connection to a program that has just been started."""
     until = time.monotonic() + START
     while time.monotonic() < until:
         with suppress(ConnectionRefusedError):
             return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         time.sleep(0.1)
-    raise TimeoutError(f"Firefox does not answer within {START} s")
+    raise TimeoutError(f"nobody answers on port {port} within {START} s")
 
 
 @contextmanager
 def firefox(path: str) -> Iterator[Tab]:
     """A Firefox with a profile of its own, and its tab."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory() as profile:
         Path(profile, "user.js").write_text(SETTINGS.format(port=port), encoding="utf-8")
         options = ["--headless", "--marionette", "--no-remote", "--profile", profile]

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 from chromium import needed
-
-START = 60  # seconds that it may take to start
-PATIENCE = 300  # and to answer
+from firefox import PATIENCE, connected, free_port
 
 
 def needed_webkit() -> str:
@@ -33,21 +29,20 @@ class Tab:
     """The one tab of a WebKit, by WebDriver: requests whose answers are JSON."""
 
     def __init__(self, port: int, browser: str) -> None:
-        self._address = f"http://127.0.0.1:{port}/session"
+        self._port, self._session = port, "/session"
         options = {"binary": browser, "args": ["--automation"]}
         capabilities = {"alwaysMatch": {"webkitgtk:browserOptions": options}}
-        self._address += "/" + self._call("", capabilities=capabilities)["sessionId"]
+        self._session += "/" + self._call("", capabilities=capabilities)["sessionId"]
         self._call("/timeouts", script=1000 * PATIENCE)
 
     def _call(self, command: str, method: str = "POST", **given: Any) -> Any:
-        body = json.dumps(given).encode() if method == "POST" else None
-        try:
-            with urllib.request.urlopen(
-                urllib.request.Request(self._address + command, body, method=method), timeout=PATIENCE
-            ) as answer:
-                return json.load(answer)["value"]
-        except urllib.error.HTTPError as error:
-            raise RuntimeError(f"{command}: {error.read().decode()}") from None
+        with closing(HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)) as line:
+            line.request(method, self._session + command, json.dumps(given) if method == "POST" else None)
+            answer = line.getresponse()
+            value = json.load(answer)["value"]
+        if answer.status != HTTPStatus.OK:
+            raise RuntimeError(f"{command}: {value['message']}")
+        return value
 
     def goto(self, address: str) -> None:
         """Open an address and wait until it is loaded."""
@@ -67,22 +62,10 @@ class Tab:
         self._call("", method="DELETE")
 
 
-def _wait_for(port: int) -> None:
-    until = time.monotonic() + START
-    while time.monotonic() < until:
-        with suppress(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
-            return
-        time.sleep(0.1)
-    raise TimeoutError(f"WebKit's driver does not answer within {START} s")
-
-
 @contextmanager
 def webkit(path: str) -> Iterator[Tab]:
     """A WebKit on a screen of its own, and its tab."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     quiet: dict[str, Any] = {"stderr": subprocess.DEVNULL}
     screen = subprocess.Popen(["Xvfb", "-displayfd", "1", "-nolisten", "tcp"], stdout=subprocess.PIPE, **quiet)
     try:
@@ -92,7 +75,7 @@ def webkit(path: str) -> Iterator[Tab]:
             ["WebKitWebDriver", f"--port={port}"], env=display, stdout=subprocess.DEVNULL, **quiet
         )
         try:
-            _wait_for(port)
+            connected(port).close()
             tab = Tab(port, path)
             yield tab
             tab.close()
