@@ -225,6 +225,19 @@ def test_page_stands_alone_fits_and_is_accessible_and_its_explorers_answer(visit
         assert tab.evaluate(ON_A_PHONE) == []
 
 
+STARTS = """() => [...document.querySelectorAll(".bd-article div.math")].map((box) => [
+  box.scrollWidth > box.clientWidth,
+  box.querySelector("mjx-container").getBoundingClientRect().left >= box.getBoundingClientRect().left,
+])"""
+
+
+def test_a_formula_wider_than_a_phone_shows_its_beginning(visit):
+    with visit("book/cheatsheet.html", width=390) as tab:
+        formulas = tab.evaluate(STARTS)
+    assert any(wide for wide, _ in formulas)
+    assert all(begins for _, begins in formulas)
+
+
 REACHED = """() => [...document.querySelectorAll(".bd-article :is(.pst-scrollable-table-container, div.math, pre)")]
     .map((box) => [box.scrollWidth > box.clientWidth, box.tabIndex === 0])"""
 
