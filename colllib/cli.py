@@ -554,21 +554,25 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
     return states
 
 
-def _by_box(on: str, rungs: Sequence[ladder.Rung], price: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    """What NCCL's trees take at least and at most, by which box has lost the one card that `on` leaves out."""
+def _by_box(on: str, rungs: Sequence[ladder.Rung], price: dict[str, Any]) -> tuple[dict[str, tuple[float, float]], int]:
+    """What NCCL's trees take at least and at most, by which box has lost the one card that `on` leaves out.
+
+    And which box it is at least, with the faster of them.
+    """
     trees = [rung for rung in rungs if rung.algorithm.name in ("tree", "nvls-tree")]
     intact, failed = before_failures(on)
     if not trees or len(failed) != 1 or not failed[0].startswith("card "):
-        return {}
+        return {}, 0
     topology = find_topology(intact)
     if topology.ranks > MOST_BROKEN * topology.in_box:
-        return {}
-    broken, times = in_each_box(topology, int(failed[0].removeprefix("card "))), {}
+        return {}, 0
+    broken, times, least = in_each_box(topology, int(failed[0].removeprefix("card "))), {}, []
     for rung in trees:
         each = [Pricing(one, **price).lock_step(rung.entry.schedule(rung.segments)) for one in broken]
         seconds = list(map(sum, each))
         times[rung.label] = min(seconds), max(seconds)
-    return times
+        least.append(seconds.index(min(seconds)))
+    return times, least[0]
 
 
 def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any] | None:
@@ -620,7 +624,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         rungs, left_out = ladder.field_of(primitive, topology, among, searching=True, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
-    nccl, by_box = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
+    nccl, (by_box, root) = _by_nccl(primitive, on, network), _by_box(on or "", rungs, price)
     yield lambda: {
         "primitive": primitive,
         "topology": topology.name,
@@ -668,7 +672,6 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
         )
     spans = [(label, *map(units.seconds, span)) for label, span in by_box.items()]
     if differing := [f"{label} takes {least} to {most}" for label, least, most in spans if least != most]:
-        root = -(-topology.ranks // topology.in_box) % 2  # of an odd number box 0 is inside the other tree
         yield f"\n{', '.join(differing)}, by which box lacks the card: a tree's root, such as box {root}, sends half"
     if topology.inside is None and any(rung.algorithm.name == "channels" for rung in rungs):
         fill = topology.meshed and (topology.in_box % 2 == 0 or topology.ranks <= topology.in_box)

@@ -261,12 +261,13 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         plans[-1] |= {"microbatches": training.microbatches, "with_activations_bytes": whole}
         cells = units.seconds(seconds, 4), f"{rate:,.0f}", units.size(state), units.size(whole) if whole else ""
         rows.append((named, training.microbatches, *cells))
+    length = others["sequence"] or others["tokens"]
     yield {
         "machine": on,
         "model": model.name,
         "batch": batch,
         "tokens": others["tokens"],
-        "sequence": others["sequence"] or others["tokens"],
+        "sequence": length,
         "schedule": others["schedule"],
         "chunks": others["chunks"],
         "bucket_bytes": others["bucket"],
@@ -277,7 +278,6 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         "refused": refused,
         "plans": plans,
     }
-    length = others["sequence"] or others["tokens"]
     yield f"{model.name} on {on}, {batch:,} tokens a step, in sequences of {length:,}\n"
     yield table(("plan", "microbatches", "time", "tokens/s a GPU", "state a GPU", "with activations"), rows)
     yield f"\n{_of_activations(plans, memory)}"

@@ -72,11 +72,17 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
     for key, counted in _COUNTED.items():
         if config.get(key) not in counted:
             raise ValueError(f"{key} {shortened(repr(config[key]))}: such layers are not counted here")
-    kinds = config.get("layer_types") or []
-    if unknown := set(map(str, kinds)) - {"full_attention", "sliding_attention"}:
-        raise ValueError(f"layer_types {shortened(min(unknown))}: such layers are not counted here")
-    window = size("sliding_window", default=0) if config.get("use_sliding_window", True) else 0
     hidden, heads, layers = map(size, ("hidden_size", "num_attention_heads", "num_hidden_layers"))
+    window = size("sliding_window", default=0) if config.get("use_sliding_window", True) else 0
+    windowed = layers if window else 0
+    if (kinds := config.get("layer_types")) is not None:
+        if not isinstance(kinds, list) or len(kinds) != layers:
+            raise ValueError(
+                f"layer_types {shortened(repr(kinds))}: must name the attention of each of {layers} layers"
+            )
+        if unknown := [kind for kind in kinds if kind not in ("full_attention", "sliding_attention")]:
+            raise ValueError(f"layer_types {shortened(repr(unknown[0]))}: such layers are not counted here")
+        windowed = kinds.count("sliding_attention") if window else 0
     experts = size("n_routed_experts", "num_local_experts", "num_experts", default=0)
     dense, inner, routed = 0, size("intermediate_size"), {}
     if experts:
@@ -101,7 +107,7 @@ def from_config(name: str, config: Mapping[str, Any]) -> Model:
         dense_layers=dense,
         tied=bool(config.get("tie_word_embeddings")),
         window=window,
-        windowed=(kinds.count("sliding_attention") if kinds else layers) if window else 0,
+        windowed=windowed,
         router_bias=config.get("topk_method") == "noaux_tc",
         **routed,
     )

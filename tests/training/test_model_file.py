@@ -143,8 +143,14 @@ def test_a_step_takes_a_model_from_its_file(tmp_path, capsys):
         (json.dumps(LLAMA | {"num_attention_heads": 0}), "heads"),
         (json.dumps(QWEN | {"decoder_sparse_step": 2}), "decoder_sparse_step 2: such layers are not counted here"),
         (
-            json.dumps(LLAMA | {"layer_types": ["linear_attention"]}),
-            "layer_types linear_attention: such layers are not",
+            json.dumps(LLAMA | {"layer_types": ["linear_attention"] * 80}),
+            "layer_types 'linear_attention': such layers are not counted here",
+        ),
+        (json.dumps(LLAMA | {"layer_types": [[]] * 80}), r"layer_types \[\]: such layers are not counted here"),
+        (json.dumps(LLAMA | {"layer_types": 5}), "layer_types 5: must name the attention of each of 80 layers"),
+        (
+            json.dumps(LLAMA | {"layer_types": ["full_attention"] * 3, "sliding_window": 128}),
+            "must name the attention of each of 80 layers",
         ),
         (json.dumps(LLAMA | {"hidden_act": "gelu_new"}), "hidden_act 'gelu_new': such layers are not counted here"),
         (json.dumps(QWEN | {"mlp_only_layers": [0]}), r"mlp_only_layers \[0\]: such layers are not counted here"),
