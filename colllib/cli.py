@@ -15,7 +15,6 @@ from functools import wraps
 from importlib import import_module
 from math import isfinite
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import click
@@ -796,7 +795,7 @@ def export_command(choice: Choice, on: str, form: str, folder: str | None, netwo
         return click.echo(simgrid.trace(schedule, network.message))
     price = network.on(topology)
     try:
-        command = simgrid.write(Path(folder), schedule, topology, **price)
+        command = simgrid.write(folder, schedule, topology, **price)
     except OSError as error:
         raise ValueError(f"--to {units.shortened(folder)!r}: {error.strerror}") from None
     click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")

@@ -144,7 +144,7 @@ def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth:
 
 
 def write(
-    folder: Path,
+    folder: str | Path,
     schedule: Schedule,
     topology: Topology,
     *,
@@ -166,6 +166,7 @@ def write(
         trace(schedule, message),
         FILES[2],
     )
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in zip(FILES, texts, strict=True):
         (folder / name).write_text(text + "\n", encoding="utf-8")
@@ -184,7 +185,7 @@ def replay(
     """
     _check_installed()
     with TemporaryDirectory() as folder:
-        command = write(Path(folder), schedule, topology, settings=settings, **price)
+        command = write(folder, schedule, topology, settings=settings, **price)
         process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     time = re.search(r"^([\d.]+):Simulation time", process.stdout + process.stderr, re.MULTILINE)
     if process.returncode or time is None:
