@@ -22,7 +22,7 @@ from colllib.show.views import Curves, Heat, Rows, Turns
 from colllib.topology import Topology, boxes
 from colllib.units import several
 
-BOXES = (2, 4, 8, 16, 64)
+BOXES = (2, 3, 4, 6, 8, 12, 16, 64)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
 PLACES = {"contiguous": "aligned", "strided": "strided", "random": "scattered"}
 IN_ORDER = "contiguous"
@@ -195,7 +195,11 @@ def boxes_explorer() -> Explorer:
         [
             Control("p", "Primitive", tuple(RUNNERS), kind="select"),
             Control("n", "Boxes", BOXES, 2, kind="number"),
-            Control("r", "Boxes stand", lambda n: {1: "in one tier"} | {k: f"in {k} racks" for k in RACKS if k < n}),
+            Control(
+                "r",
+                "Boxes stand",
+                lambda n: {1: "in one tier"} | {k: f"in {k} racks" for k in RACKS if k < n and n % k == 0},
+            ),
             Control("g", "GPUs in a box", (4, 8), 8),
             Control("c", "A box has", lambda g: {k: several(k, "card") for k in (1, 2, 4, 8) if g % k == 0}, 8),
             Control("place", "Ranks stand", PLACES, kind="select"),

@@ -27,8 +27,13 @@ from colllib.topology.presets import PRESETS
 
 #: A race that the quantities of `two_tiers` price.
 two_tier_race = partial(Race, alpha=("alpha", "alpha_out"), bandwidth=("bw", "bw_out"))
-#: All small numbers, powers of two, and the sizes of machines that are sold.
-RANKS = (*range(2, 65), 72, 128, 256, 512, 576, 1024, 2048, 2304, 4096, 4608, *(2**k for k in range(13, 17)))
+#: All small numbers, boxes of 8, racks of 72, round numbers and powers of two.
+RANKS = tuple(
+    sorted(
+        {*range(2, 64), *range(64, 256, 8), *range(256, 1025, 64), *range(72, 577, 72), *(2**k for k in range(11, 17))}
+        | {100, 1000, 2304, 4608}
+    )
+)
 
 
 def message(start: float = ladder.ANCHOR_MESSAGE) -> Quantity:

@@ -8,7 +8,7 @@ from colllib.execution import Execution, execute
 from colllib.metrics import busy_ports, phases
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part
-from colllib.show.cost_explorer import prices, ranks
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import number
@@ -17,6 +17,7 @@ from colllib.show.table import Table
 from colllib.show.timelines import space_time, step_edges
 from colllib.show.views import Variants
 
+RANKS = (*range(2, 65), 72, *(2**k for k in range(7, 17)))
 DRAWN = 8  # ranks that a diagram has at most
 SEGMENTS = (1, 2, 3, 4, 7, 8)  # in diagrams; 7 is the best at the start
 UNDRAWN = tuple(4**k for k in range(7))  # segments where there is none
@@ -62,7 +63,7 @@ def pipeline_explorer() -> Explorer:
         "A pipeline",
         [
             Control("schedule", "Schedule", list(pipelines()), kind="select"),
-            ranks(DRAWN),
+            Control("n", "Ranks N", RANKS, DRAWN, kind="number"),
             Control("p", "Segments P", lambda n: SEGMENTS if n <= DRAWN else UNDRAWN, 4),
             *prices(4e6),
             Control("clock", "Diagram", lambda n: CLOCKS if n <= DRAWN else CLOCKS[:1]),
