@@ -11,8 +11,9 @@ less than the fullest stage where the layers cannot be divided evenly. Each rank
 all activations to the next stage, as in Megatron Core (`schedules.py` at commit d98e8a6), and under sequence
 parallelism its part of them; DeepSpeed passes parts and gathers them. Every matrix is cut TP ways
 (norms and routers, which are copies, are too small to matter); each rank of a TP group dispatches the
-same tokens, to its part of the experts. Left out, because small: the vocabulary's own
-tensor-parallel collectives, the router's statistics, the gradient norm, the loss.
+same tokens, to its part of the experts. Left out: the sum of a tied matrix's gradients over both ends of a
+pipeline, and, because small, the vocabulary's own tensor-parallel collectives, the router's statistics,
+the gradient norm, the loss.
 """
 
 from __future__ import annotations
