@@ -131,21 +131,25 @@ class Training:
     def activations(self, *, sequence_parallel: bool) -> float | None:
         """Bytes that the first stage keeps for its backward, with nothing computed again; unknown of experts.
 
-        Of each token and unit of width 34 in a layer: over TP ranks 24 of them are cut, with the sequence all. Without
-        stages also 4 of each unit that the output matrix reads, and of each logit. Scores of attention are left out,
-        which fused kernels do not keep.
+        Of each token in a layer, 2 for each number: what two norms and the matrices after them read, 8 of each unit of
+        width, which TP ranks share only with the sequence; and, which they share anyway, queries, keys, values and what
+        attention gives, gate, up and their product. Without stages also 4 of each unit that the output matrix reads,
+        and of each logit. Left out: scores of attention, which fused kernels do not keep, and masks of dropout.
 
-        Source: Korthikanti and others (2022), sections 4.1 to 4.3.
+        Source: Korthikanti and others (2022), sections 4.1 to 4.3. Their 34 of a unit, 10 and 24, has GELU in an MLP
+        four times as wide, a key-value head for each query head, and two masks; SwiGLU makes it 34 in Llama 3.1 8B,
+        33.5 in 70B and 44.3 in Qwen2.5 7B.
         """
-        plan, stages = self.plan, self.plan.pp
-        if self.model.experts:
+        model, plan, stages = self.model, self.plan, self.plan.pp
+        if model.experts:
             return None
         cut = plan.tp if sequence_parallel else 1
         layers = sum(len(self.layers(at)) for at in range(0, stages * self.chunks, stages))
         microbatches = held(self.schedule, stages, 0, self.microbatches, self.chunks)
-        kept = (10 / cut + 24 / plan.tp) * self.model.hidden * layers
+        shared = 4 * (model.heads + model.kv_heads) * model.head_width + 6 * model.ffn
+        kept = (8 * model.hidden / cut + shared / plan.tp) * layers
         if stages == 1:
-            kept += 4 * (self.model.hidden / cut + self.model.vocabulary / plan.tp)
+            kept += 4 * (model.hidden / cut + model.vocabulary / plan.tp)
         return kept * self.tokens / plan.cp * microbatches
 
     @property
