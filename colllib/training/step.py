@@ -3,8 +3,9 @@
 Ranks of a machine are numbered as Megatron numbers them: TP varies fastest, then CP, DP and PP; the
 ranks of EP are neighbors in CP and DP. All replicas do the same at the same time, and so do the ranks of a
 TP group, so that one rank of each stage is simulated. It has a stream for what it computes, on which the
-collectives of TP, CP and EP wait as well (their results are needed at once), and one for each communicator,
-as in PyTorch: gathers and scatters of the shards queue on one, the sums of several copies on another, and
+collectives of TP, CP and EP wait as well (their results are needed at once, but for those of TP's backward, beside
+which Megatron computes weights' gradients; the assumed rate has them wait), and one for each communicator, as in
+PyTorch: gathers and scatters of the shards queue on one, the sums of several copies on another, and
 the pipeline's messages between two stages on a third. Whatever leaves the box uses the card of its rank, all
 else the rank's port in the box; what uses the same one at the same time shares it equally. Where gradients or
 parameters are sharded and there is no pipeline, a microbatch begins when the gradients of the one before have

@@ -25,7 +25,7 @@ from colllib.parallelism import MODELS, Plan, memory, training
 from colllib.topology import boxes, full_mesh, torus
 from colllib.topology.expression import find as find_topology
 from colllib.topology.machines import find
-from colllib.training.command import EP_SENDS, NOT_COUNTED, OF_EXPERTS, read_plan
+from colllib.training.command import CP_WAITS, EP_SENDS, NOT_COUNTED, OF_EXPERTS, TP_WAITS, read_plan
 from colllib.training.data_parallel import NETWORK, Layer, bucketed, sharded
 from colllib.training.prices import by_nccl, group, part_of, price, sent_along, takes
 from colllib.training.step import Training, simulate, spent
@@ -1159,3 +1159,17 @@ def test_what_is_said_of_experts_is_said_where_there_are_some(words, sends, reac
     assert left.value.code == 0
     shown = capsys.readouterr().out
     assert (EP_SENDS in shown, OF_EXPERTS in shown) == (sends, reach)
+
+
+@pytest.mark.parametrize(("plan", "expected"), [
+    ("tp=8,dp=2", [TP_WAITS]),
+    ("cp=8,dp=2", [CP_WAITS]),
+    ("tp=4,cp=4", [TP_WAITS, CP_WAITS]),
+    ("dp=16", []),
+    ("all", [TP_WAITS]),
+])  # fmt: skip
+def test_the_command_says_what_megatron_hides_of_what_waits_in_layers(plan, expected, capsys):
+    with pytest.raises(SystemExit):
+        main(["step", "--on", "dgx-h100:2", "--plan", plan, "--batch", "131072"])
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in shown if line in (TP_WAITS, CP_WAITS)] == expected
