@@ -11,8 +11,9 @@ less than the fullest stage where the layers cannot be divided evenly. Each rank
 all activations to the next stage, as in Megatron Core (`schedules.py` at commit d98e8a6), and under sequence
 parallelism its part of them; DeepSpeed passes parts and gathers them. Every matrix is cut TP ways
 (norms and routers, which are copies, are too small to matter); each rank of a TP group dispatches the
-same tokens, to its part of the experts. Left out, because small: the vocabulary's own
-tensor-parallel collectives, the router's statistics, the gradient norm, the loss.
+same tokens, to its part of the experts. Left out: the sum of a tied matrix's gradients over both ends of a
+pipeline, and, because small, the vocabulary's own tensor-parallel collectives, the router's statistics,
+the gradient norm, the loss.
 """
 
 from __future__ import annotations
@@ -461,7 +462,8 @@ def _gradients(model: Model, plan: Plan, width: int, microbatches: int) -> list[
 def in_layer(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[Call]:
     """What a rank of TP and CP issues in one pass through a layer, in order, for the tokens that it has.
 
-    CP's are those of TransformerEngine's `all_gather`; the ring of ring-flash-attention passes on gradients in FP32.
+    CP's are those of TransformerEngine's `all_gather`, to which Megatron gives a latent's keys and values for all heads
+    (`multi_latent_attention.py`, d98e8a6); the ring of ring-flash-attention passes on gradients in FP32.
 
     >>> [call.axis for call in in_layer(MODELS["Llama 3.1 8B"], Plan(tp=8), 1024, backward=False)]
     ['TP', 'TP', 'CP']
@@ -476,7 +478,9 @@ def in_layer(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[C
     else:
         what = "input gradients" if backward else "outputs"
         half = [Call("TP", "all-reduce", plan.tp, message, 1, f"{what} of attention and MLP")]
-    context = tokens * plan.cp * kept(model, plan.tp) * BF16
+    a = model.latent
+    attended = model.heads * (a.plain + a.rotary + a.value) / plan.tp if a else kept(model, plan.tp)
+    context = tokens * plan.cp * attended * BF16
     calls = [*half, *half]  # attention and MLP
     calls.append(Call("CP", "all-gather", plan.cp, context, 1, "keys and values, forward and again backward"))
     if backward:
@@ -485,7 +489,7 @@ def in_layer(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[C
 
 
 def kept(model: Model, tp: int) -> float:
-    """Numbers that each of `tp` ranks keeps of a token in one layer: TP shares the heads, and copies a latent.
+    """Numbers that each of `tp` ranks caches of a token in one layer: TP shares the heads, and copies a latent.
 
     >>> kept(MODELS["Llama 3.1 405B"], 8), kept(MODELS["DeepSeek-V3"], 8)
     (256.0, 576.0)

@@ -155,6 +155,13 @@ def test_context_parallel_gathers_keys_and_values():
     assert gradients.ranks == 16  # the same parameters on all ranks of CP
 
 
+@pytest.mark.parametrize("tp", [1, 8])
+def test_context_parallel_gathers_a_latent_as_keys_and_values_of_all_heads(tp):
+    """DeepSeek-V3's 128 heads have keys of 128 + 64 numbers and values of 128: 40,960 numbers a token, 71 times 576."""
+    calls = [call for call in training(DEEPSEEK, Plan(cp=8, tp=tp), tokens=32768) if call.axis == "CP"]
+    assert {call.message for call in calls} == {32768 * 40960 * 2 / tp}
+
+
 def test_ring_attention_sends_what_a_ring_all_gather_sends():
     """One shard to the next rank in each of N-1 rounds."""
     for n in (2, 5, 16):

@@ -61,6 +61,11 @@ EP_SENDS = (
     "EP sends a copy for each expert of a token, in BF16, and waits; DeepEP sends one for each box, and Megatron's "
     "--overlap-moe-expert-parallel-comm computes meanwhile."
 )
+#: megatron/core/tensor_parallel/layers.py and, for --cp-comm-type, megatron/training/arguments.py at commit d98e8a6.
+TP_WAITS = (
+    "TP waits in both passes; Megatron hides the backward's collectives behind weights' gradients while these last."
+)
+CP_WAITS = "CP waits for its gathers; Megatron's default, a ring, computes meanwhile."
 LARGER = 8  # times the bucket that is tried beside it
 
 
@@ -286,8 +291,7 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         yield f"\nleft out: {too_large} plans whose {least} than the {units.size(memory or 0)} of a GPU"
     if refused:
         yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
-    if model.experts:
-        yield f"\n{EP_SENDS}"
+    yield f"\n{EP_SENDS if model.experts else TP_WAITS}"
     also = "tp, " * bool(model.experts)
     yield f"\nnot varied: {also}cp, sp, replicate, tokens, sequence, schedule, chunks and bucket"
     yield f"\n{_priced(others['nccl'], on)}"
@@ -334,8 +338,8 @@ def _timeline(training: Training, step: Step) -> Answer:
     hides = behind * (training.plan.zero == 1 < training.plan.replicas)
     parts_exposed = f"collectives in layers (TP, CP, EP), gathers of parameters{hides}, sums of gradients"
     yield f"\nAll but computing is exposed: {parts_exposed}, and the bubble, a wait for other stages or their messages."
-    if training.plan.ep > 1:
-        yield EP_SENDS
+    axes = (training.plan.tp, TP_WAITS), (training.plan.cp, CP_WAITS), (training.plan.ep, EP_SENDS)
+    yield from (sentence for ranks, sentence in axes if ranks > 1)
     if training.plan.ep > 1 < training.plan.tp:
         yield "Each rank of tp sends all its tokens to experts: in Megatron, which demands sp=1 there, it is a tp-th."
     if result["mfu"] is not None:

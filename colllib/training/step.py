@@ -3,8 +3,9 @@
 Ranks of a machine are numbered as Megatron numbers them: TP varies fastest, then CP, DP and PP; the
 ranks of EP are neighbors in CP and DP. All replicas do the same at the same time, and so do the ranks of a
 TP group, so that one rank of each stage is simulated. It has a stream for what it computes, on which the
-collectives of TP, CP and EP wait as well (their results are needed at once), and one for each communicator,
-as in PyTorch: gathers and scatters of the shards queue on one, the sums of several copies on another, and
+collectives of TP, CP and EP wait as well (their results are needed at once, but for those of TP's backward, beside
+which Megatron computes weights' gradients; the assumed rate has them wait), and one for each communicator, as in
+PyTorch: gathers and scatters of the shards queue on one, the sums of several copies on another, and
 the pipeline's messages between two stages on a third. Whatever leaves the box uses the card of its rank, all
 else the rank's port in the box; what uses the same one at the same time shares it equally. Where gradients or
 parameters are sharded and there is no pipeline, a microbatch begins when the gradients of the one before have
@@ -131,21 +132,25 @@ class Training:
     def activations(self, *, sequence_parallel: bool) -> float | None:
         """Bytes that the first stage keeps for its backward, with nothing computed again; unknown of experts.
 
-        Of each token and unit of width 34 in a layer: over TP ranks 24 of them are cut, with the sequence all. Without
-        stages also 4 of each unit that the output matrix reads, and of each logit. Scores of attention are left out,
-        which fused kernels do not keep.
+        Of each token in a layer, 2 for each number: what two norms and the matrices after them read, 8 of each unit of
+        width, which TP ranks share only with the sequence; and, which they share anyway, queries, keys, values and what
+        attention gives, gate, up and their product. Without stages also 4 of each unit that the output matrix reads,
+        and of each logit. Left out: scores of attention, which fused kernels do not keep, and masks of dropout.
 
-        Source: Korthikanti and others (2022), sections 4.1 to 4.3.
+        Source: Korthikanti and others (2022), sections 4.1 to 4.3. Their 34 of a unit, 10 and 24, has GELU in an MLP
+        four times as wide, a key-value head for each query head, and two masks; SwiGLU makes it 34 in Llama 3.1 8B,
+        33.5 in 70B and 44.3 in Qwen2.5 7B.
         """
-        plan, stages = self.plan, self.plan.pp
-        if self.model.experts:
+        model, plan, stages = self.model, self.plan, self.plan.pp
+        if model.experts:
             return None
         cut = plan.tp if sequence_parallel else 1
         layers = sum(len(self.layers(at)) for at in range(0, stages * self.chunks, stages))
         microbatches = held(self.schedule, stages, 0, self.microbatches, self.chunks)
-        kept = (10 / cut + 24 / plan.tp) * self.model.hidden * layers
+        shared = 4 * (model.heads + model.kv_heads) * model.head_width + 6 * model.ffn
+        kept = (8 * model.hidden / cut + shared / plan.tp) * layers
         if stages == 1:
-            kept += 4 * (self.model.hidden / cut + self.model.vocabulary / plan.tp)
+            kept += 4 * (model.hidden / cut + model.vocabulary / plan.tp)
         return kept * self.tokens / plan.cp * microbatches
 
     @property
