@@ -214,7 +214,7 @@ def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_pa
             ("Message M, typed", "2 mb", "“mb” is no unit of it; write a number with its unit"),
             ("Message M, typed", "a lot", "a lot: write a number with its unit"),
             ("Latency α, typed", "0us", "must be above 0"),
-            ("Ranks N, typed", "100", "near are 72 and 128; shown is 512"),
+            ("Ranks N, typed", "600", "near are 576 and 640; shown is 512"),
             ("Ranks N, typed", "1", "near is 2; shown is 512"),
             ("Ranks N, typed", "1e6", "near is 65536"),
             ("Ranks N, typed", "-5", "must be a number from 2 to 65536"),

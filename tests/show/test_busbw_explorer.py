@@ -80,7 +80,7 @@ def test_the_switch_looks_like_its_algorithm_beside_few_or_all(explorer, shown):
 
 
 def test_it_stays_within_a_page(explorer):
-    assert len(explorer.payload) < 200_000
+    assert len(explorer.payload) < 300_000
 
 
 def test_the_note_calls_the_line_of_the_wire_what_it_is_drawn_as(explorer):

@@ -27,8 +27,10 @@ def test_the_table_shows_the_executed_ladder(state):
         assert (n_alpha, n_beta) == (str(rung.cost.n_alpha), str(rung.cost.n_beta))
 
 
-def test_the_ranks_on_offer_are_all_small_numbers_powers_of_two_and_machines():
-    assert {*range(2, 65), *(2**k for k in range(1, 17)), 72, 576, 2304, 4608} == set(RANKS)
+def test_the_ranks_on_offer_are_all_small_numbers_boxes_racks_and_powers_of_two():
+    assert {*range(2, 65), *(8 * boxes for boxes in range(1, 33)), *(2**k for k in range(1, 17))} < set(RANKS)
+    assert {*(72 * racks for racks in (1, 2, 3, 4, 5, 6, 7, 8, 32, 64)), 100, 1000} < set(RANKS)
+    assert list(RANKS) == sorted(set(RANKS))
 
 
 @pytest.mark.parametrize(("explorer", "says"), [(cost_explorer(), "Slowdown"), (message_explorer(), "Time")])

@@ -182,8 +182,8 @@ def test_what_is_best_at_the_start_can_be_chosen(explorer):
 
 
 def test_beyond_eight_ranks_the_explorer_prices_and_says_that_it_draws_no_diagram(explorer):
-    state = {**explorer.start, "schedule": "Broadcast, chain", "n": 4608, "p": 64}
-    n_alpha = 4607 + 64 - 1
+    state = {**explorer.start, "schedule": "Broadcast, chain", "n": 4096, "p": 64}
+    n_alpha = 4095 + 64 - 1
     seconds = n_alpha * (state["alpha"] + state["m"] / 64 / state["bw"])
     assert f"take {units.seconds(seconds)} with P = 64" in explorer.render(len(explorer.parts), state)
     assert "<svg" not in explorer.render(0, state)
