@@ -87,9 +87,10 @@ _CARDS = Read("cards", lambda _, text: machines.cards(text))
 def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
 
-    The verdict comes with its evidence and the next test to run. LOG is a file, or - for a pipe, with a table of
-    nccl-tests or rccl-tests (old or new), nccom-test, the OSU or Intel benchmarks of MPI, ucc_perftest, in Markdown, or
-    of columns with a header.
+    The verdict comes with its evidence and the next test to run. Its confidence, 0 to 1, is that of the cause where a
+    run is below expectation, else that of the state: a rank, no probability. LOG is a file, or - for a pipe, with a
+    table of nccl-tests or rccl-tests (old or new), nccom-test, the OSU or Intel benchmarks of MPI, ucc_perftest, in
+    Markdown, or of columns with a header.
     """
     runs = read_file("/dev/stdin" if log == "-" else log, options["collective"])
     judged = _judged(runs, on, options)
@@ -175,10 +176,11 @@ def _urgency(judged: _Judged) -> tuple[bool, int, int, float]:
 
 def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:
     others = f"; or {', '.join(verdict.alternatives)}" if verdict.alternatives else ""
+    sure, slow = f", confidence {verdict.confidence:.2f}", verdict.state == "below-expectation"
     lines = [
         verdict.verdict,
-        f"  state       {verdict.state}, confidence {verdict.confidence:.2f}",
-        f"  cause       {verdict.cause or 'none'}{others}",
+        f"  state       {verdict.state}{sure * (not slow)}",
+        f"  cause       {verdict.cause or 'none'}{sure * slow}{others}",
         f"  binding     {verdict.binding}",
         *(f"  evidence    {text}" for text in verdict.evidence if text != verdict.verdict),
         f"  next test   {verdict.next_test}",
