@@ -35,7 +35,7 @@ PEERS = (
     "Its latency grows with the peers in other boxes, at the mean rate of two runs of 16 GPUs, which differ by a "
     "factor of 3; a run of 1,024 GPUs waited 4 times as long as is predicted."
 )
-OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
+OTHER_NETWORKS = "2 to 5"  # of the published sweeps, medians over the messages that wait
 OF_ENGINES = 2, 4, 6, 8, 16  # GPUs for which vLLM, AITER or FlashInfer have kernels of their own
 MOST_OF_ENGINES = 2**20  # bytes of an all-reduce in a box that engines do not leave to a library
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
@@ -375,7 +375,7 @@ def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Ite
     if machine.boxes > 1 and primitive == "all-to-all" and smallest.binding == "latency":
         yield PEERS
     if machine.boxes > 1 and smallest.message <= 2**14:
-        yield f"Up to 16 KiB EFA, TCPXO and RoCE were measured at {OTHER_NETWORKS} times these latencies."
+        yield f"Up to 16 KiB EFA and TCPXO took {OTHER_NETWORKS} times these latencies, RCCL over RoCE 7 times."
     if machine.bridge and machine.gpus == 2 and machine.boxes == 1 and not machine.linked:
         yield f"Without the NVLink bridge that is sold for such pairs; with it: link={machine.bridge / 1e9:g}GB/s."
     if machine.alpha:
