@@ -441,7 +441,7 @@ def _best(machine: Machine, collective: str, message: float) -> Rung:
 @click.command("sweeps")
 @answered
 def sweeps_command() -> Answer:
-    """Published sweeps beside what is predicted of them.
+    """Published sweeps that are taken for healthy, beside what is predicted of them.
 
     The machine of each is left out of the fit that predicts it.
     """
@@ -457,12 +457,14 @@ def sweeps_command() -> Answer:
         )
     large = [sweep["error_large"] for sweep in sweeps if sweep["error_large"] is not None]
     errors = {"large": median(large), "sweep": median(sweep["error_sweep"] for sweep in sweeps)}
-    yield {"sweeps": sweeps, "median_error": errors}
+    doubted = {one.sweep.name: one.large_error for one in compared("undecided") if one.large_error is not None}
+    yield {"sweeps": sweeps, "median_error": errors, "error_large_of_doubted": doubted}
     columns = ("name", "primitive", "ranks", "measured_busbw_GBps", "predicted_busbw_GBps", "picked")
     rows = [[sweep[key] for key in (*columns, "error_large", "error_sweep")] for sweep in sweeps]
     headers = ("sweep", "primitive", "ranks", "GB/s", "predicted", "picked", ">= 1 GiB", "all sizes")
     yield tabulate(rows, headers=headers, floatfmt=("", "", "", ".0f", ".0f", "", ".0%", ".0%"))
-    yield f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times"
+    yield f"median error: {errors['large']:.0%} of busbw from 1 GiB on, {errors['sweep']:.0%} of the times"
+    yield f"left out, as we doubt them: {', '.join(f'{name} ({off:.0%})' for name, off in doubted.items())}"
 
 
 @click.command("mpi-bench")
