@@ -441,7 +441,7 @@ def _best(machine: Machine, collective: str, message: float) -> Rung:
 @click.command("sweeps")
 @answered
 def sweeps_command() -> Answer:
-    """Published sweeps that are taken for healthy, beside what is predicted of them.
+    """Healthy published sweeps beside what is predicted.
 
     The machine of each is left out of the fit that predicts it.
     """
