@@ -35,7 +35,7 @@ PEERS = (
     "Its latency grows with the peers in other boxes, at the mean rate of two runs of 16 GPUs, which differ by a "
     "factor of 3; a run of 1,024 GPUs waited 4 times as long as is predicted."
 )
-OTHER_NETWORKS = "2 to 7"  # medians over the published sweeps, of messages that wait
+OTHER_NETWORKS = "2 to 5"  # of the published sweeps, medians over the messages that wait
 OF_ENGINES = 2, 4, 6, 8, 16  # GPUs for which vLLM, AITER or FlashInfer have kernels of their own
 MOST_OF_ENGINES = 2**20  # bytes of an all-reduce in a box that engines do not leave to a library
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
@@ -87,9 +87,10 @@ _CARDS = Read("cards", lambda _, text: machines.cards(text))
 def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
 
-    The verdict comes with its evidence and the next test to run. LOG is a file, or - for a pipe, with a table of
-    nccl-tests or rccl-tests (old or new), nccom-test, the OSU or Intel benchmarks of MPI, ucc_perftest, in Markdown, or
-    of columns with a header.
+    The verdict comes with its evidence and the next test to run. Its confidence, 0 to 1, is that of the cause where a
+    run is below expectation, else that of the state: a rank, no probability. LOG is a file, or - for a pipe, with a
+    table of nccl-tests or rccl-tests (old or new), nccom-test, the OSU or Intel benchmarks of MPI, ucc_perftest, in
+    Markdown, or of columns with a header.
     """
     runs = read_file("/dev/stdin" if log == "-" else log, options["collective"])
     judged = _judged(runs, on, options)
@@ -175,10 +176,11 @@ def _urgency(judged: _Judged) -> tuple[bool, int, int, float]:
 
 def _sentences(verdict: Diagnosis, unread: list[Unread]) -> str:
     others = f"; or {', '.join(verdict.alternatives)}" if verdict.alternatives else ""
+    sure, slow = f", confidence {verdict.confidence:.2f}", verdict.state == "below-expectation"
     lines = [
         verdict.verdict,
-        f"  state       {verdict.state}, confidence {verdict.confidence:.2f}",
-        f"  cause       {verdict.cause or 'none'}{others}",
+        f"  state       {verdict.state}{sure * (not slow)}",
+        f"  cause       {verdict.cause or 'none'}{sure * slow}{others}",
         f"  binding     {verdict.binding}",
         *(f"  evidence    {text}" for text in verdict.evidence if text != verdict.verdict),
         f"  next test   {verdict.next_test}",
@@ -373,7 +375,7 @@ def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Ite
     if machine.boxes > 1 and primitive == "all-to-all" and smallest.binding == "latency":
         yield PEERS
     if machine.boxes > 1 and smallest.message <= 2**14:
-        yield f"Up to 16 KiB EFA, TCPXO and RoCE were measured at {OTHER_NETWORKS} times these latencies."
+        yield f"Up to 16 KiB EFA and TCPXO took {OTHER_NETWORKS} times these latencies, RCCL over RoCE 7 times."
     if machine.bridge and machine.gpus == 2 and machine.boxes == 1 and not machine.linked:
         yield f"Without the NVLink bridge that is sold for such pairs; with it: link={machine.bridge / 1e9:g}GB/s."
     if machine.alpha:
@@ -439,7 +441,7 @@ def _best(machine: Machine, collective: str, message: float) -> Rung:
 @click.command("sweeps")
 @answered
 def sweeps_command() -> Answer:
-    """Published sweeps beside what is predicted of them.
+    """Healthy published sweeps beside what is predicted.
 
     The machine of each is left out of the fit that predicts it.
     """
@@ -455,12 +457,14 @@ def sweeps_command() -> Answer:
         )
     large = [sweep["error_large"] for sweep in sweeps if sweep["error_large"] is not None]
     errors = {"large": median(large), "sweep": median(sweep["error_sweep"] for sweep in sweeps)}
-    yield {"sweeps": sweeps, "median_error": errors}
+    doubted = {one.sweep.name: one.large_error for one in compared("undecided") if one.large_error is not None}
+    yield {"sweeps": sweeps, "median_error": errors, "error_large_of_doubted": doubted}
     columns = ("name", "primitive", "ranks", "measured_busbw_GBps", "predicted_busbw_GBps", "picked")
     rows = [[sweep[key] for key in (*columns, "error_large", "error_sweep")] for sweep in sweeps]
     headers = ("sweep", "primitive", "ranks", "GB/s", "predicted", "picked", ">= 1 GiB", "all sizes")
     yield tabulate(rows, headers=headers, floatfmt=("", "", "", ".0f", ".0f", "", ".0%", ".0%"))
-    yield f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times"
+    yield f"median error: {errors['large']:.0%} of busbw from 1 GiB on, {errors['sweep']:.0%} of the times"
+    yield f"left out, as we doubt them: {', '.join(f'{name} ({off:.0%})' for name, off in doubted.items())}"
 
 
 @click.command("mpi-bench")

@@ -59,7 +59,7 @@ class Diagnosis:
     state: str  # healthy, below-expectation, not-a-measurement or undecided
     cause: str | None  # one of `causes.CAUSES`, or null
     alternatives: tuple[str, ...]  # at most two more
-    confidence: float  # 0 to 1
+    confidence: float  # 0 to 1, of the cause where the state is below-expectation, else of the state
     binding: str  # what limits such a run, or unknown
     verdict: str
     evidence: tuple[str, ...]

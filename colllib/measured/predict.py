@@ -157,12 +157,12 @@ class Compared:
         return median(large) if large else None
 
 
-def compared() -> list[Compared]:
-    """Every healthy published sweep beside what is predicted without it."""
+def compared(state: str = "healthy") -> list[Compared]:
+    """Every published sweep of a state whose machine is known, beside what is predicted without it."""
     return [
         Compared(s, tuple((n, t, predict(s.machine, str(s.run.collective), n, (s.group,))) for n, t in s.points))
-        for s in healthy()
-        if s.machine
+        for s in sweeps()
+        if s.state == state and s.machine
     ]
 
 

@@ -660,9 +660,19 @@ def test_the_command_prints_the_keys_that_it_promises(tmp_path):
     assert "NCCL_IB_HCA" in result["remedy"]
     words = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s"]).output
     assert words.startswith("2 x 8 H100 at 46")
-    assert "\n  cause       single-nic; or " in words
+    assert f"\n  cause       single-nic, confidence {result['confidence']:.2f}; or " in words
     assert f"\n  remedy      {result['remedy']}" in words
     assert diagnose(logs.run(400e9), H100).remedy == ""  # nothing to mend
+
+
+@pytest.mark.parametrize(("busbw", "state"), [(46e9, "below-expectation"), (440e9, "healthy"), (350e9, "undecided")])
+def test_the_confidence_is_printed_beside_what_it_is_of(tmp_path, busbw, state):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(busbw))
+    output = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s"]).output
+    [line] = [line for line in output.splitlines() if ", confidence 0." in line]
+    assert f"\n  state       {state}" in output
+    assert line.startswith("  cause " if state == "below-expectation" else f"  state       {state},")
 
 
 @pytest.mark.parametrize(
