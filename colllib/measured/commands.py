@@ -36,6 +36,8 @@ PEERS = (
     "factor of 3; a run of 1,024 GPUs waited 4 times as long as is predicted."
 )
 OTHER_NETWORKS = "2 to 5"  # of the published sweeps, medians over the messages that wait
+#: Bytes up to which RCCL reads directly in a box of eight. ROCm/rocm-systems, `rccl_arch_thresholds.cc`, `ddaVmmMax`.
+DIRECT_READS = {"MI300X": 2**23, "MI350X": 2**26}
 OF_ENGINES = 2, 4, 6, 8, 16  # GPUs for which vLLM, AITER or FlashInfer have kernels of their own
 MOST_OF_ENGINES = 2**20  # bytes of an all-reduce in a box that engines do not leave to a library
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
@@ -381,10 +383,18 @@ def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Ite
     if machine.alpha:
         yield "The file's latencies are for schedules (run, ladder, --best): these predictions take NCCL's."
     if machine.vendor == "amd":
-        yield (
-            "RCCL has tables and schedules of its own, such as direct sends for small all-gathers, which are not "
-            "modeled: the choice is NCCL's on such links."
-        )
+        direct = DIRECT_READS.get(machine.name, 0) if (machine.boxes, machine.gpus) == (1, 8) else 0
+        if primitive in _ON_LEAVES and smallest.message <= direct:
+            yield (
+                "RCCL is not modeled. From 2.30.4 on its GPUs read each other's memory up to "
+                f"{units.binary_size(direct)}: an all-reduce took as little as a fifth of these times "
+                "(ROCm/rocm-systems, pull 10072)."
+            )
+        else:
+            yield (
+                "RCCL has tables and schedules of its own, such as direct sends for small all-gathers, which are not "
+                "modeled: the choice is NCCL's on such links."
+            )
 
 
 def _of_engines(machine: Machine, primitive: str, message: float) -> Iterator[str]:

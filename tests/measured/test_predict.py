@@ -733,6 +733,23 @@ def test_on_gpus_of_amd_latencies_are_said_to_be_those_of_nccl():
         assert (schedules in text) is (words[0] == "predict")
 
 
+@pytest.mark.parametrize(
+    ("on", "message", "up_to"),
+    [
+        ("mi300x:1", "8MiB", "8 MiB"),
+        ("mi300x:1", "16MiB", None),
+        ("mi350x:1", "16MiB", "64 MiB"),
+        ("mi300x:2", "1MiB", None),
+    ],
+)
+def test_where_rccl_reads_directly_the_prediction_says_by_how_much_it_is_too_long(on, message, up_to):
+    text = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", on, "--message", message]).output
+    assert ("RCCL has tables" in text) is (up_to is None)
+    assert (
+        f"its GPUs read each other's memory up to {up_to}: an all-reduce took as little as a fifth" in text
+    ) is bool(up_to)
+
+
 def test_a_speed_that_changes_nothing_is_explained_and_a_size_keeps_its_unit():
     words = ["predict", "all-reduce", "--on", "dgx-h100:2", "--sensitivity", "--message"]
     text = CliRunner().invoke(cli.cli, [*words, "1GB"]).output
