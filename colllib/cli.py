@@ -790,6 +790,9 @@ def export_command(choice: Choice, on: str, form: str, folder: str | None, netwo
         msccl.run(text)
         if needs := msccl.for_azure(text):
             click.echo(f"colllib: Azure's executor takes this file only with {needs}", err=True)
+        if (chunks := msccl.chunks(text)) & (chunks - 1):  # divides no power of two
+            sizes = f"give nccl-tests -b {chunks}K -e 1G -f 2, not -b 1M"
+            click.echo(f"colllib: only calls of a multiple of {chunks} elements execute this file: {sizes}", err=True)
         return click.echo(text)
     if folder is None:
         return click.echo(simgrid.trace(schedule, network.message))

@@ -22,7 +22,7 @@ from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH
 from colllib.limits import check_size
 from colllib.primitives import PRIMITIVES
 from colllib.topology import Topology
-from colllib.topology.cluster import preset_of
+from colllib.topology.cluster import note_of
 
 #: What a command yields: first what --json prints, or a function that makes it, then the paragraphs printed otherwise.
 Answer = Iterator[Any]
@@ -155,8 +155,7 @@ def answered(command: Callable[..., Answer]) -> Callable[..., None]:
     def printed(*, as_json: bool, **arguments: Any) -> None:
         answer = command(**arguments)
         result = next(answer)
-        preset = preset_of(arguments.get("on") or arguments.get("fabric") or "")
-        note = preset.note if preset else ""
+        note = note_of(arguments.get("on") or arguments.get("fabric") or "")
         if as_json:
             shown = result() if callable(result) else result
             answer = iter([json_text(shown | {"note": note} if note else shown)])

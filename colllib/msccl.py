@@ -204,6 +204,15 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
     yield "</algo>"
 
 
+def chunks(text: str) -> int:
+    """Into how many chunks a file of `export` cuts a message: calls of no multiple of so many elements run NCCL's own.
+
+    >>> chunks('<algo nchunksperloop="48" ngpus="8">')
+    48
+    """
+    return int(text.partition('nchunksperloop="')[2].partition('"')[0])
+
+
 def for_azure(text: str) -> str:
     """What Azure's executor needs before it takes a file of `export`, empty if nothing.
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
 
 import pytest
 from click.testing import CliRunner
 from measured import logs
 
 from colllib import cli
+from colllib.forest import forest
+from colllib.graphs.throughput import throughput
 from colllib.measured.expected import expected
 from colllib.measured.predict import predict
 from colllib.topology import machines, presets
 from colllib.topology.cluster import machine_on, preset_of, read_cluster, read_nccl_xml, read_smi, topology_of
 from colllib.topology.expression import find
+from colllib.topology.machines import find as find_machine
 
 FILE = 'boxes = 2\ngpus = 4\ngpu = "a100"\ncards = 2\ncard = "200Gbit/s"\n'
 
@@ -44,6 +49,85 @@ def test_the_matrix_of_nvidia_smi_gives_gpus_links_and_cards(gpus, cell, gpu, na
 def test_a_matrix_that_does_not_tell_its_gpu_asks_for_it():
     with pytest.raises(ValueError, match="0 NVLinks"):
         read_smi(matrix(2, "SYS", "PIX"))
+
+
+DGX_1 = """\tGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tGPU5\tGPU6\tGPU7\tmlx5_0\tmlx5_2\tCPU Affinity
+GPU0\t X \tNV1\tNV1\tNV2\tNV2\tSYS\tSYS\tSYS\tPIX\tSYS\t0-19,40-59
+GPU1\tNV1\t X \tNV2\tNV1\tSYS\tNV2\tSYS\tSYS\tPIX\tSYS\t0-19,40-59
+GPU2\tNV1\tNV2\t X \tNV2\tSYS\tSYS\tNV1\tSYS\tPHB\tSYS\t0-19,40-59
+GPU3\tNV2\tNV1\tNV2\t X \tSYS\tSYS\tSYS\tNV1\tPHB\tSYS\t0-19,40-59
+GPU4\tNV2\tSYS\tSYS\tSYS\t X \tNV1\tNV1\tNV2\tSYS\tPIX\t20-39,60-79
+GPU5\tSYS\tNV2\tSYS\tSYS\tNV1\t X \tNV2\tNV1\tSYS\tPIX\t20-39,60-79
+GPU6\tSYS\tSYS\tNV1\tSYS\tNV1\tNV2\t X \tNV2\tSYS\tPHB\t20-39,60-79
+GPU7\tSYS\tSYS\tSYS\tNV1\tNV2\tNV1\tNV2\t X \tSYS\tPHB\t20-39,60-79
+mlx5_0\tPIX\tPIX\tPHB\tPHB\tSYS\tSYS\tSYS\tSYS\t X \tSYS
+mlx5_2\tSYS\tSYS\tSYS\tSYS\tPIX\tPIX\tPHB\tPHB\tSYS\t X
+"""  # Source: tests/test_topologies.py of Microsoft's msccl-tools
+ONCE = {frozenset(pair) for pair in ((0, 1), (0, 2), (1, 3), (2, 6), (3, 7), (4, 5), (4, 6), (5, 7))}
+TWICE = {frozenset(pair) for pair in ((0, 3), (2, 3), (1, 2), (0, 4), (1, 5), (4, 7), (6, 7), (5, 6))}
+
+
+def xml_of_a_dgx_1(tclass):
+    """Its GPUs in NCCL's file, with links to each other or, of the class of a bridge, to switches."""
+    gpus = ""
+    for k in range(8):
+        count = {j: (frozenset((j, k)) in ONCE) + 2 * (frozenset((j, k)) in TWICE) for j in range(8)}
+        links = "".join(f'<nvlink target="{j}:0" count="{n}" tclass="{tclass}"/>' for j, n in count.items() if n)
+        links = links if tclass == "0x030200" else f'<nvlink target="ff" count="6" tclass="{tclass}"/>'
+        gpus += f'<pci busid="{k}:0"><gpu dev="{k}" sm="70">{links}</gpu></pci>'
+    return f'<system version="1"><cpu>{gpus}<nic><net name="mlx5_0" dev="0" speed="100000"/></nic></cpu></system>'
+
+
+@pytest.mark.parametrize("on", ["dgx-v100:1", "topo.txt", "topo.xml", "p100:1"])
+def test_a_dgx_1_is_the_graph_of_its_links_for_schedules(on, tmp_path, monkeypatch):
+    """By six links to 7/8 of M that each GPU lacks, and by 6 links for the 16 pairs across its halves; a P100 has 4."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "topo.txt").write_text(DGX_1)
+    (tmp_path / "topo.xml").write_text(xml_of_a_dgx_1("0x030200"))
+    topology, old = find(on), on == "p100:1"
+    cables = [topology.tiers[tier].cables for tier in topology.tier]
+    wires = dict(zip(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True), cables, strict=True))
+    assert wires == {tuple(way): 1 for pair in ONCE for way in permutations(pair)} | {
+        tuple(way): 1 if old else 2 for pair in TWICE for way in permutations(pair)
+    }
+    assert (topology.ranks, topology.switches, topology.speeds[1]) == (8, 0, (20e9 if old else 25e9,))
+    assert throughput(topology) == Fraction(4 if old else 6, 16)
+    gathered = forest(topology)
+    assert gathered.reached()
+    assert gathered.bound.inverse_throughput == Fraction(7, 80 if old else 150)
+    sent = {(src, dst) for step in gathered.schedule().steps for src, dst in zip(step.src, step.dst, strict=True)}
+    assert sent <= wires.keys()
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        find_machine("dgx-v100:2"),
+        find_machine("v100:1,gpus=4"),
+        read_smi(matrix(8, "NV6", "PIX")),
+        read_nccl_xml(xml_of_a_dgx_1("0x068000")),
+        read_smi(DGX_1, "v100 pcie"),
+    ],
+)
+def test_several_dgx_1_and_boxes_with_a_switch_or_without_links_are_boxes_with_a_port_for_each_gpu(box):
+    assert topology_of(box).name.startswith("boxes:")
+    assert bool(box.note) == (box.boxes == 2)
+    assert find_machine("dgx-v100:1").reach() == 150e9
+
+
+def test_links_that_do_not_join_all_gpus_are_no_graph_and_are_predicted():
+    apart = "\n".join(
+        [
+            "GPU0 GPU1 GPU2 GPU3",
+            *(
+                f"GPU{a} " + " ".join("X" if a == b else "NV6" if a ^ b == 1 else "SYS" for b in range(4))
+                for a in range(4)
+            ),
+        ]
+    )
+    box = read_smi(apart)
+    assert (box.name, box.bonds) == ("V100", ())
+    assert predict(box, "all-to-all", 2**20).seconds > 0
 
 
 def test_cards_behind_the_processor_are_far():

@@ -190,14 +190,22 @@ def test_the_command_line_describes_a_machine_and_prices_with_its_speeds():
         "forest mi250x:1 --primitive broadcast",
         "step --on mi250x:1 --plan tp=8 --model Llama/3.1/8B",
         "experts --on mi250x:1",
+        "ladder broadcast --on dgx-v100:2",
+        "step --on dgx-v100:1 --plan tp=8 --model Llama/3.1/8B",
+        "experts --on p100:1",
     ],
 )
 def test_every_command_on_a_machine_says_last_what_the_model_of_it_leaves_out(command):
-    words, note = [word.replace("/", " ") for word in command.split()], PRESETS["mi250x"].note
+    words, named = (
+        [word.replace("/", " ") for word in command.split()],
+        re.search("(dgx-v100|p100|mi250x):", command)[1],
+    )
+    note = PRESETS[named].note if named in PRESETS else machines.find(f"{named}:1").note
+    assert note
     result = CliRunner().invoke(cli, words)
     assert result.output.endswith(f"\nOf this machine, {note}.\n"), result.output
     assert json.loads(CliRunner().invoke(cli, [*words, "--json"]).output)["note"] == note
-    plain = CliRunner().invoke(cli, [word.replace("mi250x", "dgx-a100") for word in words])
+    plain = CliRunner().invoke(cli, [word.replace(named, "dgx-a100") for word in words])
     assert plain.exit_code == 0
     assert "Of this machine" not in plain.output
 

@@ -32,7 +32,7 @@ def unwound(topology: Topology) -> Forest:
     Raises:
         ValueError: where switches lead one way only.
 
-    Source: the preset patterns of TACCL (Shah et al. 2023) and TACOS (Won et al. 2024).
+    Source: TACOS (Won et al. 2024), which asks its users to unwind switches into such links.
 
     >>> from colllib.topology.expression import find
     >>> str(unwound(find("dgx-a100:2")).bound.inverse_throughput)  # 3/65 with the switches as they are

@@ -158,6 +158,8 @@ def _inside(machine: Machine, collective: str) -> Expected:
             low *= peers / 3 if machine.generation else 1 / 6  # Volta's have one link here, two there
         if machine.dies and machine.gpus < 8:
             low *= machine.link / (4 * link)  # perhaps of dies that one link joins
+        if machine.uneven and collective == "sendrecv":
+            low /= max(map(max, machine.bonds))  # of a pair that one link joins
         least = low  # of a pair: links that carry no more than PCIe may not be in use
         low = max(low, OVER_PCIE * machine.pcie) if machine.gpus == 2 and not machine.bridge else low
         return Expected(low, high, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way", least)

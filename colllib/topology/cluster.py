@@ -6,6 +6,7 @@ import re
 import tomllib
 from contextlib import suppress
 from dataclasses import replace
+from itertools import combinations
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from colllib.limits import small_text
 from colllib.plain_xml import number, parsed
 from colllib.topology import Topology, machines
 from colllib.topology.boxes import boxes
+from colllib.topology.graph import from_links
 from colllib.topology.machines import Machine, by_gpu
 from colllib.topology.presets import PRESETS, Preset
 from colllib.units import BadText, parse, shortened
@@ -22,6 +24,7 @@ from colllib.units import BadText, parse, shortened
 #: of a cluster file
 KEYS = ("gpu", *re.findall(r"(\w+)=", machines.OPTIONS), "alpha", "rails")
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
+MOST_WIRED = 8  # GPUs that were ever joined without one
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
 _BY_SM = {70: "v100", 80: "a100", 90: "h100", 100: "b200", 103: "b300"}
 _GRACE = {90: "gh200", 100: "gb200", 103: "gb300"}
@@ -31,9 +34,22 @@ _PATH = re.compile(r"X|PIX|PXB|PHB|NODE|SYS|SOC|NV(\d{1,2})")
 def topology_of(machine: Machine, **options: Any) -> Topology:
     """The boxes as a topology, with its GPU's switches, speeds of links and cards, and NCCL's latencies or a file's.
 
+    One box whose GPUs have more links to some others than to the rest is the graph of these links.
+
     Args:
-        options: others of `boxes`.
+        options: others of `boxes`, which even such a box is then.
+
+    >>> topology_of(machines.find("dgx-v100:1")), topology_of(machines.find("dgx-v100:2")).name
+    (Topology(8 V100 by their NVLinks, 8 ranks, 0 switches, 32 links), 'boxes:2x8,cards=4')
     """
+    latencies, _ = PRESETS["dgx-h100"].speeds(2)  # NCCL's of a step, the same for every machine
+    inner, outer = machine.alpha or latencies
+    if machine.uneven and machine.boxes == 1 and not options:
+        pairs = [(a, b) for a in range(machine.gpus) for b in range(machine.gpus) if machine.bonds[a][b]]
+        widths, each = [machine.bonds[a][b] for a, b in pairs], sum(machine.bonds[0])
+        name, owns = f"{machine.gpus} {machine.name} by their NVLinks", f"{each} NVLinks per rank"
+        graph = from_links(name, machine.gpus, pairs, bandwidth=widths, cables=widths, port_model=owns)
+        return replace(graph, speeds=((inner,), (machine.link / each,)))
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
     )
@@ -44,11 +60,8 @@ def topology_of(machine: Machine, **options: Any) -> Topology:
     sizes = (machine.boxes, machine.gpus)
     options = {"inc": inc, "rails": machine.rails or None, **options}
     topology = boxes(sizes, cards=cards, oversubscription=machine.ratio, inside=inside, **options)
-    latencies, _ = PRESETS["dgx-h100"].speeds(topology.levels)  # NCCL's of a step, the same for every machine
-    if machine.alpha:
-        latencies = (machine.alpha[0], *[machine.alpha[1]] * (topology.levels - 1))
-    speeds = (latencies, (link, *[card] * (topology.levels - 1)))
-    return replace(topology, speeds=speeds, scatters=False)
+    further = topology.levels - 1
+    return replace(topology, speeds=((inner, *[outer] * further), (link, *[card] * further)), scatters=False)
 
 
 def machine_on(text: str, gpu: str = "", *, schedules: bool = False) -> Machine:
@@ -94,11 +107,27 @@ def preset_of(on: str) -> Preset | None:
     >>> preset_of("h100:2").memory, preset_of("superpod:4").note[:9], preset_of("star:8")
     (80000000000.0, 'its cards', None)
     """
-    name, intact = on.partition(":")[0], ",".join(part for part in on.split(",") if not part.startswith("without="))
-    with suppress(ValueError):  # what is wrong with it the command says
-        machine = machine_on(intact, schedules=True)
+    name, machine = on.partition(":")[0], _intact(on)
+    if machine:
         name = {kind.name: preset for preset, kind in machines.PRESETS.items()}.get(machine.name, name)
     return PRESETS.get(name)
+
+
+def note_of(on: str) -> str:
+    """What the model of a machine leaves out, or nothing.
+
+    >>> note_of("v100:2")[:11], note_of("dgx-a100:2"), note_of("star:8")
+    ('its NVLinks', '', '')
+    """
+    known = preset_of(on) or _intact(on)
+    return known.note if known else ""
+
+
+def _intact(on: str) -> Machine | None:
+    """The machine without what has failed, or nothing."""
+    with suppress(ValueError):  # what is wrong with it the command says
+        return machine_on(",".join(part for part in on.split(",") if not part.startswith("without=")), schedules=True)
+    return None
 
 
 def is_file(expression: str) -> bool:
@@ -181,15 +210,15 @@ def read_smi(text: str, gpu: str = "") -> Machine:
     gpus = [name for name in header if name.startswith("GPU")]
     if not gpus or rows.keys() != set(header):
         raise ValueError("no whole matrix of nvidia-smi topo -m: paste it from its header line on")
-    bonds = [[int(rows[a][b].partition("NV")[2] or 0) for b in gpus if b != a] for a in gpus]
+    bonds = tuple(tuple(int(rows[a][b].partition("NV")[2] or 0) for b in gpus) for a in gpus)
     links = [sum(row) if sum(row) <= MOST_LINKS else max(row) for row in bonds]
     # but for Volta's, a pair without links means bridges
-    all_linked = max(links) == 6 or all(min(row) for row in bonds if row)
+    all_linked = max(links) == 6 or all(row.count(0) == 1 for row in bonds)
     cards = [name for name in header if name not in gpus]
     near = [card for card in cards if any(rows[gpu][card] in ("PIX", "PXB") for gpu in gpus)]
     used = near or cards  # NCCL takes what is near, and leaves the others to storage and management
     kind = gpu or (_BY_LINKS.get(max(links), "") if all_linked else "")
-    return _box(len(gpus), len(used), 0, len(used) - len(near), kind, links)
+    return _box(len(gpus), len(used), 0, len(used) - len(near), kind, links, bonds)
 
 
 def read_nccl_xml(text: str, gpu: str = "") -> Machine:
@@ -215,7 +244,11 @@ def read_nccl_xml(text: str, gpu: str = "") -> Machine:
     far = sum(net.get("gdr", "1") == "0" for net in used)
     kinds = {_kind(element, len(gpus)) for element in gpus if element.get("sm")}
     kind = gpu or (kinds.pop() if len(kinds) == 1 else "")
-    machine = _box(len(gpus), len(used), fastest * 1e6 / 8, far, kind, links)
+    place = {gpu: pci.get("busid", "") for pci in system.iter("pci") for gpu in pci.findall("gpu")}
+    count = {(place.get(gpu), link.get("target")): number(link, "count") for gpu in gpus for link in gpu.iter("nvlink")}
+    few = gpus[: MOST_WIRED + 1]
+    bonds = tuple(tuple(count.get((place.get(a), place.get(b)), 0) * (a is not b) for b in few) for a in few)
+    machine = _box(len(gpus), len(used), fastest * 1e6 / 8, far, kind, links, bonds)
     slot, before_cards = (_slot(system, tag) for tag in ("gpu", "nic"))
     if slot < machine.pcie:
         machine = replace(machine, pcie=slot, link=machine.link if machine.linked else slot)
@@ -246,7 +279,7 @@ def _kind(gpu: Element, gpus: int) -> str:
     return f"{kind.upper()} PCIe" if kind and apart and gpus > 1 else kind
 
 
-def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: list[int]) -> Machine:
+def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: list[int], bonds: machines.Bonds) -> Machine:
     machine, count = by_gpu(kind), f"{max(links)} NVLinks"
     odd = ", ".join(f"GPU {k} has {n}" for k, n in enumerate(links) if n < max(links))
     if odd:
@@ -257,5 +290,9 @@ def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: list[in
         raise ValueError(f"the file does not tell the GPU ({count}): say it behind a comma, as in gpu=rtx4090")
     if odd and machine.linked:
         raise ValueError(f"{count}: no machine that is predicted; nvidia-smi nvlink -s says which are down")
-    machine = replace(machine, gpus=gpus, cards=cards or max(1, machine.cards * gpus // machine.gpus), far=far)
+    differ = len({bonds[a][b] for a, b in combinations(range(len(bonds)), 2)}) > 1
+    straight = len(bonds) == gpus <= MOST_WIRED and max(map(sum, bonds)) <= MOST_LINKS
+    bonds = bonds if differ and straight and machines.narrowest(bonds) > 0 else ()
+    cards = cards or max(1, machine.cards * gpus // machine.gpus)
+    machine = replace(machine, gpus=gpus, cards=cards, far=far, bonds=bonds)
     return replace(machine, card=card, cards_known=True) if card else machine

@@ -10,11 +10,15 @@ import re
 from csv import DictReader
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import cache
 from importlib.resources import files
+from itertools import combinations
 from math import inf
 from typing import Any
 
 from colllib.units import BadText, parse, rate, shortened, whole
+
+Bonds = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Machine:
     alpha: tuple[float, ...] = ()  # for schedules, of a step in a box and of one between boxes, where a file tells them
     rails: int = 0  # for schedules, on which the cards are, where that is told
     dies: bool = False  # whether each is a die of an MI250X, whose links to others differ
+    bonds: Bonds = ()  # links between every two GPUs of a box, where they differ from pair to pair
 
     @property
     def ranks(self) -> int:
@@ -86,6 +91,10 @@ class Machine:
             ring, all_to_all = DIES.get(self.gpus, (1 / 2, 1 / 2))
             one = 1 if self.gpus == 2 else 1 / 4
             return self.link * {"all-to-all": all_to_all, "sendrecv": one}.get(collective, ring)
+        if self.uneven:
+            each = sum(self.bonds[0])
+            links = {"all-to-all": narrowest(self.bonds), "sendrecv": max(map(max, self.bonds))}
+            return self.link * links.get(collective, each) / each
         if not self.mesh:
             return self.link
         return self.link / self.mesh * (1 if collective == "sendrecv" else max(1, min(self.mesh, self.gpus - 1)))
@@ -103,6 +112,20 @@ class Machine:
         return "switch", self.reach("sendrecv") if self.dies else self.link  # of dies, the slowest link's
 
     @property
+    def uneven(self) -> bool:
+        """Whether all GPUs of a box take part, and have links of their own to some others and more than to the rest."""
+        return self.linked and len(self.bonds) == self.gpus
+
+    @property
+    def note(self) -> str:
+        """What the model leaves out of such a box."""
+        if not self.uneven:
+            return ""
+        return (
+            "its NVLinks, which differ from pair to pair, stand as one port over several boxes and in steps of training"
+        )
+
+    @property
     def ratio(self) -> Fraction:
         """The oversubscription."""
         return Fraction(self.oversubscription).limit_denominator(1000)
@@ -117,7 +140,26 @@ class Machine:
 #: all-to-all by the narrowest cut.
 DIES = {2: (1.0, 1.0), 3: (1 / 4, 1 / 4), 4: (1 / 2, 3 / 8), 5: (1 / 2, 1 / 3), 6: (1 / 2, 15 / 32), 8: (1.0, 21 / 32)}
 
-_TYPES = {"str": str, "int": int, "float": float, "bool": bool}  # what is empty is false
+
+@cache
+def narrowest(bonds: Bonds) -> float:
+    """Of a GPU's links, what an all-to-all has by the narrowest cut: k (n - k) nths of M cross it, busbw counts n - 1.
+
+    >>> narrowest(((0, 2, 1), (2, 0, 0), (1, 0, 0)))
+    1.0
+    """
+    n = len(bonds)
+    sides = (side for k in range(1, n // 2 + 1) for side in combinations(range(n), k))
+    cuts = ((len(side), sum(bonds[a][b] for a in side for b in range(n) if b not in side)) for side in sides)
+    return min(links * (n - 1) / (k * (n - k)) for k, links in cuts)
+
+
+def _bonds(text: str | None) -> Bonds:
+    return tuple(tuple(map(int, row)) for row in (text or "").split())
+
+
+# what is empty is false
+_TYPES: dict[str, Any] = {"str": str, "int": int, "float": float, "bool": bool, "Bonds": _bonds}
 _ROWS = list(DictReader((files("colllib") / "topology" / "machines.csv").read_text(encoding="utf-8").splitlines()))
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
 _KINDS = {

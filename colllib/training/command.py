@@ -28,7 +28,7 @@ from colllib.topology.expression import before_failures
 from colllib.topology.machines import Machine
 from colllib.training import experts as routing
 from colllib.training.model_file import model_of
-from colllib.training.prices import tiers
+from colllib.training.prices import boxed, tiers
 from colllib.training.step import BUCKET, SPENT, Training, simulate, spent
 from colllib.training.timeline import Step
 
@@ -350,7 +350,7 @@ def _timeline(training: Training, step: Step) -> Answer:
         yield f"MFU: {100 * result['mfu']:.1f}% = {formula}."
     if result["buckets"] is not None:
         yield f"\n{_of_buckets(training, step, result['buckets'])}"
-    alone, wide = topology(on).speeds[1][-1], tiers(on).bandwidth[1]  # type: ignore[index]
+    alone, wide = boxed(on).speeds[1][-1], tiers(on).bandwidth[1]  # type: ignore[index]
     if wide < alone:
         part = (
             f"where the way out of a box is narrowest, each has {units.rate(wide)} of it, of {units.rate(alone)} a card"

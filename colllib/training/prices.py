@@ -1,5 +1,6 @@
 """What a collective of a training step takes on a machine, by where the ranks of its group stand."""
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from math import inf
@@ -14,7 +15,8 @@ from colllib.ladder import MOST_SEGMENTS, Entry, Rung, fastest, on_stars, topolo
 from colllib.measured.predict import predict
 from colllib.primitives import check_counts
 from colllib.segmentation import Pricing, Traffic, in_every_way, lowest, whole_steps
-from colllib.topology.cluster import machine_on
+from colllib.topology import Topology
+from colllib.topology.cluster import machine_on, topology_of
 
 
 @cache
@@ -198,6 +200,19 @@ def takes(primitive: str, machine: str, ranks: int, apart: int, message: float, 
     return price(primitive, machine, ranks, apart, message).seconds
 
 
+@cache
+def boxed(machine: str) -> Topology:
+    """The topology of a machine, as boxes with a switch where its GPUs are joined by links that differ.
+
+    >>> boxed("dgx-v100:1").name, boxed("star:8").name
+    ('boxes:1x8,cards=4', 'star:8')
+    """
+    fabric = topology(machine)
+    with suppress(ValueError):
+        return fabric if fabric.in_box else topology_of(machine_on(machine), apart=False)
+    return fabric
+
+
 class Tiers(NamedTuple):
     """Of a machine: ranks in a box, and latency and bandwidth of what a rank has, in its box and on its way out."""
 
@@ -220,7 +235,7 @@ def tiers(machine: str) -> Tiers:
     >>> [tiers(f"dgx-h100:16{but}").bandwidth[1] / 1e9 for but in ("", ",without=card 3", ",oversubscription=4")]
     [50.0, 25.0, 12.5]
     """
-    fabric = topology(machine)
+    fabric = boxed(machine)
     if not fabric.in_box or fabric.speeds is None:
         raise ValueError(f"{machine}: a step is priced on boxes with speeds, such as dgx-h100:16")
     ranks = np.arange(fabric.ranks)

@@ -10,6 +10,7 @@ from itertools import combinations
 import pytest
 
 from colllib.measured.expected import CARD_SHARE, FEWEST, LINK_SHARE, PAIR_SHARE, expected
+from colllib.measured.predict import predict
 from colllib.topology.cluster import topology_of
 from colllib.topology.machines import find
 
@@ -22,6 +23,17 @@ def test_on_a_board_of_four_without_a_switch_a_third_of_the_links_leads_to_each_
     board = find(f"dgx-a100:1,gpus={gpus}")
     share = PAIR_SHARE if collective in ("sendrecv", "all-to-all") else LINK_SHARE
     assert expected(board, collective).low == pytest.approx(share * board.link * links / 3)
+
+
+@pytest.mark.parametrize(("box", "cut", "pair"), [("dgx-v100:1", 6 * 25e9, 2 * 25e9), ("p100:1", 4 * 20e9, 20e9)])
+def test_in_a_dgx_1_an_all_to_all_has_the_wires_between_its_halves_and_a_pair_its_own_links(box, cut, pair):
+    """Of M each GPU sends an eighth to each of four beyond the cut: 2 M cross it, of which busbw counts 7/8."""
+    machine = find(box)
+    assert expected(machine, "all-to-all").high == predict(machine, "all-to-all", 2**30).bound == cut * 7 / 8 / 2
+    assert expected(machine, "sendrecv").high == predict(machine, "sendrecv", 2**30).bound == pair
+    one_link = machine.link / (6 if "v100" in box else 4)
+    assert expected(machine, "sendrecv").low == pytest.approx(PAIR_SHARE * one_link)  # of most pairs, or none
+    assert expected(machine, "all-gather").high == machine.link
 
 
 @pytest.mark.parametrize(("gpu", "most"), [("h100", 63), ("gb10", 25)])
