@@ -109,7 +109,7 @@ def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, st
     x = tokens.reshape(-1, tokens.shape[-1])
     old, experts, new = x @ gate, gate.shape[1], gate.copy()
     check_size("descent on the auxiliary loss", steps * old.size, MOST_SCORES * 2**8, "scores")  # about a minute
-    rate = 1 / np.linalg.norm(x, 2) ** 2 * len(x)
+    rate = len(x) / np.linalg.norm(x, 2) ** 2 / (1 + weight)  # the loss is the steeper the more it weighs
     for _ in range(steps):
         scores = x @ new
         share = route(scores[None], top_k).load / (top_k * len(x))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from colllib.show import experts_explorer
-from colllib.show.experts_explorer import RANKS, TOKENS, TOP_K, destinations, dispatched
+from colllib.show.experts_explorer import EXPERTS, RANKS, TOKENS, TOP_K, destinations, dispatched
+from colllib.training import experts
 
 
 def test_the_first_state_prices_the_executed_dispatch_and_names_the_fastest():
@@ -22,6 +25,24 @@ def test_what_crosses_once_per_rank_is_never_more_than_once_per_expert():
     for gate in ("uniform", "zipf", "topics"):
         per_expert, per_rank = (dispatched(gate, 0, "contiguous", copies) for copies in ("per expert", "per rank"))
         assert sum(per_rank.sent) < sum(per_expert.sent)
+
+
+def test_the_draw_that_is_shown_is_a_middling_one_of_40(monkeypatch):
+    module = sys.modules["colllib.show.experts_explorer"]
+
+    def measures(seed):
+        """Of the popular expert and of the topics: the busiest expert, the busiest rank, and what is dropped."""
+        monkeypatch.setattr(module, "SEED", seed)
+        for gate in ("zipf", "topics"):
+            chosen = module.routing.__wrapped__(gate, 0)
+            yield chosen.imbalance
+            for placed in (experts.contiguous(EXPERTS, RANKS), experts.by_load(chosen.load, RANKS)):
+                yield np.bincount(experts.destinations(chosen, placed).ravel()).max()
+            yield from (float(experts.with_capacity(chosen, Fraction(factor)).dropped) for factor in (1, 2))
+
+    shown, *others = (list(measures(seed)) for seed in (module.SEED, *range(1, 41)))
+    low, high = np.quantile(others, (0.1, 0.9), axis=0)
+    assert ((low < shown) & (shown < high)).all()
 
 
 def test_each_rank_has_a_bar_as_long_as_the_choices_that_it_serves():

@@ -156,6 +156,14 @@ def test_the_auxiliary_loss_evens_out_a_gate_and_costs_it_choices():
     assert experts.auxiliary_loss(tokens @ gates[1], 2) < experts.auxiliary_loss(tokens @ gate, 2)
 
 
+def test_the_more_the_auxiliary_loss_weighs_the_smaller_it_gets():
+    tokens = experts.topical_tokens(8, 64, seed=2)
+    gate = np.random.default_rng(2).normal(size=(16, 64)) / 2
+    gates = (experts.balanced_gate(gate, tokens, 4, weight, steps=60) for weight in (0, 1, 2, 4, 8, 16))
+    losses = [experts.auxiliary_loss(tokens @ balanced, 4) for balanced in gates]
+    assert losses == sorted(losses, reverse=True)
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
