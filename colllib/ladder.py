@@ -22,7 +22,7 @@ from colllib.limits import IN_FULL, MOST_BLOCKS, SOON, NotSoon, TooLarge, check_
 from colllib.primitives import lg
 from colllib.schedule import Orbit, Schedule
 from colllib.segmentation import Parts, Pricing, continued, in_every_way, lowest, overlapped
-from colllib.symmetry import by_symmetry, expected_by_symmetry
+from colllib.symmetry import by_symmetry, expected_by_symmetry, has_classes
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
 from colllib.topology.cuts import check_connected
 from colllib.topology.expression import find as find_topology
@@ -130,17 +130,20 @@ class Entry:
 
     @cached_property
     def radices(self) -> tuple[int, ...]:
-        """The radices to choose from, where an algorithm takes one and its closed form is the cost.
+        """The radices to choose from, where an algorithm takes one; pairwise, where its closed form is the cost.
 
-        N and N - 1 are left out: they are pairwise exchange, which has a name of its own.
+        N, and where it is the same N - 1, are left out: they are direct or pairwise exchange, which has a name of its
+        own. So is 2 where several messages leave at once, and more than 8, which saves little.
 
         >>> entry("all-to-all", "bruck", "star:9").radices, entry("all-to-all", "pairwise", "star:9").radices
         ((3, 7), ())
         """
         algorithm, ranks = self.algorithm, self.topology.ranks
-        if "radix" not in algorithm.options or algorithm.chosen or not algorithm.costs_its_closed_form(self.topology):
+        if "radix" not in algorithm.options or algorithm.chosen:
             return ()
-        return radices(ranks, most=ranks - 2)
+        if algorithm.many_partners:
+            return tuple(range(3, min(ranks, 9)))
+        return radices(ranks, most=ranks - 2) if algorithm.costs_its_closed_form(self.topology) else ()
 
     def in_radix(self, radix: int) -> Entry:
         """The same with a radix; made once."""
@@ -150,7 +153,7 @@ class Entry:
         return self._in_radix[radix]
 
     def in_best_radix(self, **price: Unpack[Terms]) -> Entry:
-        """The same in the best of its `radices` at a price; itself where it has none.
+        """The same in the best of its `radices` at a price, if messages leave an alpha apart; itself where it has none.
 
         >>> at = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
         >>> entry("all-to-all", "bruck", "star:512").in_best_radix(**at).algorithm.chosen
@@ -158,9 +161,13 @@ class Entry:
         """
         if not self.radices:
             return self
+        pricing = Pricing(self.topology, **price) if self.algorithm.many_partners else None
 
         def seconds(radix: int) -> float:
-            return self.algorithm.cost.configured(radix=radix)(self.topology.ranks).seconds(**price)
+            if pricing is None:
+                return self.algorithm.cost.configured(radix=radix)(self.topology.ranks).seconds(**price)
+            schedule = self.in_radix(radix).schedule()
+            return sum(pricing.lock_step(schedule)) + pricing.posting(schedule)
 
         return self.in_radix(min(self.radices, key=seconds))
 
@@ -237,6 +244,11 @@ class Rung:
     def cost(self) -> Cost:
         """The exact cost; executed now if it was only counted."""
         return self.run.cost if self.run else self.entry.cost(self.segments)
+
+    @property
+    def apart(self) -> float:
+        """The seconds if a rank's messages in a step leave an alpha apart."""
+        return self.seconds + (self.posting or 0)
 
     @property
     def algorithm(self) -> Algorithm:
@@ -319,7 +331,7 @@ def skipped(algorithm: Algorithm, topology: Topology, searching: bool = False) -
         searching: whether it starts searches.
 
     >>> skipped(find("all-to-all", "direct"), topology("star:8"))
-    'sends to 7 partners at once over links that they share, where a step costs one alpha: see colllib run'
+    'sends to several partners at once over links that they share, where a step costs one alpha: see colllib run'
     """
     if (refusal := algorithm.refusal(topology)) is not None:
         return refusal
@@ -330,13 +342,20 @@ def skipped(algorithm: Algorithm, topology: Topology, searching: bool = False) -
 
 
 def _crowded(topology: Topology) -> str | None:
-    """Why sending to all others in a step is left out; None where a rank has a link to each."""
-    most, ranks = topology.ranks - 1, topology.ranks
-    paired = int(((topology.link_src < ranks) & (topology.link_dst < ranks)).sum()) == ranks * most
-    if paired or most <= 1:
+    """Why sending to several others in a step is left out; None where a rank has a link to each."""
+    ranks = topology.ranks
+    paired = int(((topology.link_src < ranks) & (topology.link_dst < ranks)).sum()) == ranks * (ranks - 1)
+    if paired or ranks <= 2:
         return None
-    why = f"sends to {most} partners at once over links that they share, where a step costs one alpha"
-    return f"{why}: see colllib run"
+    return "sends to several partners at once over links that they share, where a step costs one alpha: see colllib run"
+
+
+def _posted_soon(candidate: Entry) -> bool:
+    """Whether what a rank's messages take one by one is counted soon, in every radix if there are several."""
+    if not candidate.radices:
+        return candidate.runs_within(SOON / 10, 1)
+    schedule = candidate.schedule()
+    return not _symmetric(schedule) or has_classes(schedule, candidate.topology)
 
 
 def _sought(candidate: Entry) -> str | None:
@@ -480,8 +499,9 @@ def field_of(
     Args:
         among: which of them.
         searching: whether forests, flows and syntheses are searched for, where that takes about two seconds at most,
-            and what sends to all others in a step through switches is run. Through switches these are left out where
-            their place depends on whether the messages of a rank in a step pass its link at once, or an alpha apart.
+            and what sends to several others in a step through switches is run. Through switches these are left out
+            where their place depends on whether the messages of a rank in a step pass its link at once, or an alpha
+            apart.
 
     Raises:
         NoRouteError: if none can run because ranks are cut off from the others.
@@ -499,7 +519,7 @@ def field_of(
             why = skipped(algorithm, topology, searching)
             if why is None and algorithm.searched == 0:
                 why = _sought(candidate)
-            if why is None and algorithm.many_partners and not candidate.runs_within(SOON / 10, 1):
+            if why is None and algorithm.many_partners and not _posted_soon(candidate):
                 why = _crowded(topology)
             if why is not None:
                 left_out[algorithm.name] = why
@@ -514,20 +534,21 @@ def field_of(
             left_out[algorithm.name] = str(error)
     if not rungs:
         check_connected(topology)
-    unplaced = {rung.algorithm.name: why for rung in rungs if (why := _unplaced(rung, rungs))}
-    placed = [rung for rung in rungs if rung.algorithm.name not in unplaced]
-    return sorted(placed, key=_seconds), unplaced | left_out
+    placed: list[Rung] = []
+    unplaced = {}
+    for rung in sorted(rungs, key=lambda rung: rung.posting or 0):
+        if any(_order(rung.seconds, other.seconds) != _order(rung.apart, other.apart) for other in placed):
+            at_once, apart = units.seconds(rung.seconds, 4), units.seconds(rung.apart, 4)
+            why = f"if the messages of a rank in a step pass its link at once, {apart} if an alpha apart"
+            unplaced[rung.algorithm.name] = f"takes {at_once} {why}"
+        else:
+            placed.append(rung)
+    return sorted((rung for rung in rungs if rung in placed), key=_seconds), unplaced | left_out
 
 
-def _unplaced(rung: Rung, rungs: Iterable[Rung]) -> str | None:
-    """Why a rung has no place: others are faster only if the messages of a rank pass its link an alpha apart."""
-    if not rung.posting:
-        return None
-    least, most = rung.seconds / (1 + TIE), (rung.seconds + rung.posting) * (1 + TIE)
-    if not any(least <= other.seconds <= most for other in rungs if not other.posting):
-        return None
-    at_once, apart = units.seconds(rung.seconds, 4), units.seconds(rung.seconds + rung.posting, 4)
-    return f"takes {at_once} if the messages of a rank in a step pass its link at once, {apart} if an alpha apart"
+def _order(one: float, other: float) -> int:
+    """1 if one time is longer than another, -1 if it is shorter, 0 if they tie."""
+    return (one > other * (1 + TIE)) - (other > one * (1 + TIE))
 
 
 def _in_best_way(candidate: Entry, price: Terms) -> Rung | None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from colllib.algorithms import CATALOGUE, allgather, allreduce, broadcast, innetwork
+from colllib.algorithms import CATALOGUE, allgather, allreduce, broadcast, innetwork, on_a_full_mesh
 from colllib.closed_form import (
     ANY,
     CROSSED_LONG_RINGS,
@@ -40,7 +40,13 @@ def places(algorithm):
         able = {"combines": True, "replicates": True, "scatters": True}
         late = Latency(endpoint=Fraction(3, 5), hop=Fraction(1, 10), switch=Fraction(1, 5))
         return [*map(find, SWITCHES), star(5, latency=late, **able), star(5, ports=2, **able)]
-    kind = LATTICES if algorithm.takes == "lattice" or linked else FULL_MESHES if algorithm.many_partners else STARS
+    kind = (
+        LATTICES
+        if algorithm.takes == "lattice" or linked
+        else FULL_MESHES
+        if algorithm.belongs is on_a_full_mesh
+        else STARS
+    )
     return [topology for topology in map(find, kind) if algorithm.refusal(topology) is None]
 
 

@@ -426,6 +426,15 @@ def test_collnet_has_a_place_only_where_the_messages_of_a_rank_may_as_well_leave
     assert "collnet" not in left_out
 
 
+def test_of_two_that_would_change_places_if_messages_left_an_alpha_apart_only_one_has_a_place():
+    """By hand on 8 ranks at 5 alpha BW: direct takes 10.75 or 14 alpha, in radix 3 it is 12.75, Rabenseifner 14.75."""
+    price = {"message": 5.0, "alpha": 1.0, "bandwidth": 1.0}
+    among = [find("all-reduce", name) for name in ("direct", "knomial", "rabenseifner")]
+    rungs, left_out = ladders.field_of("all-reduce", star(8), among, searching=True, **price)
+    assert [(rung.label, rung.seconds) for rung in rungs] == [("k-nomial, radix 3", 12.75), ("Rabenseifner", 14.75)]
+    assert left_out["direct"].startswith("takes 10.75 s if")
+
+
 def test_an_entry_is_in_one_piece_and_executed_unless_told_otherwise():
     chain = entry("broadcast", "chain", "star:4")
     assert chain.execution().cost == Cost(3, 3)

@@ -46,6 +46,7 @@ _NAMES = {
     "rabenseifner": "Rabenseifner",
     "bruck": "Bruck",
     "pat": "PAT",
+    "knomial": "k-nomial",
     "reduce-broadcast": "reduce + broadcast",
     "two-tree": "two trees",
     "scatter-allgather": "scatter and all-gather",
@@ -202,7 +203,7 @@ class Algorithm:
         topologies: which topologies it serves.
         belongs: the topologies whose cost the closed form is (default: by what it takes a star with one full-duplex
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
-        many_partners: whether a rank sends to all others in one step. A step costs one alpha, so that without a
+        many_partners: whether a rank sends to several others in one step. A step costs one alpha, so that without a
             link to each such an algorithm may look better than it is: tables leave it out there, and the command's
             ladder where its place depends on that.
         searched: of what is made for that one fabric, on how many ranks times links everybody waits for it, also where
@@ -401,7 +402,8 @@ _LINKED: dict[str, Any] = {
 }
 _SOLVED: dict[str, Any] = _LINKED | {"topologies": synthesis.on_several_ranks, "searched": 0}
 _PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": 0}
-_MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
+_CROWD: dict[str, Any] = {"many_partners": True}
+_MESHED: dict[str, Any] = _CROWD | {"belongs": on_a_full_mesh}
 
 
 def _through(*abilities: str) -> dict[str, Any]:
@@ -494,6 +496,7 @@ _FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
         ("in-network-two-shot", innetwork.two_shot_all_reduce, innetwork.two_shot_cost, "klenk2020", _BOTH),
         ("direct", direct.all_reduce, direct.two_step_cost, None, _MESHED),
         ("one-shot", direct.one_shot, direct.one_shot_cost, "vllm2192", _MESHED),
+        ("knomial", allreduce.knomial, allreduce.knomial_cost, "bruck1997", _CROWD),
         ("hierarchical", hierarchical.all_reduce, no_closed_form, None, _BOXES),
         ("nvls-tree", hierarchical.nvls_tree, no_closed_form, "nccl", _NVLS),
         ("collnet", hierarchical.collnet, no_closed_form, "nccl", _SHARP),
@@ -511,6 +514,7 @@ _FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
         ("dim-shortest-way", lattice.dim_shortest_way_reduce_scatter, lattice.dim_shortest_way_half_cost,
          "sack2015", _TORUS),
         ("direct", direct.reduce_scatter, direct.one_step_cost, None, _MESHED),
+        ("knomial", reducescatter.knomial, allgather.knomial_cost, "bruck1997", _CROWD),
         ("hierarchical", hierarchical.reduce_scatter, no_closed_form, None, _BOXES),
         ("channels", channels.reduce_scatter, no_closed_form, "nccl", _CHANNELS),
         ("forest", forests.reduce_scatter, no_closed_form, "zhao2026forestcoll", _PACKED),
@@ -521,6 +525,7 @@ _FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
         ("in-network", innetwork.gather_multicast, innetwork.gather_multicast_cost, "graham2016", _COPIES),
         ("rotated-dim-ring", lattice.rotated_all_gather, lattice.rotated_dim_ring_half_cost, "sack2015", _LATTICE),
         ("direct", direct.all_gather, direct.one_step_cost, None, _MESHED),
+        ("knomial", allgather.knomial, allgather.knomial_cost, "bruck1997", _CROWD),
         ("hierarchical", hierarchical.all_gather, no_closed_form, None, _BOXES),
         ("channels", channels.all_gather, no_closed_form, "nccl", _CHANNELS),
         ("synthesis", synthesis.all_gather, no_closed_form, "cai2021", _SOLVED),

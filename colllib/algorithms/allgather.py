@@ -18,6 +18,7 @@ from colllib.primitives import (
     check_direction,
     check_ranks,
     is_power_of_two,
+    is_whole,
     lg,
     reduce,
     reduce_scatter,
@@ -128,6 +129,54 @@ def bruck(ranks: int) -> Schedule:
 
 
 bruck_cost = formulas("lg(N)", "(N - 1) / N")
+
+
+def knomial(ranks: int, *, radix: int = 4) -> Schedule:
+    """PAT's shifts, the largest first, in radix k: a block's holders send it on to k - 1 others in one step.
+
+    Where N is a power of k, or a multiple below k of one, ranks exchange in groups, as UCC's: their numbers in radix k
+    differ in one digit. At other N, where UCC folds, all blocks go down the same tree, rotated.
+
+    Args:
+        radix: k, at least 2.
+
+    Source: Bruck et al. (1997), section 4, for k - 1 ports; UCC, src/coll_patterns/sra_knomial.h.
+
+    >>> [len(knomial(72, radix=6).step(t).src) // 72 for t in range(3)]
+    [1, 10, 60]
+    """
+    radix, places = places_of(ranks, radix)
+    steps = []
+    for place in reversed(places):
+        reached = np.arange(place, ranks, place)
+        reached = reached[reached // place % radix > 0]
+        steps.append(Step.of(reached - reached % (radix * place), reached, 0))
+    groups, rest = divmod(ranks, max(places, default=1))
+    return of_every_rank(ranks, steps, Lattice((ranks,) if rest else (radix,) * (len(places) - 1) + (groups,)))
+
+
+def places_of(ranks: int, radix: int) -> tuple[int, list[int]]:
+    """The radix, of which those above N all do what N does, and its powers 1, k, k^2, ... below N.
+
+    >>> places_of(9, 2), places_of(9, 12)
+    ((2, [1, 2, 4, 8]), (9, [1]))
+    """
+    check_ranks(ranks)
+    if not is_whole(radix) or radix < 2:
+        raise ValueError(f"a radix must be a whole number of at least 2, not {radix!r}")
+    radix = min(radix, max(ranks, 2))
+    powers = (radix**exponent for exponent in range(int(ranks).bit_length()))
+    return radix, [place for place in powers if place < ranks]
+
+
+@closed_form("(lg(N) + 1) // 2", "(N - 1) / N")
+def knomial_cost(ranks: int, radix: int = 4) -> Cost:
+    """Closed form of `knomial` on one full-duplex port per rank, where k - 1 messages share a latency.
+
+    >>> knomial_cost(512), knomial_cost(512, radix=8)
+    (Cost(n_alpha=5, n_beta=511/512), Cost(n_alpha=3, n_beta=511/512))
+    """
+    return Cost(len(places_of(ranks, radix)[1]), Fraction(ranks - 1, ranks))
 
 
 def pat(ranks: int, *, cap: int | None = None, order: str = "far") -> Schedule:

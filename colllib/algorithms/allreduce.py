@@ -238,6 +238,20 @@ def rabenseifner_cost(ranks: int, fused: bool = False) -> Cost:
 bruck = there_and_back(reducescatter.bruck)
 bruck_cost = formulas("2 * lg(N)", "2 * (N - 1) / N")
 
+#: Reduce-scatter, then all-gather, in steps to k - 1 ranks at once. Source: UCC, src/coll_patterns/sra_knomial.h.
+knomial = there_and_back(reducescatter.knomial)
+
+
+@closed_form("2 * ((lg(N) + 1) // 2)", "2 * (N - 1) / N")
+def knomial_cost(ranks: int, radix: int = 4) -> Cost:
+    """Closed form of `knomial`: two all-gathers.
+
+    >>> knomial_cost(512), knomial_cost(72, radix=6)
+    (Cost(n_alpha=10, n_beta=511/256), Cost(n_alpha=6, n_beta=71/36))
+    """
+    half = allgather.knomial_cost(ranks, radix)
+    return half + half
+
 
 def _folded(inner: Schedule, ranks: int) -> Schedule:
     """An all-reduce of the largest power of two made one of any N: rank 2i + 1 joins rank 2i and sits out."""

@@ -8,11 +8,12 @@ from functools import cache
 
 import numpy as np
 
+from colllib.algorithms.allgather import places_of
 from colllib.closed_form import POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_BLOCKS, check_size
-from colllib.primitives import Blocks, all_to_all, check_ranks, is_whole
+from colllib.primitives import Blocks, all_to_all, check_ranks
 from colllib.schedule import Orbit, Schedule, Step
 from colllib.topology import Lattice, Topology
 
@@ -111,7 +112,7 @@ def bruck(ranks: int, radix: int = 2) -> Schedule:
     >>> bruck(6).num_steps, bruck(64, radix=8).num_steps, bruck(64, radix=64).num_steps
     (3, 14, 63)
     """
-    radix, places = _places(ranks, radix)
+    radix, places = places_of(ranks, radix)
     distance = np.arange(ranks)  # of rank 0's blocks
     steps = []
     for place in places:
@@ -130,7 +131,7 @@ def bruck_cost(ranks: int, radix: int = 2) -> Cost:
     >>> bruck_cost(64, radix=8), bruck_cost(64, radix=64)
     (Cost(n_alpha=14, n_beta=7/4), Cost(n_alpha=63, n_beta=63/64))
     """
-    radix, places = _places(ranks, radix)
+    radix, places = places_of(ranks, radix)
     rounds = sum(min(radix - 1, (ranks - 1) // place) for place in places)
     distance = np.arange(ranks)
     nonzero = sum(int((distance // place % radix > 0).sum()) for place in places)
@@ -168,16 +169,6 @@ def radices(ranks: int, most: int | None = None) -> tuple[int, ...]:
             hull.pop()  # the last lies on or above the line from the one before to this one: it is never best alone
         hull.append((x, y, int(radix[k])))
     return tuple(sorted(radix for *_, radix in hull))
-
-
-def _places(ranks: int, radix: int) -> tuple[int, list[int]]:
-    """The radix, of which those above N all do what N does, and its powers 1, k, k^2, ... below N."""
-    check_ranks(ranks)
-    if not is_whole(radix) or radix < 2:
-        raise ValueError(f"a radix must be a whole number of at least 2, not {radix!r}")
-    radix = min(radix, max(ranks, 2))
-    powers = (radix**exponent for exponent in range(int(ranks).bit_length()))
-    return radix, [place for place in powers if place < ranks]
 
 
 def bruck_buffers(ranks: int, radix: int = 2) -> Iterator[list[list[int]]]:

@@ -31,6 +31,7 @@ recursive_halving = backwards(allgather.recursive_doubling)
 #: With which partner a halving starts -> the order of the doubling that undoes it.
 UNDONE_BY = {"near": "far", "far": "near"}
 bruck = backwards(allgather.bruck)
+knomial = backwards(allgather.knomial)
 
 
 def pat(ranks: int, *, cap: int | None = None, order: str = "near") -> Schedule:

@@ -47,6 +47,7 @@ LOOKS = {
     "recursive-halving": Look(1, 4, "RH"),
     "bruck": Look(4, 2, "Br"),
     "pat": Look(6, 3, "PA"),
+    "knomial": Look(7, 4, "Kn"),
     "pairwise": Look(3, 1, "Pw"),
     "ring-relay": Look(0, 3, "RR"),
     "dim-ring": Look(0, 2, "DR"),
