@@ -23,7 +23,19 @@ from tabulate import tabulate
 
 from colllib import algorithms, ladder, msccl, simgrid, units
 from colllib.bounds import bus_factor
-from colllib.cli_io import PRIMITIVE, Answer, Network, answered, json_text, priced, progress, speeds, table, whole
+from colllib.cli_io import (
+    PRIMITIVE,
+    Answer,
+    Network,
+    answered,
+    json_text,
+    priced,
+    progress,
+    speeds,
+    spelled,
+    table,
+    whole,
+)
 from colllib.cost import Kind, TieredCost
 from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray
@@ -94,6 +106,7 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
     def scheduled(*, primitive: str, algorithm: str, segments: str, options: tuple[str, ...], **others: Any) -> Any:
         named = {name: others.pop(name) for name in ("tiers", "order", "root")}
         options += tuple(f"{name}={value}" for name, value in named.items() if value is not None)
+        algorithm = spelled(algorithm, [one.name for one in algorithms.every(primitive)])
         chosen = _configured(algorithms.find(primitive, algorithm), options)
         return command(choice=Choice(chosen, options, _segments(chosen, segments)), **others)
 
@@ -192,6 +205,18 @@ class Commands(click.Group):
         if command and any(parameter.name in ("on", "fabric") for parameter in command.params):
             command.epilog = _ABOUT.get(cmd_name, _ABOUT_TOPOLOGIES)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, and refuse an option that is given twice, of which click would take the last one."""
+        name, command, rest = super().resolve_command(ctx, args)
+        options = (parameter for parameter in command.params if isinstance(parameter, click.Option)) if command else ()
+        once = {text for option in options if not option.multiple for text in option.opts}
+        given = [word.partition("=")[0] for word in rest]
+        if twice := next((word for word in given if word in once and given.count(word) > 1), None):
+            raise ValueError(f"{twice} is given twice: give it once, and call again to compare")
+        return name, command, rest
 
 
 @click.group(

@@ -40,14 +40,14 @@ class Read(click.ParamType):
 
 
 def spelled(text: str, names: Iterable[str]) -> str:
-    """The one of some names that a text is but for hyphens, underscores, spaces and capitals; else the text.
+    """The one of some names that a text is but for hyphens, underscores, spaces, plus signs and capitals; else the text.
 
     >>> spelled("all_reduce", ["all-reduce"]), spelled("AllToAll", ["all-to-all"]), spelled("gossip", ["reduce"])
     ('all-reduce', 'all-to-all', 'gossip')
     """
 
     def bare(name: str) -> str:
-        return re.sub("[-_ ]", "", name.lower())
+        return re.sub("[-_ +]", "", name.lower())
 
     return next((name for name in names if bare(name) == bare(text)), text)
 

@@ -23,7 +23,7 @@ _RATES = {  # of which makers of networks write bits as b
     for per in ("/s", "ps")
 }
 _KINDS = {
-    "message size": (_BYTES, "16MB"),
+    "message size": (_BYTES, "16MB or 16MiB"),
     "time": (_SECONDS, "0.5us"),
     "bandwidth": (_RATES, "900GB/s or 400Gb/s"),
 }

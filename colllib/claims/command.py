@@ -13,7 +13,7 @@ from colllib.cli_io import Answer, answered, table
 
 @click.command("claims")
 @click.argument("name", required=False)
-@click.option("--source", help="000 to 004 (default: all)")
+@click.option("--source", help="000 Lu, 001 and 003 Tsugrii, 002 Zhao, 004 Reddi (default: all)")
 @click.option("--verdict", help="or how it begins: reproduced, refuted, fact, open, ... (default: all)")
 @click.option("--chapter", help="such as all-reduce (default: all)")
 @answered

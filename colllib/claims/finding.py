@@ -241,7 +241,9 @@ def entry(name: str) -> Claim:
         ValueError: for an unknown id.
     """
     if name.upper() not in _listed():
-        raise ValueError(f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41")
+        raise ValueError(
+            f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41; the book's ledger finds words"
+        )
     return _listed()[name.upper()]
 
 

@@ -43,7 +43,7 @@ MOST_OF_ENGINES = 2**20  # bytes of an all-reduce in a box that engines do not l
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed beside a prediction: those of 512 take a minute
 WHAT_IF = "the same with a change, such as cards=4, or the same ranks placed otherwise, such as boxes=4,gpus=4; "
-WHAT_IF += "oversubscription stays the ratio that it is"
+WHAT_IF += "oversubscription stays the ratio that it is; another machine takes a call of its own"
 _OF_PAT = "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
 _NO_BEST = f"--best is looked for up to {MOST_RANKS} ranks; colllib ladder executes schedules of more."
 _ON_LEAVES = "all-reduce", "all-gather", "reduce-scatter"  # of which rings leave a leaf with few messages
@@ -277,7 +277,8 @@ def _changes(key: str, title: str, changes: Sequence[whatif.Change]) -> _Shown:
     cells = [(change.what, f"{-change.saved:+z.1%}", *_cells(change.prediction)) for change in changes]
     text = "\n" + table((title, "change", "time", "algbw", "busbw", "picked", "binding"), cells)
     if key == "sensitivity" and any(change.saved == 0 for change in changes):
-        text += "\n\n+0.0%: something else binds, which may be a ceiling of NCCL's model: tree, NVLS, or a protocol"
+        text += "\n\n+0.0%: something else binds, too: another speed (give several to one --what-if, behind commas), "
+        text += "or a ceiling of NCCL's model: tree, NVLS, or a protocol"
     return {key: values}, text
 
 
@@ -337,6 +338,11 @@ def _published(machine: Machine, primitive: str, largest: Prediction) -> tuple[d
 
 
 def _of_the_network(machine: Machine, primitive: str, what_if: Sequence[str]) -> Iterator[str]:
+    if machine.boxes > 1 and not machine.cards_known:
+        yield (
+            f"The rate of a card is not known: predicted with {units.rate(machine.card)}, and the wires with the most "
+            "that such boxes have; say card=400Gb/s."
+        )
     if machine.collnet and machine.boxes > 1 and primitive == "all-reduce":
         cards = units.rate(machine.network * factor(primitive, machine.ranks))
         yield (

@@ -241,7 +241,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     speed, certain = f"{form.measured / 1e9:.3g} GB/s", _certain(marks)
     state, why = decided(run, form)
     if state == "healthy" and (not certain or form.measured > UNKNOWN.pcie):
-        text = f"{speed} is {why}; say {'--cards' if 'host memory' in run.facts else '--gpu'} to be sure."
+        untold = "--cards" if "host memory" in run.facts else "--gpu" if run.boxes else "--gpu and --boxes"
+        text = f"{speed} is {why}; say {untold} to be sure."
         adds = form.measured > UNKNOWN.pcie and form.collective == "all-reduce" and "rccl" not in run.facts
         faster = ("nvls",) if adds else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), _test(None, run, run.boxes), form)

@@ -287,7 +287,9 @@ def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: list[in
     if machine is None:
         if kind:
             raise ValueError(f"GPU {shortened(kind)!r}: known are {', '.join(machines.GPUS)}")
-        raise ValueError(f"the file does not tell the GPU ({count}): say it behind a comma, as in gpu=rtx4090")
+        raise ValueError(
+            f"the file does not tell the GPU ({count}): say it behind a comma, as in gpu=rtx4090 or gpu=a100pcie"
+        )
     if odd and machine.linked:
         raise ValueError(f"{count}: no machine that is predicted; nvidia-smi nvlink -s says which are down")
     differ = len({bonds[a][b] for a, b in combinations(range(len(bonds)), 2)}) > 1

@@ -188,7 +188,10 @@ def find(expression: str) -> Topology:
         known = ", ".join(
             [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS), "other GPUs"]
         )
-        raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list")
+        raise ValueError(
+            f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list; other wires in "
+            "Python: colllib.topology.from_links"
+        )
     return _built(f"topology {shortened(expression)!r}", name, size, rest)
 
 

@@ -80,7 +80,9 @@ def read_plan(text: str) -> Plan:
     for part in text.split(","):
         name, _, value = part.partition("=")
         if name not in (*AXES, "sp"):
-            raise ValueError(f"plan {named!r}: write axes among {', '.join(AXES)}, sp, as in tp=8,pp=2,dp=8")
+            raise ValueError(
+                f"plan {named!r}: write axes among {', '.join(AXES)}, sp, as in tp=8,pp=2,dp=8, or dp=64,zero=3 for FSDP"
+            )
         if name in axes:
             raise ValueError(f"plan {named!r}: {name} is given twice")
         axes[name] = units.whole(f"plan: {name}", value, f"{name}=2")

@@ -9,11 +9,11 @@
   }
   const choose = () => {
     const chosen = Object.fromEntries(new FormData(form));
-    const text = chosen.text.trim().toLowerCase();
+    const words = chosen.text.trim().toLowerCase().split(/[\s-]+/);
     let shown = 0;
     for (const card of cards) {
       const fits = facets.every((key) => !chosen[key] || card.dataset[key] === chosen[key] || card.className === chosen[key]);
-      card.hidden = !(fits && (!text || card.textContent.toLowerCase().includes(text)));
+      card.hidden = !(fits && words.every((word) => card.textContent.toLowerCase().includes(word)));
       shown += !card.hidden;
     }
     root.querySelector("output").textContent = `${shown} of ${cards.length} claims`;
