@@ -15,6 +15,9 @@ from colllib.measured.tuning import Estimate, estimates, pick
 from colllib.topology.machines import Machine
 
 LARGE, SMALL = 2**28, 2**16  # from here on the wire decides; up to here the latency
+#: Seconds that a peer in the only box adds to an all-to-all at the least: the median up to 1 MiB over 64 and 72 GPUs of
+#: GB200 and GB300 NVL72 in XLA's table (openxla/xla, pull 36518). Fewer than 36 GPUs wait no longer than for one send.
+PEER_IN_BOX = 0.9e-6
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def _scaled(
     rates, waits, per_peer = _measured_over_modeled(frozenset(without))
     several, direct = machine.boxes > 1, chosen.algorithm == "direct"
     rate = rates.get((several, direct)) or rates.get((not several, direct), 1.0)
-    wait = chosen.waiting(message) * waits.get(several, 1.0) + per_peer * chosen.peers
+    wait = chosen.waiting(message) * waits.get(several, 1.0)
+    wait = wait + per_peer * chosen.peers if several else max(wait, PEER_IN_BOX * chosen.peers)
     share, bound = factor(collective, machine.ranks), by_wires(machine, collective).high
     wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
@@ -124,7 +128,7 @@ def _measured_over_modeled(without: frozenset[tuple[str, str]]) -> _Fit:
                 small.append((time, wait, wire, chosen.peers))
         for kind, values in large.items():
             rates[kind].append(median(values))
-        if small and options[0].peers:
+        if small and several and options[0].peers:
             sending.append(small)
         elif small:
             waits[several].append(median(time / (wait + wire) for time, wait, wire, _ in small))

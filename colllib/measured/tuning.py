@@ -65,7 +65,7 @@ class Estimate:
     correction: Sequence[float] = ()  # factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last
     plateau: tuple[float, float] = (inf, 1.0)  # from how many bytes on the latency is how many times as long
     ceiling: float = inf  # bytes per second above which NCCL does not count the rate when it compares
-    peers: float = 0  # in other boxes, to each of which it sends by itself: what that takes the model does not say
+    peers: float = 0  # in other boxes, or in the only one, to each of which it sends: the model does not price that
 
     def wire(self, message: float) -> float:
         """Seconds that the bytes take."""
@@ -344,7 +344,7 @@ def _sends(machine: Machine, collective: str) -> Estimate:
         step = NETWORK_STEP
         if outside <= bus:
             bus, binding = outside, way
-    peers = 0 if pair else n - gpus
+    peers = 0 if pair else n - gpus or n - 1
     rate = bus * (1.0 if pair else n / (n - 1))
     return _estimate("direct", BASE["ring"][2] + step["ring"][2], rate, binding, peers=peers)
 

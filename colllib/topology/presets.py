@@ -1,7 +1,7 @@
 """Machines that people have: boxes with the bandwidths that their makers state.
 
-Makers state no latencies. Those here are what NCCL's own model takes for a step of a ring in its
-protocol for small messages, over NVLink and over the network, whoever made the machine.
+Few makers state latencies. Elsewhere they are what NCCL's own model takes for a step of a ring in its
+protocol for small messages, over NVLink and over the network.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class Preset:
 
     expression: Callable[[int], str]  # from how many boxes, that of its topology
     bandwidth: tuple[float, float]  # per port or link in a box and per card, in bytes per second and direction
+    alpha: tuple[float, float]  # seconds in a box and outside, where the maker states none those of NCCL
     memory: float | None  # of a GPU, in bytes, where it is needed
     teraflops: int | None  # the peak of a GPU in dense BF16, likewise
     source: tuple[str, ...]  # an address for each figure, or a key of the bibliography
@@ -35,8 +36,8 @@ class Preset:
         >>> PRESETS["dgx-h100"].speeds(2)
         ((6e-07, 2.7e-06), (450000000000.0, 50000000000.0))
         """
-        inner, outer = (step["ring"][0] * 1e-6 for step in (NVLINK_STEP, NETWORK_STEP))
-        return (inner, *[outer] * (levels - 1)), (self.bandwidth[0], *[self.bandwidth[1]] * (levels - 1))
+        more = levels - 1
+        return (self.alpha[0], *[self.alpha[1]] * more), (self.bandwidth[0], *[self.bandwidth[1]] * more)
 
 
 def _superpod(pods: int) -> str:
@@ -58,6 +59,7 @@ def _bandwidth(name: str, links: int | None = None, GBps: tuple[float, float] | 
     return machine.link / (links or machine.mesh or 1), machine.card
 
 
+_NCCL = [step["ring"][0] for step in (NVLINK_STEP, NETWORK_STEP)]
 _TABLE = tomllib.loads((files("colllib") / "topology" / "presets.toml").read_text(encoding="utf-8"))
 
 #: By name; the number behind the colon is that of boxes, racks, pods or slices.
@@ -65,6 +67,7 @@ PRESETS = {
     name: Preset(
         _superpod if name == "superpod" else row["topology"].format,
         _bandwidth(name, row.get("links"), row.get("GBps")),
+        tuple(1e-6 * us for us in row.get("alpha_us", _NCCL)),
         1e9 * row["GB"] if "GB" in row else None,
         row.get("TFLOPS"),
         tuple(row["source"]),

@@ -403,9 +403,17 @@ def test_each_box_adds_the_same_to_the_latency_of_an_all_to_all_and_half_of_it_i
     assert latency("dgx-h100:8", part=0.5) == pytest.approx(eight / 2)
 
 
-def test_in_one_box_and_for_a_send_no_peers_are_counted():
-    assert latency("dgx-h100:1") == latency("dgx-h100:1", "sendrecv")
+def test_for_a_send_and_for_up_to_32_gpus_of_one_box_no_peers_are_counted():
+    assert latency("dgx-h100:1") == latency("dgx-h100:1", "sendrecv") == latency("nvl72:1,gpus=32")
     assert latency("dgx-h100:2", "sendrecv") == latency("dgx-h100:64", "sendrecv") < latency("dgx-h100:2")
+
+
+@pytest.mark.parametrize(("gpus", "gb200", "gb300"), [(64, 54.5e-6, 51.6e-6), (72, 65.8e-6, 65.5e-6)])
+def test_an_all_to_all_waits_for_every_peer_of_a_large_box(gpus, gb200, gb300):
+    """Medians up to 1 MiB of xla/service/gpu/model/default_collective_perf_table.txtpb, openxla/xla, pull 36518."""
+    assert latency(f"nvl72:1,gpus={gpus}") == pytest.approx(gb200, rel=0.1)
+    assert latency(f"gb300:1,gpus={gpus}") == pytest.approx(gb300, rel=0.1)
+    assert latency(f"nvl72:1,gpus={gpus}", part=0.5) == latency(f"nvl72:1,gpus={gpus}") / 2
 
 
 def test_another_placement_of_the_same_ranks_is_another_number_of_boxes():
