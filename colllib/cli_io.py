@@ -40,7 +40,7 @@ class Read(click.ParamType):
 
 
 def spelled(text: str, names: Iterable[str]) -> str:
-    """The one of some names that a text is but for hyphens, underscores, spaces, plus signs and capitals; else the text.
+    """The one of some names that a text is but for capitals and what stands between words; else the text.
 
     >>> spelled("all_reduce", ["all-reduce"]), spelled("AllToAll", ["all-to-all"]), spelled("gossip", ["reduce"])
     ('all-reduce', 'all-to-all', 'gossip')

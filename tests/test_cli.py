@@ -53,6 +53,36 @@ def answer(*arguments):
     return json.loads(printed(*arguments, "--json"))
 
 
+@pytest.mark.parametrize("name", ["Rabenseifner", "recursive doubling", "k-nomial", "reduce + broadcast", "one shot"])
+def test_an_algorithm_goes_by_the_name_that_ladders_print(name):
+    assert f"\n{name}" in printed("ladder", "all-reduce", "--ranks", "8", "--message", "16MB")
+    assert answer("run", "all-reduce", name, "--on", "star:8")["correct"]
+
+
+def test_options_that_may_stand_several_times_do():
+    changes = answer(
+        "predict",
+        "all-reduce",
+        "--on",
+        "dgx-h100:2",
+        "--message",
+        "1GB",
+        "--what-if",
+        "cards=4",
+        "--what-if",
+        "boxes=4",
+    )["what_if"]
+    assert len(changes) == 2
+
+
+def test_where_nobody_told_the_rate_of_a_card_a_prediction_says_which_it_took(tmp_path):
+    on = tmp_path / "topo.txt"
+    on.write_text("\tGPU0\tGPU1\nGPU0\tX\tNV12\nGPU1\tNV12\tX\n")
+    words = ["predict", "all-reduce", "--message", "1GB", "--on"]
+    assert "The rate of a card is not known: predicted with " in printed(*words, f"{on},boxes=2,gpu=a100")
+    assert "The rate of a card is not known" not in printed(*words, f"{on},boxes=2,gpu=a100,card=200Gb/s")
+
+
 def test_a_cost_of_several_kinds_has_no_single_count():
     result = answer("run", "all-reduce", "hierarchical", "--on", "dgx-h100:2", "--message", "1GB")
     assert (result["n_alpha"], result["n_beta"]) == (None, None)
@@ -837,6 +867,14 @@ def test_who_reads_the_output_may_leave_at_once():
     ("line", "message"),
     [
         ("run all-reduce ring --on star:4 --with first=2 --with first=3", "option 'first': is given twice"),
+        (
+            "predict all-reduce --on b200:2 --on mi300x:2",
+            "--on is given twice: give it once, and call again to compare",
+        ),
+        ("ladder all-reduce --message 1MB --ranks=4 --message=2MB", "--message is given twice"),
+        ("step --on dgx-h100:8 --plan fsdp=64", "or for FSDP dp=64,zero=3"),
+        ("ladder all-reduce --on edges:0-1", "own wires: colllib.topology.from_links"),
+        ("ladder all-reduce --on boxes:2x8,cards=7", "lost is without=card 3"),
         ("run broadcast chain --on star:4 --root 2 --with root=3", "option 'root': is given twice"),
         ("export all-reduce ring --on star:4 --message 1GiB", "leave --message and --alpha out"),
         ("export all-reduce ring --on star:4 --alpha 3us", "leave --message and --alpha out"),

@@ -186,11 +186,11 @@ def find(expression: str) -> Topology:
         return topology_of(machine, **dict(_option(option, "boxes", TOPOLOGIES["boxes"]) for option in own))
     if name not in TOPOLOGIES:
         known = ", ".join(
-            [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS), "other GPUs"]
+            [*(form.example for form in list(TOPOLOGIES.values())[:11]), *(f"{box}:2" for box in PRESETS), "other GPUs"]
         )
         raise ValueError(
-            f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list; other wires in "
-            "Python: colllib.topology.from_links"
+            f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list; own wires: "
+            "colllib.topology.from_links"
         )
     return _built(f"topology {shortened(expression)!r}", name, size, rest)
 

@@ -81,7 +81,8 @@ def read_plan(text: str) -> Plan:
         name, _, value = part.partition("=")
         if name not in (*AXES, "sp"):
             raise ValueError(
-                f"plan {named!r}: write axes among {', '.join(AXES)}, sp, as in tp=8,pp=2,dp=8, or dp=64,zero=3 for FSDP"
+                f"plan {named!r}: write axes among {', '.join(AXES)}, sp, as in tp=8,pp=2,dp=8, or for FSDP "
+                "dp=64,zero=3"
             )
         if name in axes:
             raise ValueError(f"plan {named!r}: {name} is given twice")
