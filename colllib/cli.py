@@ -106,8 +106,9 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
     def scheduled(*, primitive: str, algorithm: str, segments: str, options: tuple[str, ...], **others: Any) -> Any:
         named = {name: others.pop(name) for name in ("tiers", "order", "root")}
         options += tuple(f"{name}={value}" for name, value in named.items() if value is not None)
-        algorithm = spelled(algorithm, [one.name for one in algorithms.every(primitive)])
-        chosen = _configured(algorithms.find(primitive, algorithm), options)
+        names = {name: one.name for one in algorithms.every(primitive) for name in (one.label, one.name)}
+        named_so = names.get(spelled(algorithm, names), algorithm)
+        chosen = _configured(algorithms.find(primitive, named_so), options)
         return command(choice=Choice(chosen, options, _segments(chosen, segments)), **others)
 
     return scheduled
@@ -212,7 +213,7 @@ class Commands(click.Group):
         """As click does, and refuse an option that is given twice, of which click would take the last one."""
         name, command, rest = super().resolve_command(ctx, args)
         options = (parameter for parameter in command.params if isinstance(parameter, click.Option)) if command else ()
-        once = {text for option in options if not option.multiple for text in option.opts}
+        once = {text for option in options if not (option.multiple or option.is_flag) for text in option.opts}
         given = [word.partition("=")[0] for word in rest]
         if twice := next((word for word in given if word in once and given.count(word) > 1), None):
             raise ValueError(f"{twice} is given twice: give it once, and call again to compare")

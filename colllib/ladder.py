@@ -351,7 +351,7 @@ def _crowded(topology: Topology) -> str | None:
 
 
 def _posted_soon(candidate: Entry) -> bool:
-    """Whether what a rank's messages take one by one is counted soon, in every radix if there are several."""
+    """Whether what a rank's messages take one by one is counted soon; of several radices, if all ranks look alike."""
     if not candidate.radices:
         return candidate.runs_within(SOON / 10, 1)
     schedule = candidate.schedule()
@@ -493,8 +493,9 @@ def field_of(
 ) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm, or some, that a topology offers, fastest first, and why the others are left out.
 
-    Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best radix, a hierarchical one
-    in the order and with the algorithms on its tiers that are fastest at their best P, and channels in the faster turn.
+    Segmented ones are in their best P, as by `run`, Bruck's all-to-all on a star in its best radix, k-nomial in the one
+    that is best if messages leave an alpha apart, a hierarchical one in the order and with the algorithms on its tiers
+    that are fastest at their best P, and channels in the faster turn.
 
     Args:
         among: which of them.

@@ -53,10 +53,22 @@ def answer(*arguments):
     return json.loads(printed(*arguments, "--json"))
 
 
-@pytest.mark.parametrize("name", ["Rabenseifner", "recursive doubling", "k-nomial", "reduce + broadcast", "one shot"])
-def test_an_algorithm_goes_by_the_name_that_ladders_print(name):
-    assert f"\n{name}" in printed("ladder", "all-reduce", "--ranks", "8", "--message", "16MB")
-    assert answer("run", "all-reduce", name, "--on", "star:8")["correct"]
+@pytest.mark.parametrize(
+    ("primitive", "name", "on"),
+    [
+        ("all-gather", "ring channels", "dgx-h100:2"),
+        ("broadcast", "two trees", "star:8"),
+        ("all-reduce", "k-nomial", "star:8"),
+        ("all-reduce", "reduce + broadcast", "star:8"),
+    ],
+)
+def test_an_algorithm_goes_by_the_name_that_ladders_print(primitive, name, on):
+    assert f"\n{name}" in printed("ladder", primitive, "--on", on, "--message", "16MB")
+    assert answer("run", primitive, name, "--on", on)["correct"]
+
+
+def test_a_flag_may_stand_twice():
+    assert json.loads(printed("list", "--json", "--json"))
 
 
 def test_options_that_may_stand_several_times_do():
@@ -874,7 +886,7 @@ def test_who_reads_the_output_may_leave_at_once():
         ("ladder all-reduce --message 1MB --ranks=4 --message=2MB", "--message is given twice"),
         ("step --on dgx-h100:8 --plan fsdp=64", "or for FSDP dp=64,zero=3"),
         ("ladder all-reduce --on edges:0-1", "own wires: colllib.topology.from_links"),
-        ("ladder all-reduce --on boxes:2x8,cards=7", "lost is without=card 3"),
+        ("ladder all-reduce --on boxes:2x8,cards=7", "a lost card is without=card 3"),
         ("run broadcast chain --on star:4 --root 2 --with root=3", "option 'root': is given twice"),
         ("export all-reduce ring --on star:4 --message 1GiB", "leave --message and --alpha out"),
         ("export all-reduce ring --on star:4 --alpha 3us", "leave --message and --alpha out"),

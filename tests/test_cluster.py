@@ -111,7 +111,7 @@ def test_a_dgx_1_is_the_graph_of_its_links_for_schedules(on, tmp_path, monkeypat
 )
 def test_several_dgx_1_and_boxes_with_a_switch_or_without_links_are_boxes_with_a_port_for_each_gpu(box):
     assert topology_of(box).name.startswith("boxes:")
-    assert bool(box.note) == (box.boxes == 2)
+    assert bool(box.note) == (box.boxes == 2 or box.gpus == 4)
     assert find_machine("dgx-v100:1").reach() == 150e9
 
 
@@ -456,3 +456,9 @@ def test_a_topology_file_without_cards_has_those_of_its_part_of_a_box():
 @pytest.mark.parametrize(("on", "cards"), [("gh200:1,gpus=8", 8), ("gb10:2,gpus=2", 2), ("dgx-h100:2,gpus=16", 8)])
 def test_a_module_brings_its_own_cards(on, cards):
     assert machines.find(on).cards == cards
+
+
+def test_a_part_of_a_dgx_1_which_lacks_links_is_no_graph():
+    rows = ("X NV1 NV2 SYS", "NV1 X SYS NV2", "NV2 SYS X NV1", "SYS NV2 NV1 X")
+    box = read_smi("\n".join(["GPU0 GPU1 GPU2 GPU3", *(f"GPU{k} {row}" for k, row in enumerate(rows))]), "v100")
+    assert (box.bonds, box.reach()) == ((), 150e9)

@@ -37,7 +37,7 @@ PEERS = (
 )
 OTHER_NETWORKS = "2 to 5"  # of the published sweeps, medians over the messages that wait
 #: Bytes up to which RCCL reads directly in a box of eight. ROCm/rocm-systems, `rccl_arch_thresholds.cc`, `ddaVmmMax`.
-DIRECT_READS = {"MI300X": 2**23, "MI350X": 2**26}
+DIRECT_READS = dict.fromkeys(("MI300X", "MI308X", "MI325X"), 2**23) | dict.fromkeys(("MI350X", "MI355X"), 2**26)
 OF_ENGINES = 2, 4, 6, 8, 16  # GPUs for which vLLM, AITER or FlashInfer have kernels of their own
 MOST_OF_ENGINES = 2**20  # bytes of an all-reduce in a box that engines do not leave to a library
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
@@ -90,7 +90,7 @@ def diagnose_command(log: str, on: str | None, **options: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
 
     The verdict comes with its evidence and the next test to run. Its confidence, 0 to 1, is that of the cause where a
-    run is below expectation, else that of the state: a rank, no probability. LOG is a file, or - for a pipe, with a
+    run is below expectation, else that of the state: a score, not a probability. LOG is a file, or - for a pipe, with a
     table of nccl-tests or rccl-tests (old or new), nccom-test, the OSU or Intel benchmarks of MPI, ucc_perftest, in
     Markdown, or of columns with a header.
     """
@@ -390,7 +390,7 @@ def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Ite
         yield "The file's latencies are for schedules (run, ladder, --best): these predictions take NCCL's."
     if machine.vendor == "amd":
         direct = DIRECT_READS.get(machine.name, 0) if (machine.boxes, machine.gpus) == (1, 8) else 0
-        if primitive in _ON_LEAVES and smallest.message <= direct:
+        if primitive in ("all-reduce", "all-gather", "reduce-scatter") and smallest.message <= direct:
             yield (
                 "RCCL is not modeled. From 2.30.4 on its GPUs read each other's memory up to "
                 f"{units.binary_size(direct)}: an all-reduce took as little as a fifth of these times "

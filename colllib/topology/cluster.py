@@ -42,7 +42,7 @@ def topology_of(machine: Machine, **options: Any) -> Topology:
     >>> topology_of(machines.find("dgx-v100:1")), topology_of(machines.find("dgx-v100:2")).name
     (Topology(8 V100 by their NVLinks, 8 ranks, 0 switches, 32 links), 'boxes:2x8,cards=4')
     """
-    latencies, _ = PRESETS["dgx-h100"].speeds(2)  # NCCL's of a step, the same for every machine
+    latencies, _ = PRESETS["dgx-h100"].speeds(2)  # NCCL's of a step, as for all that are predicted
     inner, outer = machine.alpha or latencies
     if machine.uneven and machine.boxes == 1 and not options:
         pairs = [(a, b) for a in range(machine.gpus) for b in range(machine.gpus) if machine.bonds[a][b]]
@@ -293,7 +293,7 @@ def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: list[in
     if odd and machine.linked:
         raise ValueError(f"{count}: no machine that is predicted; nvidia-smi nvlink -s says which are down")
     differ = len({bonds[a][b] for a, b in combinations(range(len(bonds)), 2)}) > 1
-    straight = len(bonds) == gpus <= MOST_WIRED and max(map(sum, bonds)) <= MOST_LINKS
+    straight = len(bonds) == gpus <= MOST_WIRED and {*map(sum, bonds)} == {*map(sum, machine.bonds)}
     bonds = bonds if differ and straight and machines.narrowest(bonds) > 0 else ()
     cards = cards or max(1, machine.cards * gpus // machine.gpus)
     machine = replace(machine, gpus=gpus, cards=cards, far=far, bonds=bonds)

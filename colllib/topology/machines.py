@@ -119,11 +119,12 @@ class Machine:
     @property
     def note(self) -> str:
         """What the model leaves out of such a box."""
-        if not self.uneven:
+        if not self.linked or not 1 < self.gpus <= len(self.bonds):
             return ""
-        return (
-            "its NVLinks, which differ from pair to pair, stand as one port over several boxes and in steps of training"
+        place = (
+            "over several boxes and in steps of training" if self.uneven else "in a part of a box, which lacks some,"
         )
+        return f"{place} its NVLinks, which differ from pair to pair, stand as one port"
 
     @property
     def ratio(self) -> Fraction:

@@ -133,9 +133,10 @@ class Training:
         """Bytes that the first stage keeps for its backward, with nothing computed again; unknown of experts.
 
         Of each token in a layer, 2 for each number: what two norms and the matrices after them read, 8 of each unit of
-        width, which TP ranks share only with the sequence; and, which they share anyway, queries, keys, values and what
-        attention gives, gate, up and their product. Without stages also 4 of each unit that the output matrix reads,
-        and of each logit. Left out: scores of attention, which fused kernels do not keep, and masks of dropout.
+        width, which TP ranks share only with the sequence; and, which they share anyway (up to as many as there are
+        key-value heads), queries, keys, values and what attention gives, gate, up and their product. Without stages also
+        4 of each unit that the output matrix reads, and of each logit. Left out: scores of attention, which fused
+        kernels do not keep, and masks of dropout.
 
         Source: Korthikanti and others (2022), sections 4.1 to 4.3. Their 34 of a unit, 10 and 24, has GELU in an MLP
         four times as wide, a key-value head for each query head, and two masks; SwiGLU makes it 34 in Llama 3.1 8B,

@@ -398,6 +398,12 @@ def test_each_module_of_a_grace_hopper_brings_its_card():
     assert "the library uses 1 of 4 cards" in diagnose(read(listed)[0]).evidence
 
 
+@pytest.mark.parametrize(("boxes", "asked"), [(None, "--gpu and --boxes"), (4, "--gpu")])
+def test_what_an_unknown_machine_is_asked_for_is_what_its_log_lacks(boxes, asked):
+    run = replace(logs.run(189e9, boxes=4, gpu=""), ranks=None, boxes=boxes, gpus_per_box=None)
+    assert f"; say {asked} to be sure." in diagnose(run).verdict
+
+
 def test_an_unknown_gpu_that_is_named_is_slow_only_for_a_narrow_slot():
     """0.85 x 0.3 of 7.9 GB/s, which 4 lanes of PCIe 4.0 carry, are 2.0; of 16 lanes they are 8."""
     for busbw, state in ((4e9, "undecided"), (1.8e9, "below-expectation")):

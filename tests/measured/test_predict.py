@@ -747,6 +747,8 @@ def test_on_gpus_of_amd_latencies_are_said_to_be_those_of_nccl():
         ("mi300x:1", "8MiB", "8 MiB"),
         ("mi300x:1", "16MiB", None),
         ("mi350x:1", "16MiB", "64 MiB"),
+        ("mi355x:1", "16MiB", "64 MiB"),
+        ("mi325x:1", "8MiB", "8 MiB"),
         ("mi300x:2", "1MiB", None),
     ],
 )
