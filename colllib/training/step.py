@@ -134,8 +134,8 @@ class Training:
 
         Of each token in a layer, 2 for each number: what two norms and the matrices after them read, 8 of each unit of
         width, which TP ranks share only with the sequence; and, which they share anyway (up to as many as there are
-        key-value heads), queries, keys, values and what attention gives, gate, up and their product. Without stages also
-        4 of each unit that the output matrix reads, and of each logit. Left out: scores of attention, which fused
+        key-value heads), queries, keys, values and what attention gives, gate, up and their product. Without stages
+        also 4 of each unit that the output matrix reads, and of each logit. Left out: scores of attention, which fused
         kernels do not keep, and masks of dropout.
 
         Source: Korthikanti and others (2022), sections 4.1 to 4.3. Their 34 of a unit, 10 and 24, has GELU in an MLP
