@@ -116,8 +116,8 @@ def preset_of(on: str) -> Preset | None:
 def note_of(on: str) -> str:
     """What the model of a machine leaves out, or nothing.
 
-    >>> note_of("v100:2")[:11], note_of("dgx-a100:2"), note_of("star:8")
-    ('its NVLinks', '', '')
+    >>> note_of("v100:2")[-17:], note_of("dgx-a100:2"), note_of("star:8")
+    ('stand as one port', '', '')
     """
     known = preset_of(on) or _intact(on)
     return known.note if known else ""
