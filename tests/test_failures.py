@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import channels, find, hierarchical, lattice
 from colllib.execution import execute
-from colllib.ladder import field_of, ladder
+from colllib.ladder import Entry, field_of, ladder
 from colllib.topology import NoRouteError, boxes
 from colllib.topology.cuts import bisection
 from colllib.topology.expression import find as topology
@@ -188,3 +188,12 @@ def test_two_ranks_that_are_still_joined_have_a_ladder_where_another_one_is_cut_
 def test_the_card_in_the_same_place_of_each_box_where_there_is_one(on, card, cards):
     fabrics = in_each_box(topology(on), card)
     assert [fabric.name for fabric in fabrics] == [f"{on},without=card {each}" for each in cards]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "more"), [("4x4", False), ("3x3x3", False), ("4x8", False), ("5x5", True), ("8x8", True)]
+)
+def test_a_failed_cable_costs_dim_ring_bytes_only_on_an_axis_of_five_ranks_or_more(sizes, more):
+    dim_ring = find("all-reduce", "dim-ring")
+    whole, failed = (Entry(dim_ring, topology(f"torus:{sizes}{lost}")).execution() for lost in ("", ",without=0-1"))
+    assert (failed.cost.n_beta > whole.cost.n_beta) is more
