@@ -121,10 +121,11 @@ class Machine:
         """What the model leaves out of such a box."""
         if not self.linked or not 1 < self.gpus <= len(self.bonds):
             return ""
-        place = (
-            "over several boxes and in steps of training" if self.uneven else "in a part of a box, which lacks some,"
-        )
-        return f"{place} its NVLinks, which differ from pair to pair, stand as one port"
+        if self.uneven:
+            return (
+                "over several boxes and in steps of training its NVLinks, which differ by the pair, stand as one port"
+            )
+        return "its NVLinks stand as one port, though some lead to GPUs that take no part"
 
     @property
     def ratio(self) -> Fraction:

@@ -4,6 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 import reference
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from colllib.algorithms import allgather, reducescatter
 from colllib.execution import execute
@@ -82,3 +84,13 @@ def test_all_orders_take_equally_many_steps_for_powers_of_two():
 def test_an_unknown_order_is_refused():
     with pytest.raises(ValueError, match="must be 'far', 'near' or 'rounds'"):
         allgather.pat(8, order="breadth")
+
+
+@given(ranks=st.integers(3, 70), exponent=st.integers(1, 5))
+def test_other_numbers_take_the_steps_of_the_next_power_of_two_and_park_no_more(ranks, exponent):
+    """By the formulas for powers of two: lg A + N/A - 1 steps, and A lg(N/A) - 1 shards that wait."""
+    cap, power = 2**exponent, 2 ** (ranks - 1).bit_length()
+    assume(cap <= power // 2)
+    schedule = allgather.pat(ranks, cap=cap)
+    assert execute(schedule).cost.n_alpha == exponent + power // cap - 1
+    assert max(staging(schedule)) * ranks <= max(0, cap * (power // cap).bit_length() - cap - 1)
