@@ -51,6 +51,7 @@ def test_tabbing_reaches_the_head_of_an_explorer_far_below_and_does_not_jump_ove
         tab.locator("#all-reduce-step-by-step [data-act=loop]").focus()
         for _ in range(60):
             tab.keyboard.press("Tab")
+            tab.wait_for_timeout(30)  # nobody tabs faster, and an explorer starts when it comes near
             if tab.evaluate("document.activeElement.closest('#cost') !== null"):
                 break
         assert tab.evaluate("document.activeElement.matches('#cost .cl-head *')")
