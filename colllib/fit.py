@@ -53,12 +53,13 @@ def fit(messages: Sequence[float], seconds: Sequence[float], cost: Cost) -> Fit:
         raise ValueError(f"{cost!r}: both counts must be above 0, or one of the two numbers cannot be found")
     table = np.stack((float(cost.n_alpha) / time, float(cost.n_beta) * size / time), axis=1)
     scale = np.linalg.norm(table, axis=0)
-    solution, _ = nnls(table / scale, np.ones(len(time)))
-    solution /= scale
+    table /= scale  # columns of one size: else the inverse below takes one of them for zero
+    solution, _ = nnls(table, np.ones(len(time)))
     deviation = table @ solution - 1
     errors = np.full(2, inf)
     if free := len(time) - 2:
-        errors = np.sqrt((deviation**2).sum() / free * np.diag(np.linalg.pinv(table.T @ table)))
+        errors = np.sqrt((deviation**2).sum() / free * np.diag(np.linalg.pinv(table.T @ table))) / scale
+    solution /= scale
     alpha, slowness = solution.tolist()
     bandwidth = 1 / slowness if slowness > 0 else inf
     bandwidth_error = float(errors[1] * bandwidth**2) if slowness > 0 else inf

@@ -39,6 +39,16 @@ def test_noise_is_covered_by_the_standard_errors():
     assert (share < 0.99).all()
 
 
+def test_standard_errors_do_not_depend_on_the_unit_of_the_sizes():
+    rng = np.random.default_rng(7)
+    cost, sizes = Cost(1, 1), np.geomspace(1e7, 1e10, 11)
+    times = np.array([cost.seconds(message=m, alpha=5e-5, bandwidth=3e11) for m in sizes])
+    times *= 1 + 0.05 * rng.standard_normal(len(sizes))
+    in_bytes, in_gigabytes = fit(sizes, times, cost), fit(sizes / 1e9, times, cost)
+    assert isclose(in_bytes.alpha_error, in_gigabytes.alpha_error, rel_tol=1e-6)
+    assert isclose(in_bytes.bandwidth_error, 1e9 * in_gigabytes.bandwidth_error, rel_tol=1e-6)
+
+
 def test_times_that_do_not_grow_have_no_bandwidth():
     fitted = fit([1e3, 1e6, 1e9], [5e-6, 5e-6, 5e-6], Cost(1, 1))
     assert fitted.bandwidth > 1e15 or fitted.bandwidth == inf
