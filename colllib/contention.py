@@ -179,12 +179,12 @@ def scattered(ranks: int, size: int, seed: int, groups: int | None = None, order
     return np.sort(drawn, axis=1) if ordered else drawn
 
 
-def cost_of_copies(schedule: Schedule, places: IntArray, topology: Topology) -> Cost:
+def cost_of_copies(schedule: Schedule, places: IntArray | Sequence[Sequence[int]], topology: Topology) -> Cost:
     """What `execute` finds for copies of one schedule at once, from link loads alone: it proves nothing.
 
     Args:
         schedule: for n ranks; every copy has a message of M.
-        places: the ranks of each copy, shape (copies, n).
+        places: the ranks of each copy, a row each, shape (copies, n).
         topology: that the copies share.
 
     >>> from colllib.algorithms import allreduce
@@ -192,7 +192,7 @@ def cost_of_copies(schedule: Schedule, places: IntArray, topology: Topology) -> 
     >>> cost_of_copies(allreduce.ring(8), aligned(512, 8), torus((8, 8, 8)))
     Cost(n_alpha=14, n_beta=7/4)
     """
-    return _cost(rounds(schedule), places, topology)
+    return _cost(rounds(schedule), np.asarray(places), topology)
 
 
 Pattern = tuple[IntArray, IntArray, Fractions]

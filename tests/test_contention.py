@@ -174,6 +174,12 @@ def test_link_loads_alone_give_the_executed_cost(schedule, topology):
             assert cost_of_copies(schedule, places, topology) == execute(joint, topology).cost
 
 
+def test_places_of_copies_may_be_lists():
+    places = aligned(8, 4)
+    costs = [cost_of_copies(allreduce.ring(4), rows, ring(8)) for rows in (places, places.tolist())]
+    assert costs[0] == costs[1]
+
+
 def test_equal_steps_are_told_once():
     assert [count for _, count in rounds(allreduce.ring(6))] == [10]
     assert sum(count for _, count in rounds(allreduce.rabenseifner(8))) == 6

@@ -30,11 +30,11 @@ def called(plan: Plan) -> str:
     >>> called(cheapest_plan(1024, 8, 0, 450e9))
     'tensor parallelism (Megatron)'
     """
-    (x,), (a,), (b,) = (plan.states[name] for name in ("x", "A", "B"))
+    (x,), (a,), (b,), (h,), (y,) = (plan.states[name] for name in ("x", "A", "B", "h", "sum"))
     gathers = {name for name, _, _, primitive, _ in plan.communication if primitive == "all-gather"}
     if (a, b) == ("R", "R"):
         return "data parallelism"
-    if {"A", "B"} <= gathers:
+    if {"A", "B"} <= gathers and (h, y) == ("t", "t"):  # both products by tokens
         return "data parallelism with sharded parameters (FSDP)"
     if (a, b) == ("f", "f") and not gathers & {"A", "B"}:
         return "tensor parallelism (Megatron)" + (" with sequence parallelism" if x == "t" else "")
