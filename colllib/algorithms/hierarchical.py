@@ -54,7 +54,7 @@ def _over_tiers(primitive: str, usual: str, usual_order: str) -> Callable[..., S
         topology = joined(topology, tiers)
         return pipelined(nested(_lattice(topology), phases(primitive, topology, tiers, order)), segments)
 
-    build.__doc__ = f"{primitive} tier by tier, two `tiers` being boxes and beyond: `phases`, in so many segments."
+    build.__doc__ = f"{primitive} tier by tier: `phases` in so many segments; of two `tiers` one is all beyond boxes."
     return build
 
 
@@ -67,7 +67,7 @@ def _from_root(primitive: str, usual_order: str) -> Callable[..., Schedule]:
         topology = joined(topology, tiers)
         return pipelined(nested(_lattice(topology), phases(primitive, topology, tiers, order, root)), segments)
 
-    build.__doc__ = f"{primitive} tier by tier, two `tiers` being boxes and beyond: `phases`, in so many segments."
+    build.__doc__ = f"{primitive} tier by tier: `phases` in so many segments; of two `tiers` one is all beyond boxes."
     return build
 
 
