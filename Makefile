@@ -67,6 +67,10 @@ book: $(INSTALLED) ## build the book, every warning an error, and say where it i
 	$(BIN)/jupyter-book build . -W -n --keep-going --all --quiet
 	@echo 'The book: $(SITE)/index.html'
 
+.PHONY: page
+page: $(INSTALLED) ## build only what has changed since the last build, in some ten seconds
+	$(BIN)/jupyter-book build . -W -n --keep-going --quiet
+
 .PHONY: test
 test: lint-and-book unit check-notebooks browser ## make everything and run the whole suite
 	@echo 'make test: lint, types, unit and property tests, doctests, notebooks, book and browser tests have passed'
@@ -110,6 +114,10 @@ pdf: $(INSTALLED) ## print the built book with Chromium: a PDF for every page, i
 .PHONY: notebooks
 notebooks: $(INSTALLED) ## re-execute every notebook, or those of ONLY="torus mesh", and write its outputs back, normalized
 	$(BIN)/python scripts/notebooks.py --workers $(WORKERS) $(NOTEBOOKS)
+
+.PHONY: restyle
+restyle: $(INSTALLED) ## put changed style sheets, scripts and colors into the stored outputs of all notebooks, and run none
+	$(BIN)/python scripts/notebooks.py --restyle --workers $(WORKERS) notebooks/*.ipynb
 
 # Links of the notebooks lead to book/, too, so Lab's root is the repository. As root it starts only if told so.
 LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)

@@ -1,6 +1,7 @@
 """Execute notebooks and write them back normalized: the same bytes each time, on every machine.
 
     python scripts/notebooks.py notebooks/*.ipynb
+    python scripts/notebooks.py --restyle notebooks/*.ipynb # run nothing: today's style sheets, scripts and colors
 
 What stays is what a reader sees and nbval compares; what goes is what differs from run to run (timings, versions, the
 random names of widgets). A widget's view goes too: its static form, `text/html`, stands beside it, and is what the
@@ -24,10 +25,15 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from colllib.show.theme import color, script, style
+
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_METADATA = {"tags", "mystnb", "slideshow", "editable", "deletable"}
 #: Tags of the book behind which a reader unfolds code or never sees it: JupyterLab folds it, too.
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+#: What outputs carry of `colllib.show.theme`.
+CARRIED = re.compile(r'<(style|script) data-colllib="([a-z]+)-\w+\.(?:css|js)">.*?</\1>', re.DOTALL)
+COLOR = re.compile(r"var\(--cl-s([1-8]),#[0-9a-f]{6}\)")
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 
 
@@ -46,6 +52,16 @@ def execute(notebook: Any, folder: Path, timeout: int = 300) -> None:
         raise Refused(f"a cell raises {error.ename}: {error.evalue}\n{error.traceback}") from error
     except (CellTimeoutError, DeadKernelError) as error:
         raise Refused(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+
+
+def restyle(notebook: Any) -> None:
+    """Put today's style sheets, scripts and colors into the stored outputs."""
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
+        if text := output.get("data", {}).get("text/html"):
+            text = COLOR.sub(lambda match: color(int(match[1]) - 1), text)
+            output["data"]["text/html"] = CARRIED.sub(
+                lambda match: style(match[2]) if match[1] == "style" else script(), text
+            )
 
 
 def normalized_output(output: Any, cell: str) -> Any:
@@ -136,11 +152,13 @@ def stored(notebook: Any) -> str:
 
 
 def renew(path: Path, run: bool = True) -> str:
-    """Execute and rewrite one notebook; what happened, in one word, or raises `Refused`."""
+    """Execute, or restyle, and rewrite one notebook; what happened, in one word, or raises `Refused`."""
     before = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(before, as_version=4)
     if run:
         execute(notebook, path.parent)
+    else:
+        restyle(notebook)
     after = stored(normalize(notebook))
     if after == before:
         return "unchanged"
@@ -159,10 +177,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Execute notebooks and write them back normalized.")
     parser.add_argument("notebooks", nargs="+", type=Path)
     parser.add_argument("--workers", type=int, default=2, help="how many notebooks to run at a time")
-    parser.add_argument("--no-run", action="store_true", help="only normalize what is stored")
+    parser.add_argument("--restyle", action="store_true", help="run nothing, renew style sheets, scripts and colors")
     options = parser.parse_args()
     with ProcessPoolExecutor(options.workers) as pool:
-        results = list(pool.map(partial(report, run=not options.no_run), options.notebooks))
+        results = list(pool.map(partial(report, run=not options.restyle), options.notebooks))
     for fine, line in results:
         print(line, file=sys.stdout if fine else sys.stderr)
     return 0 if all(fine for fine, _ in results) else 1

@@ -24,7 +24,7 @@ from colllib.show.geometry import Point, num
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row
-from colllib.show.theme import escape, letter, listed
+from colllib.show.theme import color, escape, letter, listed
 from colllib.show.views import Rows, Summary
 from colllib.topology import Lattice, Topology, mesh, torus
 from colllib.topology.routes import alternating_torus
@@ -171,8 +171,7 @@ FEW = 2  # loads that the legend tells, so that no link has a number
 
 #: Line colors as CSS variables, from the book's blue to its orange; color-mix serves both themes.
 _COLORS = "--h0:var(--cl-line,#c3c9d0);" + ";".join(
-    f"--h{k}:color-mix(in oklab,var(--cl-s2,#a83f08) {100 * (k - 1) // (_LEVELS - 1)}%,var(--cl-s1,#0b5cad))"
-    for k in range(1, _LEVELS + 1)
+    f"--h{k}:color-mix(in oklab,{color(1)} {100 * (k - 1) // (_LEVELS - 1)}%,{color(0)})" for k in range(1, _LEVELS + 1)
 )
 
 
@@ -224,7 +223,7 @@ def _ranks(at: Sequence[Point], sender: int | None) -> str:
     for rank, (x, y) in enumerate(at):
         fill, ink = "var(--cl-soft,#f3f5f7)", "currentColor"
         if rank == sender:
-            fill, ink = "var(--cl-s1,#0b5cad)", "var(--cl-bg,#fff)"
+            fill, ink = color(0), "var(--cl-bg,#fff)"
         out.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="10.5" style="fill:{fill};stroke:var(--cl-edge,#77808a)"/>'
             f'<text x="{x:g}" y="{y + 4:g}" style="fill:{ink}">{letter(rank)}</text>'

@@ -13,7 +13,7 @@ from colllib.metrics import crossings
 from colllib.schedule import Schedule, placed
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
-from colllib.show.theme import escape, listed
+from colllib.show.theme import color, escape, listed
 from colllib.topology import Topology, boxes
 
 BOXES, SIZE = 2, 4
@@ -99,7 +99,7 @@ def _picture(work: str, inside: tuple[int, ...]) -> str:
         tall = float(share / most) * 62
         marks.append(
             f'<rect x="{x - 10}" y="{84 - tall:.1f}" width="20" height="{tall:.1f}" rx="2" '
-            f'style="fill:var(--cl-s1,#0f6cbd)"/><text x="{x}" y="{78 - tall:.1f}">{share}</text>'
+            f'style="fill:{color(0)}"/><text x="{x}" y="{78 - tall:.1f}">{share}</text>'
             f'<g data-rank="{who[place]}" data-of="inside" aria-label="rank {who[place]}, box {"AB"[place // SIZE]}, '
             f'sends {share} M"><circle cx="{x}" cy="106" r="15"/><text x="{x}" y="110">{who[place]}</text></g>'
         )

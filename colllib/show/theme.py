@@ -1,6 +1,7 @@
 """Style sheets, escaping and colors shared by everything that is shown."""
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -40,12 +41,14 @@ def script() -> str:
 
 @cache
 def code(name: str) -> str:
-    """The named script without comments and indents.
+    """The named script without comments and indents, and with the colors of the series.
 
     >>> "// " in code("player")
     False
     """
-    lines = (re.sub(r"(^|\s)//( .*|$)", "", line).strip() for line in asset(f"{name}.js").splitlines())
+    colored = re.sub(r"var\(--cl-s(\d)\)", lambda match: color(int(match[1]) - 1), asset(f"{name}.js"))
+    colored = colored.replace('"SERIES"', json.dumps(SERIES))
+    lines = (re.sub(r"(^|\s)//( .*|$)", "", line).strip() for line in colored.splitlines())
     return "\n".join(filter(None, lines))
 
 

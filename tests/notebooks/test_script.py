@@ -9,6 +9,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from colllib.show.theme import color, style
+from colllib.show.theme import script as explorers
+
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "notebooks.py"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -100,3 +103,19 @@ def test_a_failing_notebook_is_left_alone_and_named(tmp_path):
     assert run.returncode == 1
     assert "fails.ipynb: refused: a cell raises ZeroDivisionError" in run.stderr
     assert path.read_bytes() == before
+
+
+def test_restyling_what_is_stored_changes_nothing(script, tmp_path):
+    for name in ("alpha-beta", "boxes-and-cards"):
+        path = tmp_path / f"{name}.ipynb"
+        path.write_bytes((SCRIPT.parents[1] / "notebooks" / path.name).read_bytes())
+        assert script.renew(path, run=False) == "unchanged"
+
+
+def test_restyling_brings_changed_sheets_scripts_and_colors(script):
+    old = style("theme").replace("cl-s1", "cl-s9") + '<i style="color:var(--cl-s2,#123456)">2</i>'
+    old += '<script data-colllib="explorer-0123456789.js">let x = 1;</script>'
+    notebook = of(output({"text/plain": "2", "text/html": old}), nbformat.v4.new_output("stream", text="2"))
+    script.restyle(notebook)
+    shown = f'{style("theme")}<i style="color:{color(1)}">2</i>{explorers()}'
+    assert notebook.cells[0].outputs[0].data["text/html"] == shown

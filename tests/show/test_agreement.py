@@ -6,12 +6,14 @@ import random
 import re
 from importlib import import_module
 from math import log10
+from pathlib import Path
 
 import pytest
 from firefox import firefox, needed_firefox
 from show_browser import MOVES, opened, write_page
 from webkit import needed_webkit, webkit
 
+from colllib import show
 from colllib.show import (
     Control,
     Explorer,
@@ -21,8 +23,10 @@ from colllib.show import (
     busbw_explorer,
     contention_explorer,
     cost_explorer,
+    finder_explorer,
     inc_explorer,
     ladder_explorer,
+    link_heat_explorer,
     message_explorer,
     parallelism_explorer,
     pat_explorer,
@@ -37,7 +41,7 @@ from colllib.show.views import View
 
 pytestmark = pytest.mark.usefixtures("with_chromium")
 
-EACH = 36  # settings of each of the fourteen
+EACH = 32  # settings of each of the sixteen
 FABRICS = ("star:512", "ring:512", "torus:8x8x8")
 SHOWN = """(wanted) => wanted.map(([name, part, at, width]) => {
   const { data } = document.getElementById(name);
@@ -58,26 +62,34 @@ def explorers():
         return all_explorers()
 
 
+MAKERS = (
+    message_explorer,
+    cost_explorer,
+    alltoall_explorer,
+    busbw_explorer,
+    inc_explorer,
+    ladder_explorer,
+    realistic_ladder_explorer,
+    parallelism_explorer,
+    pat_explorer,
+    pipeline_explorer,
+    token_explorer,
+    winners_map,
+    boxes_explorer,
+    contention_explorer,
+    finder_explorer,
+    link_heat_explorer,
+)
+
+
 def all_explorers():
-    return [
-        make()
-        for make in (
-            message_explorer,
-            cost_explorer,
-            alltoall_explorer,
-            busbw_explorer,
-            inc_explorer,
-            ladder_explorer,
-            realistic_ladder_explorer,
-            parallelism_explorer,
-            pat_explorer,
-            pipeline_explorer,
-            token_explorer,
-            winners_map,
-            boxes_explorer,
-            contention_explorer,
-        )
-    ]
+    return [make() for make in MAKERS]
+
+
+def test_every_module_of_an_explorer_whose_prices_a_page_computes_is_here():
+    sources = Path(show.__file__).parent.glob("*.py")
+    racing = {f"{show.__name__}.{source.stem}" for source in sources if "Race(" in source.read_text(encoding="utf-8")}
+    assert racing == {make.__module__ for make in MAKERS}
 
 
 def setting(explorer, draw):

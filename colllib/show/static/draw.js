@@ -2,7 +2,7 @@
 const draw = (function () {
   "use strict";
   const NARROW = 520, TOP = 29, RIGHT = 14, BOTTOM = 42, LETTER = 6.6, BESIDE = 0.45, ROOM = 0.07, DECADE = 24;
-  const SERIES = ["#0b5cad", "#a83f08", "#17703a", "#83359f", "#086b76", "#b0222f", "#6c5d05", "#57606a"];
+  const SERIES = "SERIES"; // put in by colllib.show.theme
   const DASHES = ["", "7 3", "2 2.5", "8 3 2 3", "12 3", "4 2", "10 2 2 2 2 2", "1 4"];
   const HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"';
   const { fixed, ratio, seconds, format } = race;

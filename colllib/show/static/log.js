@@ -108,7 +108,7 @@
   };
   // bus bandwidth over size, and below it the time, in which small messages show; without what is predicted of another machine
   const draw = (rows, on) => {
-    const W = Math.min(640, plot.clientWidth || 460), L = 54, R = 14, H = 426, MEASURED = "var(--cl-s1,#0b5cad)", PREDICTED = "var(--cl-s2,#a83f08)";
+    const W = Math.min(640, plot.clientWidth || 460), L = 54, R = 14, H = 426, MEASURED = "var(--cl-s1)", PREDICTED = "var(--cl-s2)";
     const [least, most] = [rows[0].size, rows.at(-1).size].map(Math.log2), room = most > least ? 0 : 2, [a, b] = [least - room, most + room];
     const x = (bytes) => L + (W - L - R) * (Math.log2(bytes) - a) / (b - a), logged = rows.filter((row) => row.time > 0);
     const places = on ? [...Array(Math.ceil(4 * (b - a))).keys()].map((k) => 2 ** (a + k / 4)).concat(2 ** b) : [];
