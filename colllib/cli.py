@@ -265,7 +265,7 @@ def list_command() -> Answer:
     yield "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"))
     words = TOPOLOGIES["debruijn"].example
     yield (
-        "\nof uniring, biring and kautz the degree, then the ranks; of debruijn the degree, then the letters of a word: "
+        "\nof uniring, biring and kautz the degree, then the ranks; of debruijn the degree, then a word's length: "
         f"{words} has {find_topology(words).ranks} ranks"
     )
     yield f"of topologies G without switches: {', '.join(known['operations'])}"
