@@ -263,7 +263,12 @@ def list_command() -> Answer:
     yield "\n" + tabulate(known["meanings"]["algorithms"].items(), headers=("option", "of an algorithm"))
     forms = [(form.example, _defaults(form, ", ")) for form in TOPOLOGIES.values()]
     yield "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"))
-    yield f"\nof topologies G without switches: {', '.join(known['operations'])}"
+    words = TOPOLOGIES["debruijn"].example
+    yield (
+        "\nof uniring, biring and kautz the degree, then the ranks; of debruijn the degree, then a word's length: "
+        f"{words} has {find_topology(words).ranks} ranks"
+    )
+    yield f"of topologies G without switches: {', '.join(known['operations'])}"
     yield "\n" + tabulate(known["meanings"]["topologies"].items(), headers=("option", "of a topology"))
     presets = [
         (

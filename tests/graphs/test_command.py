@@ -12,6 +12,7 @@ from random_graphs import expressions, find_multigraph
 
 from colllib import cli
 from colllib.graphs import command
+from colllib.graphs.measures import degree
 from colllib.topology.describe import wires
 from colllib.topology.expression import OPERATIONS, TOPOLOGIES, find
 
@@ -82,6 +83,20 @@ def test_every_operation_and_family_is_listed():
     listed = json.loads(done.output)
     assert listed["operations"] == [f"{name}({','.join(OPERATIONS[name].operands)})" for name in OPERATIONS]
     assert {form.example for form in TOPOLOGIES.values()} == set(listed["topologies"])
+
+
+def test_a_graph_is_listed_by_an_example_that_names_one_and_says_what_its_numbers_are():
+    text = CliRunner().invoke(cli.cli, ["list"], catch_exceptions=False).output
+    names = list(TOPOLOGIES)
+    for name in names[names.index("complete-bipartite") :]:
+        assert find(TOPOLOGIES[name].example).ranks > 1
+        assert TOPOLOGIES[name].example in text
+    assert "of uniring, biring and kautz the degree, then the ranks; of debruijn" in text
+    for name in ("uniring", "biring", "kautz"):
+        d, ranks = map(int, TOPOLOGIES[name].example.partition(":")[2].split("x"))
+        assert (degree(find(TOPOLOGIES[name].example)), find(TOPOLOGIES[name].example).ranks) == (d, ranks)
+    assert TOPOLOGIES["debruijn"].example in text.split("; of debruijn")[1].splitlines()[0]
+    assert f"{find(TOPOLOGIES['debruijn'].example).ranks} ranks" in text.split("; of debruijn")[1].splitlines()[0]
 
 
 @pytest.mark.parametrize("on", ["circulant:16x3x4", "line-graph(complete-bipartite:2x2)", "power(diamond,2)"])
