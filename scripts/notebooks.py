@@ -49,7 +49,9 @@ def execute(notebook: Any, folder: Path, timeout: int = 300) -> None:
     try:
         client.execute()
     except CellExecutionError as error:
-        raise Refused(f"a cell raises {error.ename}: {error.evalue}\n{error.traceback}") from error
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", error.traceback).strip()
+        last = plain.splitlines()[-1]  # names an error of a picture, too, which has no name of its own
+        raise Refused(f"a cell raises {last}\n{plain}") from error
     except (CellTimeoutError, DeadKernelError) as error:
         raise Refused(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
 

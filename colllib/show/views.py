@@ -510,7 +510,13 @@ class Summary(View):
 
         def filled(slot: re.Match[str]) -> str:
             word, _, names = slot[1].partition(":")
-            one, other = (by_name.get(name, first) for name in f"{names}|".split("|")[:2])
+            named = names.split("|") if names else []
+            if unknown := [name for name in (word, *named) if name not in {*texts, *_WORDS, *by_name}]:
+                rows = ", ".join(by_name)
+                raise ValueError(
+                    f"summary {slot[0]}: {unknown[0]!r} is no control, no word for one, and none of {rows}"
+                )
+            one, other, *_ = *map(by_name.__getitem__, named), first, first
             return texts[word] if word in texts else _WORDS[word](Field(standings, one, other, state, self.race))
 
         described = re.sub("{(.*?)}", filled, self.text)

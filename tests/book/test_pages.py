@@ -99,12 +99,15 @@ ON_A_PHONE = """async () => {
 # What a screen reader does not get: a formula as MathML, with no place of its own to tab to, and in the name of a
 # picture the conclusion that stands above it.
 NOT_READ = """() => {
-  const name = (e) => (e.getAttribute("aria-label") || "").replace(/n_alpha/g, "nα").replace(/n_beta/g, "nβ");
+  const name = (e) => (e.getAttribute("aria-label") || "").replace(/n_(alpha|α)/g, "nα").replace(/n_(beta|β)/g, "nβ");
   const formulas = [...document.querySelectorAll("mjx-container")]
     .filter((e) => e.tabIndex >= 0 || !e.querySelector("math"));
   const pictures = [...document.querySelectorAll(".colllib[role=img]")]
     .filter((e) => !name(e) || !name(e).includes(e.querySelector(":scope > .cl-heading")?.textContent ?? ""));
-  return [...formulas, ...pictures].map((e) => e.outerHTML.slice(0, 200));
+  return [
+    ...formulas.map((e) => `not MathML alone: ${e.outerHTML.slice(0, 200)}`),
+    ...pictures.map((e) => `its name lacks its heading: ${e.outerHTML.slice(0, 200)}`),
+  ];
 }"""
 
 # axe-core reads no MathML: to it a head that is a formula is empty. Of one that is, the letters are written out.

@@ -16,6 +16,7 @@ from colllib.ladder import Entry
 from colllib.show import cost_explorer
 from colllib.show.cost_explorer import RANKS, on_star
 from colllib.show.race import Form, Race, Row, fastest, only, turns
+from colllib.show.views import Summary
 from colllib.topology import expression
 
 SEGMENTED = [a for a in CATALOGUE if a.segmented and a.costs_its_closed_form(star(8))]
@@ -135,3 +136,12 @@ def test_the_counts_of_a_row_are_those_of_the_catalogue_at_every_number_of_ranks
             a.label for a in CATALOGUE if a.primitive == "all-reduce" and a.label in names and not a.fits(n)
         } == set()
         assert {"ring", "double binary tree", "Rabenseifner"} <= names
+
+
+@pytest.mark.parametrize("slot", ["{time:rign}", "{tiem:ring}", "{times:ring|rign}"])
+def test_a_summary_that_names_no_row_and_no_word_is_refused(slot):
+    race = Race(lambda: [Row("ring", only(Cost(6, Fraction(3, 2))))])
+    quantities = {"m": 1e6, "alpha": 1e-6, "bw": 1e9}
+    with pytest.raises(ValueError, match=r"'(rign|tiem)' is no control, no word for one, and none of ring"):
+        Summary(race, text=f"It takes {slot}").draw(quantities, {"m": "1 MB"})
+    assert Summary(race, text="{m} take {time:ring}").draw(quantities, {"m": "1 MB"}) == "1 MB take 1.51 ms"
