@@ -25,6 +25,7 @@ from colllib.schedule import Orbit, Schedule, bundled
 from colllib.symmetry import has_classes
 from colllib.topology import NoRouteError, Topology
 from colllib.topology.base import ragged
+from colllib.topology.paths import routed
 
 FloatArray = NDArray[np.float64]
 #: Of P segments, the seconds that all steps wait together, and those for which their busiest links are busy.
@@ -162,7 +163,7 @@ class Pricing:
         column, columns = np.zeros(self.topology.num_links, dtype=np.intp), 1  # of each link, or class
         last: Flows | None = None
         for step in steps:
-            kind.append(kind[-1] if step is last else kinds.setdefault(_digest(*step[:3]), len(kinds)))
+            kind.append(kind[-1] if step is last else kinds.setdefault(_key(step), len(kinds)))
             last = step
             if len(kinds) > len(waits):
                 wait, load = self._routed(step)
@@ -190,16 +191,18 @@ class Pricing:
         Where all blocks have one size, who sends to whom tells a step, in however many segments it comes again.
         """
         share, alike = schedule.blocks.share, _is_alike(schedule, self.topology)
-        equal = not alike and len(share) > 0 and bool((share.numerators == share.numerators[0]).all())
+        equal = len(share) > 0 and bool((share.numerators == share.numerators[0]).all())
+        equal = equal and not alike and schedule.paths is None
         unit = float(share[0]) if equal else 0.0
         waits = busy = 0.0
+        whole_step = _whole_step(schedule, self.topology, alike)
         for t in range(schedule.num_steps):
             if unit:
                 step = schedule.step(t)
                 key = _digest(step.src, step.dst)
             else:
-                whole = _whole_step(schedule, t, alike)
-                key = _digest(*whole[:3])
+                whole = whole_step(t)
+                key = _key(whole)
             if key not in self.known:
                 if unit:
                     src, dst, part = bundled(step, schedule.blocks, schedule.nodes)
@@ -224,7 +227,7 @@ class Pricing:
         alpha = self.alpha[level] * topology.alpha.denominator * of_ranks
         longer = 0.0
         for step in whole_steps(schedule, topology):
-            if (key := _digest(*step[:3])) not in known:
+            if (key := _key(step)) not in known:
                 _, link = topology.router(step.src, step.dst)
                 apart = np.maximum(np.bincount(link, minlength=topology.num_links) - 1, 0) * alpha
                 known[key] = float(max(0, apart.max(initial=0) - self._routed(step)[1].max(initial=0)))
@@ -233,11 +236,15 @@ class Pricing:
 
     def _routed(self, step: Flows) -> tuple[float, FloatArray]:
         """The latency of a step, and for how long it keeps each link busy, or each link of a class."""
-        crossing, link = self.topology.router(step.src, step.dst)
+        crossing, link = step.links or self.topology.router(step.src, step.dst)
         level, hops = self.topology.latencies(crossing, link, len(step.src))
         place, seconds = (self.classes[link], self.of_class) if step.alike else (link, self.seconds)
         load = np.bincount(place, step.share[crossing], len(seconds))
         return float((hops * self.alpha[level]).max(initial=0)), load * seconds
+
+
+def _key(step: Flows) -> bytes:
+    return _digest(*step[:3], *(step.links or ()))
 
 
 def _digest(*columns: NDArray[Any]) -> bytes:
@@ -249,15 +256,24 @@ def _is_alike(schedule: Schedule, topology: Topology) -> bool:
     return isinstance(schedule, Orbit) and has_classes(schedule, topology)
 
 
-def _whole_step(schedule: Schedule, t: int, alike: bool) -> Flows:
-    src, dst, share = schedule.carried(t, alike)
-    return Flows(src, dst, share.as_floats(), alike)
+def _whole_step(schedule: Schedule, topology: Topology, alike: bool) -> Callable[[int], Flows]:
+    """A step by its number: what goes from each node to each; where messages take paths of their own, each message."""
+    router = schedule.paths and routed(topology, schedule.paths)
+    sizes = schedule.blocks.share.as_floats() if router else np.zeros(0)
+
+    def flows_of(t: int) -> Flows:
+        if router:
+            src, dst, block, _ = schedule.step(t)
+            return Flows(src, dst, sizes[block], links=router(src, dst, block))
+        src, dst, share = schedule.carried(t, alike)
+        return Flows(src, dst, share.as_floats(), alike)
+
+    return flows_of
 
 
 def whole_steps(schedule: Schedule, topology: Topology) -> Iterator[Flows]:
     """The steps of a schedule, with a flow from each node to each that it sends to, or with rank 0's alone."""
-    alike = _is_alike(schedule, topology)
-    return (_whole_step(schedule, t, alike) for t in range(schedule.num_steps))
+    return map(_whole_step(schedule, topology, _is_alike(schedule, topology)), range(schedule.num_steps))
 
 
 def overlapped(schedule: Schedule, topology: Topology, **price: Unpack[Terms]) -> Parts:

@@ -14,7 +14,7 @@ from colllib.execution import execute
 from colllib.ladder import Entry, ladder, run
 from colllib.schedule import pipelined
 from colllib.segmentation import Pricing, Traffic, overlapped
-from colllib.topology import boxes, fat_tree, leaf_spine, star
+from colllib.topology import boxes, expression, fat_tree, leaf_spine, star
 from colllib.topology.mi250 import mi250
 
 PRIMITIVES = ["broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all"]
@@ -244,3 +244,26 @@ def test_where_the_fastest_algorithms_on_the_tiers_are_too_large_the_next_ones_s
     other = hierarchical_row()
     assert other.options != first.options
     assert other.seconds > first.seconds
+
+
+@pytest.mark.parametrize(
+    ("on", "primitive"),
+    [
+        ("boxes:2x4", "broadcast"),
+        ("fat-tree:4", "all-gather"),
+        ("mi250x:2", "broadcast"),
+        ("mi250x:2", "all-reduce"),
+    ],
+)
+def test_messages_on_paths_of_their_own_are_priced_on_these(on, primitive):
+    topology = expression.find(on)
+    terms = price_on(topology)
+    entry = Entry(find(primitive, "forest"), topology)
+    in_one = entry.schedule()
+    assert in_one.paths is not None
+    parts = overlapped(in_one, topology, **terms)
+    for pieces in (1, 2, 5):
+        schedule = entry.schedule(pieces)
+        executed = pytest.approx(execute(schedule, topology).cost.seconds(**terms), rel=1e-9)
+        assert sum(parts(pieces)) == executed
+        assert sum(Pricing(topology, **terms).lock_step(schedule)) == executed

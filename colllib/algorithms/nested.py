@@ -51,13 +51,15 @@ class Phase:
 class Flows(NamedTuple):
     """What goes from node to node in a step: sources, destinations and shares of M, shape (n,).
 
-    They are `alike` if they are rank 0's alone, and all others' are these, shifted along the lattice.
+    They are `alike` if they are rank 0's alone, and all others' are these, shifted along the lattice. Those that take
+    paths of their own say over which `links` each goes: both arrays as a router gives them.
     """
 
     src: IntArray
     dst: IntArray
     share: NDArray[np.float64]
     alike: bool = False
+    links: tuple[IntArray, IntArray] | None = None
 
 
 def flows(lattice: Lattice, phases: Sequence[Phase], which: int, shifted: bool = False) -> Iterator[Flows]:
