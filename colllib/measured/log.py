@@ -95,7 +95,7 @@ class Run:
     """One table.
 
     Args:
-        dialect: nccl-tests, markdown, columns, nccom-test, imb (Intel's), or osu, also for UCC's and our own.
+        dialect: nccl-tests, markdown (or commas), columns, nccom-test, imb (Intel's), or osu, also UCC's and our own.
         rows: as printed, in order; none where nothing was measured, as the facts or streams then say.
         collective: the book's name, or null where neither the text nor the columns say it.
         ranks: number of ranks, or null.

@@ -298,8 +298,8 @@ def _header(line: str) -> tuple[str, ...]:
 
 def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
-        names = ("nccl", "nccom", "title", "osu", "benchmark")  # of which one is there, or none of a pair
-        program = "".join(tool[name] or "" for name in names).lower().replace("-", "")
+        groups = tool.groupdict("").items()  # of which one names a program, or none a pair
+        program = "".join(text for name, text in groups if name not in ("pair", "bandwidth")).lower().replace("-", "")
         if not tool["nccl"]:  # of equal counts, where alltoallv_perf weighs them by distance
             program = re.sub(r"(allgather|alltoall|reduce_scatter)(?:[vw]|_block)\b", r"\1", program)
         both_ways = tool["pair"] == "bibw" or (tool["bandwidth"] and program == "bidirectional")
