@@ -145,17 +145,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if collective is None and max(run.factors, default=1.0) < 0.995:
         return _less_than_algbw(run, hints)
     if collective is None:
-        if ranks and (factors := run.factors) and abs(median(factors) / factor("all-reduce", ranks) - 1) > 0.2:
-            why = f"busbw is {median(factors):.3g} times algbw, as no all-reduce of {ranks} ranks prints it"
-            return _undecided(why, "tell --primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
     if ranks is None and not any(row.busbw for row in run.rows):
         return _undecided("neither the log nor the options say how many ranks ran", "tell --boxes and --gpus-per-box")
-    if hints.collective and ranks and ranks > 1 and (factors := run.factors):
-        printed, should = median(factors), factor(collective, ranks)
-        if abs(printed / should - 1) > 0.05:
-            assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
     gpu = machine.name if machine and machine.name != UNKNOWN.name else run.gpu
     known = replace(run, collective=collective, ranks=max(2, ranks or ANY_RANKS), gpu=gpu)
     if ranks and collective in OF_A_PART.get(run.dialect, ()):
@@ -166,6 +159,13 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         return _undecided(str(error), "a table with times")
     if any(row.failed for row in run.rows):
         return _wrong_values(run, form)
+    if ranks and ranks > 1 and (factors := run.factors):
+        printed, should = median(factors), factor(collective, ranks)
+        if not hints.collective and abs(printed / should - 1) > 0.2:
+            why = f"busbw is {printed:.3g} times size over time, as no {collective} of {ranks} ranks prints it"
+            return _undecided(why, f"tell --primitive{', if the time is right' * bool(run.collective)}")
+        if abs(printed / should - 1) > 0.05:
+            assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
     hosts = "host memory" in run.facts and (machine is None or machine.boxes == 1 or machine.name == UNKNOWN.name)
     if hosts and (collective != "sendrecv" or (machine and machine.boxes == 1)):  # a pair shows the network alone
         return _of_hosts(known, form, assumed)

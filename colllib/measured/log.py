@@ -95,7 +95,7 @@ class Run:
     """One table.
 
     Args:
-        dialect: nccl-tests, markdown, columns, nccom-test, imb (Intel's), or osu, also for UCC's and our own.
+        dialect: nccl-tests, markdown (or commas), columns, nccom-test, imb (Intel's), or osu, also UCC's and our own.
         rows: as printed, in order; none where nothing was measured, as the facts or streams then say.
         collective: the book's name, or null where neither the text nor the columns say it.
         ranks: number of ranks, or null.
@@ -148,8 +148,10 @@ class Run:
 
     @property
     def factors(self) -> list[float]:
-        """busbw over algbw as printed, of rows whose two decimals of GB/s say enough."""
-        return [row.busbw / row.algbw for row in self.rows if row.busbw and row.algbw and row.algbw > 1e9]
+        """busbw over algbw, as printed or from the time, of rows whose two decimals of GB/s say enough."""
+        timed = self.dialect not in OF_MPI  # whose sizes may be those of a rank's part
+        rates = [(row.busbw, row.algbw or (timed and row.seconds and row.message / row.seconds)) for row in self.rows]
+        return [busbw / algbw for busbw, algbw in rates if busbw and algbw and algbw > 1e9]
 
     def series(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Message sizes in bytes, ascending, and times in seconds: the median of a size's rows out of place, if any.

@@ -10,7 +10,7 @@ _SIZED = re.compile(
     r"((message|msg|buffer|data|transfer|tensor|total) )?size|message|payload|bytes|buffer|b(?= ?\([kmg])|"
     r"((메시지|데이터) )?크기|(消息|数据|訊息|資料)(大小|量)|(メッセージ|データ)?サイズ|(nachrichten|daten)?größe"
 )
-_RATE_NAMES = (  # how Markdown spells a column -> our name
+_RATE_NAMES = (  # how Markdown, or a table with commas, spells a column -> our name
     (re.compile(r"(?<![a-z])bus[ _-]?(bw|bandwidth)(?![a-z])"), "busbw"),
     (re.compile(r"(?<![a-z])alg(o(rithm)?)?[ _-]?(bw|bandwidth)(?![a-z])"), "algbw"),
     (re.compile(r"^in[ _-]?place$"), "in-place"),

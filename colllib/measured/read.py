@@ -62,7 +62,7 @@ _RANK = re.compile(
 )
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _BANNER = re.compile(r"nThread.*minBytes")
-_START = re.compile(
+_START = re.compile(  # of another table; what a group holds are its ranks
     rf"^#{{2,6}} \S|{_BANNER.pattern}|test starting|#\s*OSU |# Benchmarking |^Collective:  |"
     r"# #processes = (\d{1,7})\b|nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b"
 )
@@ -74,12 +74,13 @@ _BROKEN = re.compile(
 _LOST = re.compile(r"\d\.\d+\s+\d+\.\d|Avg bus bandwidth\s*:\s*[\d.]")  # what rows leave, where none is read
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
-    r"\b([a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
-    r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
-    r"#\s*OSU \S+ ([^#]*?) ?(?:Latency|(Bandwidth))\b|"
-    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_(?:xccl_)?([a-z]*(?:all|cast)[a-z]*)\b|"
-    r"\bosu_(?:xccl_)?(latency|(?:bi)?bw)\b|"
-    r"^(?:# Benchmarking|Collective: ) +(\S+)",
+    r"\b(?P<nccl>[a-z_]+?(?=(?:_test)?_perf\b)|[a-z_]*(?:reduce|gather|scatter|broadcast)(?=_test\b))|"
+    r"nccom-test\b(?:(?!nccom).)*?"
+    r"\b(?P<nccom>all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
+    r"#\s*OSU \S+ (?P<title>[^#]*?) ?(?:Latency|(?P<bandwidth>Bandwidth))\b|"
+    r"(?:\./|\b(?:mpirun(?:_rsh)?|mpiexec|srun) ).*?\bosu_(?:xccl_)?(?P<osu>[a-z]*(?:all|cast)[a-z]*)\b|"
+    r"\bosu_(?:xccl_)?(?P<pair>latency|(?:bi)?bw)\b|"
+    r"^(?:# Benchmarking|Collective: ) +(?P<benchmark>\S+)",
     re.IGNORECASE,
 )
 _OSU_RATES = ("osu", "size", "busbw")  # in MB/s, of messages that do not wait for each other: no times
@@ -297,13 +298,14 @@ def _header(line: str) -> tuple[str, ...]:
 
 def _remarks(table: Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
-        program = (tool[1] or tool[2] or tool[3] or tool[5] or tool[7] or "").lower().replace("-", "")
-        if not tool[1]:  # of equal counts, where alltoallv_perf weighs them by distance
+        groups = tool.groupdict("").items()  # of which one names a program, or none a pair
+        program = "".join(text for name, text in groups if name not in ("pair", "bandwidth")).lower().replace("-", "")
+        if not tool["nccl"]:  # of equal counts, where alltoallv_perf weighs them by distance
             program = re.sub(r"(allgather|alltoall|reduce_scatter)(?:[vw]|_block)\b", r"\1", program)
-        both_ways = tool[6] == "bibw" or (tool[4] and program == "bidirectional")
-        if both_ways or tool[6] or tool[3] == "":  # of a pair: many messages at once, or half of a way there and back
+        both_ways = tool["pair"] == "bibw" or (tool["bandwidth"] and program == "bidirectional")
+        if both_ways or tool["pair"] or tool["title"] == "":  # of a pair: many at once, or half of there and back
             program, table.ranks, table.directions = "sendrecv", 2, 2 if both_ways else 1
-        elif (title := tool[3] or tool[7]) and program not in COLLECTIVES:
+        elif (title := tool["title"] or tool["benchmark"]) and program not in COLLECTIVES:
             program = f"a table of {'osu_mbw_mr (run osu_bw)' if program == 'multiple' else shortened(title)}"
         if table.rows and "concluded" not in line:
             table.named = program

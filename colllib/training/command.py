@@ -269,24 +269,19 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
         plans[-1] |= {"microbatches": training.microbatches, "with_activations_bytes": whole}
         cells = units.seconds(seconds, 4), f"{rate:,.0f}", units.size(state), units.size(whole) if whole else ""
         rows.append((named, training.microbatches, *cells))
-    length = others["sequence"] or others["tokens"]
+    alike = _settings(fit[0][1])
+    del alike["microbatches"]
     yield {
         "machine": on,
         "model": model.name,
         "batch": batch,
-        "tokens": others["tokens"],
-        "sequence": length,
-        "schedule": others["schedule"],
-        "chunks": others["chunks"],
-        "bucket_bytes": others["bucket"],
-        "teraflops": others["rate"] / 1e12,
-        "collectives": COLLECTIVES[others["nccl"]],
+        **alike,
         "how": sorted(set().union(*(training.hows for _, training in fit))),
         "too_large": too_large,
         "refused": refused,
         "plans": plans,
     }
-    yield f"{model.name} on {on}, {batch:,} tokens a step, in sequences of {length:,}\n"
+    yield f"{model.name} on {on}, {batch:,} tokens a step, in sequences of {alike['sequence']:,}\n"
     yield table(("plan", "microbatches", "time", "tokens/s a GPU", "state a GPU", "with activations"), rows)
     yield f"\n{_of_activations(plans, memory)}"
     if too_large:
@@ -295,8 +290,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     if refused:
         yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
     yield f"\n{EP_SENDS if model.experts else TP_WAITS}"
-    also = "tp, " * bool(model.experts)
-    yield f"\nnot varied: {also}cp, sp, replicate, tokens, sequence, schedule, chunks and bucket"
+    *names, last = [*["tp"] * bool(model.experts), "cp", "sp", "replicate", *alike]
+    yield f"\nnot varied: {', '.join(names)} and {last}".replace("_bytes", "")
     yield f"\n{_priced(others['nccl'], on)}"
     if ",without=" in on:
         yield "Compare with --collectives fastest on the whole machine."
@@ -380,20 +375,14 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
         "machine": on,
         "model": training.model.name,
         "plan": _named(plan),
-        "tokens": training.tokens,
-        "sequence": training.attends,
-        "microbatches": training.microbatches,
-        "schedule": training.schedule,
-        "chunks": training.chunks,
+        **_settings(training),
         "bucket_bytes": (training.bucket or BUCKET) if in_buckets else None,
         "buckets": sums["reduce-scatter"] + sums["all-reduce"] if in_buckets else None,
         "layers": training.model.layers,
         "ranks": plan.gpus,
         "operations": len(step.ops),
         "batch": batch,
-        "collectives": COLLECTIVES[training.nccl],
         "how": sorted(training.hows),
-        "teraflops": training.rate / 1e12,
         "time_s": step.seconds,
         "whole_machine_s": simulate(replace(training, machine=intact)).seconds if failed else None,
         "tokens_per_s_per_gpu": rate,
@@ -408,6 +397,14 @@ def _described(training: Training, step: Step, stages: list[dict[str, float]]) -
             {f"{name.lower().replace('-', '_')}_s": seconds for name, seconds in took.items()} for took in stages
         ],
     }
+
+
+def _settings(training: Training) -> dict[str, Any]:
+    """All that was asked of a step but model, machine and plan, as JSON names it."""
+    others = vars(training) | {"sequence": training.attends, "teraflops": training.rate / 1e12}
+    others |= {"bucket_bytes": others["bucket"], "collectives": COLLECTIVES[training.nccl]}
+    told = ("model", "plan", "machine", "rate", "bucket", "nccl", "hows")
+    return {name: value for name, value in others.items() if name not in told}
 
 
 def _of_memory(training: Training, memory: float | None) -> str:

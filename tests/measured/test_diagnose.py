@@ -189,11 +189,30 @@ def test_a_network_that_the_log_names_is_in_use_so_a_low_rate_has_another_cause(
     assert (diagnose(run).state, diagnose(run).cause) == ("below-expectation", cause)
 
 
+@pytest.mark.parametrize("commas", [False, True])
+@pytest.mark.parametrize(("times", "state"), [(1.0, "below-expectation"), (2.0, "undecided"), (0.5, "undecided")])
+def test_a_busbw_that_size_and_time_contradict_is_said_and_not_judged(times, state, commas):
+    run = logs.run(150e9, collective="all-gather")
+    rows = [f"{row.message:.0f} {row.seconds * 1e6:.2f} {times * row.busbw / 1e9:.2f}" for row in run.rows[::2]]
+    lines = [line.replace(" ", "," if commas else " ") for line in ("size time busbw", *rows)]
+    said = "# Collective test starting: all_gather_perf\n# last rank 15, 2 hosts in all\n"
+    (read_run,) = read(said + "\n".join(lines))
+    diagnosis = diagnose(read_run, Hints(gpu="H100"))
+    assert (diagnosis.state, "size over time" in diagnosis.verdict) == (state, times != 1)
+    if times != 1:
+        assert f"{15 / 16 * times:.3g} times size over time, as no all-gather of 16 ranks" in diagnosis.evidence[0]
+        told = diagnose(read_run, Hints(gpu="H100", collective="all-gather"))
+        assert told.state == "below-expectation"
+        assert f"busbw is {15 / 16 * times:.3g} times algbw in the log, and 0.938 times for all-gather" in told.evidence
+    failed = replace(read_run, rows=(replace(read_run.rows[0], wrong="7"), *read_run.rows[1:]))
+    assert diagnose(failed, Hints(gpu="H100")).state == "not-a-measurement"
+
+
 def test_equal_rates_are_no_all_reduce_of_more_than_two_ranks():
     (run,) = read("# size time algbw busbw\n 4294967296 95000 45.21 45.21\n 8589934592 189000 45.45 45.45\n")
     diagnosis = diagnose(run, Hints(machine=find("dgx-h100:2")))
     assert (diagnosis.state, diagnosis.next_test) == ("undecided", "tell --primitive")
-    assert "busbw is 1 times algbw, as no all-reduce of 16 ranks prints it" in diagnosis.verdict
+    assert "busbw is 1 times size over time, as no all-reduce of 16 ranks prints it" in diagnosis.verdict
     sends = diagnose(run, Hints(machine=find("dgx-h100:2"), collective="sendrecv"))
     assert "45.4 GB/s busbw: normal" in sends.verdict
     assert "assumed: an all-reduce" in diagnose(run, Hints(gpu="H100", boxes=2, gpus_per_box=1)).evidence

@@ -15,9 +15,10 @@ from measured import logs
 from measured.dialects import DIALECTS, OF_A_RANK, write
 
 from colllib.measured import read as reading
+from colllib.measured.commands import diagnose_command
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import Row, Run, factor
-from colllib.measured.read import read, read_file
+from colllib.measured.read import FORMS, read, read_file
 
 HEADER = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
 ROW = "     1048576     262144   float  sum   -1   100.0  10.49   18.35   0    100.0  10.49   18.35   0\n"
@@ -1180,3 +1181,9 @@ def test_the_table_of_uccs_benchmark_says_whose_memory_it_is(memory, hosts):
 def test_a_plain_table_of_sizes_and_bandwidths_is_in_gigabytes():
     (run,) = read("# size busbw\n1073741824 350.1\n")
     assert (run.dialect, run.rows[0].busbw) == ("columns", 350.1e9)
+
+
+def test_the_help_of_diagnose_names_every_form_that_is_read():
+    named = set(re.findall(r"\w+[-_]\w+|\b[A-Z]\w+", FORMS))
+    assert {"nccl-tests", "ucc_perftest", "OSU", "Markdown"} <= named
+    assert [name for name in named if name not in str(diagnose_command.help)] == []
