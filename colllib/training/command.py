@@ -290,8 +290,8 @@ def _compared(model: Model, on: str, batch: int, others: dict[str, Any]) -> Answ
     if refused:
         yield f"\nleft out: {units.several(len(refused), 'plan')} that cannot run, {of_those}"
     yield f"\n{EP_SENDS if model.experts else TP_WAITS}"
-    *names, last = [*["tp"] * bool(model.experts), "cp", "sp", "replicate", *alike]
-    yield f"\nnot varied: {', '.join(names)} and {last}".replace("_bytes", "")
+    names = [*["tp"] * bool(model.experts), "cp", "sp", "replicate", *alike]
+    yield f"\nnot varied: {', '.join(names[:-1])} and {names[-1]}".replace("_bytes", "")
     yield f"\n{_priced(others['nccl'], on)}"
     if ",without=" in on:
         yield "Compare with --collectives fastest on the whole machine."
