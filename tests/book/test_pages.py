@@ -310,7 +310,7 @@ def test_the_theme_button_switches(visit):
         "alpha-beta.html#what-the-model-cannot-say",
         "bus-bandwidth.html#pitfalls",
         "experts.html#pitfalls",
-        "from-flow-to-trees.html#switches-that-copy-save-work-not-time",
+        "from-flow-to-trees.html#switches-that-copy-relieve-gpus-not-the-busiest-link",
     ],
 )
 def test_a_link_to_a_section_lands_on_its_heading(visit, address):
