@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 ORDERS = ("inner-first", "outer-first")
 
-#: The reduce-scatter that goes with an all-gather, where their names differ.
-_SCATTERS = {"recursive-doubling": "recursive-halving"}
+#: The all-gather that goes with a reduce-scatter and names it in `tiers`, where their names differ.
+_GATHERS = {"recursive-halving": "recursive-doubling"}
 
 IN_NETWORK = "in-network"
 
@@ -209,15 +209,17 @@ def _lattice(topology: Topology) -> Lattice:
     return topology.lattice
 
 
-def _serving(topology: Topology, axis: int, primitive: str) -> tuple[Algorithm, ...]:
+def _serving(topology: Topology, axis: int, primitive: str) -> dict[str, Algorithm]:
     """What runs behind one port and, where a tier's ranks have a link for each other one, what uses all of them; in a
-    torus all that runs there."""
+    torus all that runs there; by its name in `tiers`."""
     from colllib.algorithms import every, find, of
 
     if axis == 0 and (inside := topology.inside):
         awaited = (a for a in every(primitive) if a.searched is None or a.searched >= inside.ranks * inside.num_links)
-        return tuple(a for a in awaited if not a.many_partners and a.refusal(inside) is None)
-    return (*of(primitive), find(primitive, "direct")) if _meshed(topology, axis) else of(primitive)
+        serving = tuple(a for a in awaited if not a.many_partners and a.refusal(inside) is None)
+    else:
+        serving = (*of(primitive), *([find(primitive, "direct")] if _meshed(topology, axis) else []))
+    return {_GATHERS.get(algorithm.name, algorithm.name): algorithm for algorithm in serving}
 
 
 def _meshed(topology: Topology, axis: int) -> bool:
@@ -240,12 +242,9 @@ def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | No
         build = _THROUGH[primitive][0]
         switch = star(size, combines=True, replicates=True, scatters=True)
         return Phase(axis, build(switch, **at), tier_switches(topology, axis) if size > 1 else None)
-    scatters = primitive == "reduce-scatter"
-    by_name = {algorithm.name: algorithm for algorithm in _serving(topology, axis, primitive)}
-    algorithm = by_name.get(_SCATTERS.get(name, name) if scatters else name)
-    if algorithm is None:
-        listed = _serving(topology, axis, "all-gather" if scatters else primitive)
-        known = ", ".join([*(algorithm.name for algorithm in listed), IN_NETWORK])
+    serving = _serving(topology, axis, primitive)
+    if (algorithm := serving.get(_GATHERS.get(name, name) if primitive == "reduce-scatter" else name)) is None:
+        known = ", ".join([*serving, IN_NETWORK])
         raise ValueError(f"tiers: {primitive} {shortened(name)!r} on tier {axis}: must be one of {known}")
     if (refusal := algorithm.counts(size)) is not None:
         raise ValueError(f"{primitive} {name} on tier {axis} {refusal}")
@@ -264,10 +263,10 @@ def choices(topology: Topology, axis: int, primitive: str, order: str) -> list[s
     """
     dims = _lattice(topology).dims
     last = 0 if order == "outer-first" else len(dims) - 1
-    halves = primitive == "reduce-scatter" or (primitive == "all-reduce" and axis != last)
     through = (primitive,) if axis == last or primitive != "all-reduce" else ("reduce-scatter", "all-gather")
-    named = _serving(topology, axis, "all-gather" if halves else primitive)
-    names = [algorithm.name for algorithm in named if algorithm.counts(dims[axis]) is None]
+    first, *others = (_serving(topology, axis, needed) for needed in through)
+    both = [name for name in first if all(name in serving for serving in others)]
+    names = [name for name in both if first[name].counts(dims[axis]) is None]
     refused = any(tier_refusal(topology, axis, needed) for needed in through)
     return names if refused else [*names, IN_NETWORK]
 
