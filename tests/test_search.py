@@ -9,10 +9,11 @@ import pytest
 import reference
 
 from colllib.algorithms import allreduce
+from colllib.algorithms.circulant import circulant_cost
 from colllib.bounds import lower_bound
 from colllib.execution import execute
-from colllib.primitives import PRIMITIVES
-from colllib.schedule import reversed_in_time
+from colllib.primitives import PRIMITIVES, broadcast
+from colllib.schedule import Schedule, Step, reversed_in_time
 from colllib.search import BACKWARDS, SEARCHED, least_bytes, patterns
 
 CASES = [
@@ -121,6 +122,20 @@ def test_broadcast_against_brute_force(n, blocks, steps):
         assert brute == best.n_beta
     else:
         assert brute >= best.n_beta
+
+
+def test_messages_of_several_segments_beat_the_circulant_broadcast_on_five_ranks():
+    """By hand: step 1 the vector to rank 1, then a half to each of two, which swap while rank 4 gets all."""
+    steps = [
+        Step.of([0, 0], [1, 1], [0, 1]),
+        Step.of([0, 1], [2, 3], [0, 1]),
+        Step.of([2, 3, 0, 0], [3, 2, 4, 4], [0, 1, 0, 1]),
+    ]
+    schedule = Schedule.from_steps(broadcast(5, 2), steps)
+    assert reference.holds(schedule)
+    assert reference.busiest_ports(schedule) == (1, 1)
+    assert reference.star_cost(schedule) == (3, brute_broadcast(5, 2, 3)) == (3, Fraction(5, 2))
+    assert min(circulant_cost(5, p).n_beta for p in (1, 2) if circulant_cost(5, p).n_alpha == 3) == 3
 
 
 def brute_all_reduce_steps(n):

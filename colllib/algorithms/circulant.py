@@ -1,8 +1,9 @@
 """The round-optimal pipelined broadcast: P segments to any N ranks in ceil(log2 N) + P - 1 rounds on one port.
 
-In round t every rank sends to the rank skip[t mod q] above it and receives from the rank as far
-below, where q = ceil(log2 N) and the skips halve N again and again, rounded up. Which segment a rank
-passes on repeats every q rounds, each time q segments later: `receive_schedule`.
+No broadcast with one segment a message takes fewer. In round t every rank sends to the rank
+skip[t mod q] above it and receives from the rank as far below, where q = ceil(log2 N) and the skips
+halve N again and again, rounded up. Which segment a rank passes on repeats every q rounds, each time
+q segments later: `receive_schedule`.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _row(skip: list[int], first: int, rank: int) -> list[int]:
 
 
 def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
-    """Every rank passes segments on to the ranks 1, 2, 3, 6, ... above it: no broadcast on one port needs fewer rounds.
+    """Every rank passes segments on, one a message, to the ranks 1, 2, 3, 6, ... above it, in the fewest rounds.
 
     A rank sends and receives at most one segment in each round, and receives each exactly once, so
     the schedule backwards is a reduce.
@@ -140,5 +141,5 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     return Schedule(blocks, q + segments - 1, step)
 
 
-#: On one full-duplex port per rank; and a lower bound for P equal segments.
+#: On one full-duplex port per rank; and a lower bound for P segments, one a message.
 circulant_cost = formulas("lg(N) + P - 1", "(lg(N) + P - 1) / P")

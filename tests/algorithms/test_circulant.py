@@ -1,4 +1,4 @@
-"""The circulant broadcast and reduce: round-optimal for every N, root and number of segments."""
+"""The circulant broadcast and reduce: with one segment a message round-optimal for every N, root and P."""
 
 from collections import Counter
 from fractions import Fraction
@@ -59,7 +59,7 @@ def test_the_skips_halve_n_rounded_up(ranks):
 
 
 def test_no_algorithm_of_the_library_takes_fewer_steps_or_bytes_for_its_segments():
-    """q + P - 1 rounds of M/P are the least: the last segment leaves the root in round P at best."""
+    """q + P - 1 rounds of M/P are the least with one segment a message: the last leaves the root in round P at best."""
     for primitive in ("broadcast", "reduce"):
         for ranks in (2, 3, 6, 8, 17):
             for algorithm in of(primitive):

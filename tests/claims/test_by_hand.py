@@ -419,6 +419,7 @@ def chains_on_a_cube(case):
 def a_broadcast_in_log_rounds(case):
     build = find("broadcast", "circulant").build
     assert [reference.star_cost(build(512, segments=p))[0] for p in (1, 4)] == [9, 12]
+    assert min(9 * ALPHA + 2 * LOAD, 17 * ALPHA + LOAD) > 1.4 * (ALPHA + LOAD)  # any schedule: up to 16 steps, or more
     return {"broadcast": assembly(9) / (ALPHA + LOAD)}
 
 
