@@ -127,12 +127,7 @@ def head(title: str) -> str:
 
 
 def static_html(explorer: Explorer) -> str:
-    """The whole static form: style, controls, parts, payload, script.
-
-    The payload's digest is of what it unpacks to: the packed bytes may differ between builds of zlib.
-    """
-    payload = explorer.payload
-    packed = base64.b64encode(zlib.compress(payload.encode(), 9)).decode()
+    """The whole static form: style, controls, parts, payload, script."""
     parts = "".join(_part(explorer, k) for k in explorer.order)
     controls = "".join(_control(explorer, k) for k in range(len(explorer.controls)))
     return (
@@ -140,6 +135,14 @@ def static_html(explorer: Explorer) -> str:
         f'aria-label="{escape(explorer.title)}">{head(explorer.title)}'
         f'<fieldset class="cl-controls" disabled><legend class="cl-hidden">Controls</legend>{controls}</fieldset>'
         f'<p class="cl-note">{escape(_note(explorer))}</p>{parts}'
-        f'<script type="application/x-colllib-grid" data-digest="{digest(payload, 16)}">{packed}</script>'
-        f"{script()}</section>"
+        f"{packed(explorer.payload)}{script()}</section>"
     )
+
+
+def packed(payload: str) -> str:
+    """The element that carries an explorer's states.
+
+    Its digest is of what it unpacks to: the packed bytes may differ between builds of zlib.
+    """
+    bytes_of = base64.b64encode(zlib.compress(payload.encode(), 9)).decode()
+    return f'<script type="application/x-colllib-grid" data-digest="{digest(payload, 16)}">{bytes_of}</script>'

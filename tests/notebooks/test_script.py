@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from colllib.show.page import packed
 from colllib.show.theme import color, style
 from colllib.show.theme import script as explorers
 
@@ -114,8 +115,8 @@ def test_restyling_what_is_stored_changes_nothing(script, tmp_path):
 
 def test_restyling_brings_changed_sheets_scripts_and_colors(script):
     old = style("theme").replace("cl-s1", "cl-s9") + '<i style="color:var(--cl-s2,#123456)">2</i>'
-    old += '<script data-colllib="explorer-0123456789.js">let x = 1;</script>'
+    old += '<script data-colllib="explorer-0123456789.js">let x = 1;</script>' + packed('{"a": "var(--cl-s1,#0f6cbd)"}')
     notebook = of(output({"text/plain": "2", "text/html": old}), nbformat.v4.new_output("stream", text="2"))
     script.restyle(notebook)
-    shown = f'{style("theme")}<i style="color:{color(1)}">2</i>{explorers()}'
+    shown = f'{style("theme")}<i style="color:{color(1)}">2</i>{explorers()}' + packed(f'{{"a": "{color(0)}"}}')
     assert notebook.cells[0].outputs[0].data["text/html"] == shown
