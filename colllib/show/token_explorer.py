@@ -52,7 +52,7 @@ def token_explorer() -> Explorer:
         summary="A token takes at least {sum}. The largest part, {top share}: {top}.",
         note="Every token reads the weights that it meets (of experts, those that a uniform gate chooses for all "
         "sequences) and the keys and values of its own sequence, in BF16. From "
-        f"{400e12 / (2 * MEMORY):.0f} sequences in FP8, multiplying (400 TFLOP/s) outlasts these reads. "
+        f"{400e12 / (2 * MEMORY):.0f} sequences in FP8, multiplying (400 TFLOP/s) outlasts reading dense weights. "
         "All-reduces: 2 a layer, 1 of embeddings. On the wires they are one-shot or direct, whichever is faster, "
         "event clock; the kernels' times are those that others measured on H100s for as many GPUs, with "
         "straight lines between sizes on logarithmic scales, and what they take beyond the wires of a "

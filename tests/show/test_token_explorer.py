@@ -9,6 +9,7 @@ from colllib import units
 from colllib.algorithms import find
 from colllib.execution import execute
 from colllib.measured.sweeps import kernels, sweeps
+from colllib.parallelism import MODELS, read_for_token
 from colllib.show import token_explorer
 from colllib.show.token_explorer import seconds_of
 
@@ -57,6 +58,13 @@ def test_experts_are_read_as_often_as_a_uniform_gate_chooses_them_and_a_latent_i
     assert table["keys and values"] == units.seconds(61 * 576 * 2 * 2 * 1024 / 3.35e12, 4)
     assert "the same on all 8" in kept
     assert "does not fit in the 80 GB of an H100" in kept
+
+
+def test_multiplying_outlasts_reading_weights_from_the_noted_sequences_on_unless_there_are_experts():
+    assert "From 60 sequences in FP8, multiplying (400 TFLOP/s) outlasts reading dense weights." in EXPLORER.note
+    for model in MODELS.values():
+        dense = not any(map(model.has_experts, range(model.layers)))
+        assert (2 * model.active * 60 / 400e12 > read_for_token(model, 60) / 3.35e12) == dense
 
 
 def test_one_gpu_reduces_nothing_and_is_asked_for_no_links():
