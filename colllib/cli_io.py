@@ -101,15 +101,17 @@ class Network:
         levels = topology.levels
         price: dict[str, Any] = {"message": self.message}
         usual = topology.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
-        for name, option, default in (("alpha", self.alpha, usual[0]), ("bandwidth", self.bandwidth, usual[1])):
-            values = default if option is None else tuple(option)  # type: ignore[arg-type]
-            if len(values) != levels:
-                names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
-                needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
-                example = f": say --{name} {','.join(_EXAMPLES[name][min(level, 1)] for level in range(levels))}"
-                what = f"not {len(values)}" if option is not None else "and has none of its own"
-                raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}{example}")
-            price[name] = values
+        given = {"alpha": self.alpha, "bandwidth": self.bandwidth}
+        for (name, option), default in zip(given.items(), usual, strict=True):
+            price[name] = default if option is None else tuple(option)  # type: ignore[arg-type]
+        unfit = [name for name in given if len(price[name]) != levels]
+        if unfit:
+            options = (f"--{name} {','.join(_EXAMPLES[name][min(k, 1)] for k in range(levels))}" for name in unfit)
+            name = unfit[0]
+            names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
+            needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
+            what = f"not {len(price[name])}" if given[name] is not None else "and has none of its own"
+            raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}: say {' '.join(options)}")
         return price
 
     def with_speeds(self, topology: Topology) -> Topology:

@@ -697,7 +697,7 @@ def test_every_command_also_speaks_to_people(arguments):
         (["x" * 5000], "No such command"),
         (
             ["run", "all-reduce", "ring", "--on", "boxes:2x4"],
-            "(box, card) for --alpha, and has none of its own: say --alpha 0.6us,2.7us",
+            "(box, card) for --alpha, and has none of its own: say --alpha 0.6us,2.7us --bandwidth 450GB/s,50GB/s",
         ),
         (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us,3us"], "for --alpha, not 3"),
         (

@@ -34,7 +34,7 @@ SIZES = [*range(1, 34), 64, 72]
 @pytest.mark.parametrize("ranks", SIZES)
 def test_execution_agrees_with_the_closed_form(algorithm, ranks):
     if not algorithm.fits(ranks):
-        with pytest.raises(ValueError, match=rf"^N = {ranks}: .* needs a power of two; .* serves any N$"):
+        with pytest.raises(ValueError, match=rf"^N = {ranks}: .* serves any N$"):
             algorithm.build(ranks)
         return
     for segments in (1, 2, 3, 8) if algorithm.segmented else (None,):
