@@ -161,7 +161,8 @@ def _inside(machine: Machine, collective: str) -> Expected:
         if machine.uneven and collective == "sendrecv":
             low /= max(map(max, machine.bonds))  # of a pair that one link joins
         least = low  # of a pair: links that carry no more than PCIe may not be in use
-        low = max(low, OVER_PCIE * machine.pcie) if machine.gpus == 2 and not machine.bridge else low
+        over = OVER_PCIE * machine.pcie
+        low = over if machine.gpus == 2 and not machine.bridge and low < over <= high else low
         return Expected(low, high, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way", least)
     low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)
     return Expected(low, machine.pcie, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way", low)

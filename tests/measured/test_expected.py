@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -12,7 +13,7 @@ import pytest
 from colllib.measured.expected import CARD_SHARE, FEWEST, LINK_SHARE, PAIR_SHARE, expected
 from colllib.measured.predict import predict
 from colllib.topology.cluster import topology_of
-from colllib.topology.machines import find
+from colllib.topology.machines import GPUS, PRESETS, find
 
 
 @pytest.mark.parametrize(
@@ -92,3 +93,14 @@ def test_a_pair_of_dies_may_have_four_links_or_one_and_is_healthy_with_either():
     assert expected(pair, "all-reduce").low < 38e9 < 190e9 < expected(pair, "all-reduce").high
     assert find("mi250x:1").reach("sendrecv") == 50e9
     assert topology_of(find("mi250x:1,gpus=4")).speeds[1][0] == 50e9
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("collective", ["all-reduce", "all-gather", "all-to-all", "sendrecv", "broadcast"])
+def test_no_range_ends_below_where_it_begins(collective, count):
+    """As that of two MI300X did, whose one link carries less than a healthy pair was said to reach at the least."""
+    for name in {*PRESETS, *GPUS}:
+        for gpus in (1, 2, 4, 8):
+            with suppress(ValueError):  # of what is not sold so
+                bound = expected(find(f"{name}:{count},gpus={gpus}"), collective)
+                assert bound.low <= bound.high, (name, gpus)
