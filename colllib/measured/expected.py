@@ -108,7 +108,7 @@ def by_wires(machine: Machine, collective: str) -> Expected:
     if machine.gpus == 1 and collective != "all-to-all":  # it has its cards for itself, and sends to one other
         share = SEND_SHARE
     binding, why = "network card", f"{several(machine.cards, 'card')} of {machine.card / 1e9:g} GB/s a box"
-    if (machine.one_card if collective == "sendrecv" else machine).oversubscription > 1:
+    if (machine.one_sender if collective == "sendrecv" else machine).oversubscription > 1:
         binding, why = "spine", f"{why}, and 1/{machine.oversubscription:g} of that on its way up"
     gap = (inf, inf)
     if not machine.cards_known:
@@ -125,16 +125,18 @@ def by_wires(machine: Machine, collective: str) -> Expected:
         binding, why = "PCIe", f"{why}, behind PCIe slots of {machine.pcie / 1e9:g} GB/s a GPU"
     if machine.gpus > 1 and inside.low < share * usual and collective not in PAIRS:
         return replace(inside, high=min(inside.high, most))
-    low = (SEND_SHARE if collective in PAIRS else share) * usual
-    return Expected(low, min(most, inside.high), binding, why + note, share * usual, gap)
+    high = min(most, inside.high)
+    low = min(high, (SEND_SHARE if collective in PAIRS else share) * usual)
+    return Expected(low, high, binding, why + note, min(high, share * usual), gap)
 
 
 def _outside(machine: Machine, collective: str) -> tuple[float, float, float, str]:
     """Busbw between boxes: of the usual algorithm, the most that the cards allow, the share that arrives; a note."""
     n, boxes, gpus, network = machine.ranks, machine.boxes, machine.gpus, machine.network
     if collective == "sendrecv":
-        pair = min(machine.one_card.rate, machine.slot)
-        return pair, pair, SEND_SHARE, ", one of them for a pair"
+        one = machine.one_sender
+        pair = min(one.cards * one.rate, machine.slot)
+        return pair, pair, SEND_SHARE, f", {one.cards if one.cards > 1 else 'one'} of them for a pair"
     if collective == "all-to-all":
         gpu = network / gpus * (n - 1) / (n - gpus)
         return gpu, gpu, PAIR_SHARE, f", shared by {gpus} GPUs"

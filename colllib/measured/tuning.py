@@ -339,7 +339,7 @@ def _sends(machine: Machine, collective: str) -> Estimate:
     n, gpus, pair = machine.ranks, machine.gpus, collective == "sendrecv"
     bus, step, binding = prod(_inside(machine, collective)), NVLINK_STEP, machine.inner
     if machine.boxes > 1:
-        outside, way = _outside(replace(machine.one_card, gpus=1) if pair else machine)  # one sends to the next box
+        outside, way = _outside(replace(machine.one_sender, gpus=1) if pair else machine)  # one sends to the next box
         outside /= 1.0 if pair else gpus * (n - gpus) / (n - 1)
         step = NETWORK_STEP
         if outside <= bus:

@@ -63,7 +63,15 @@ class Machine:
     @property
     def one_card(self) -> Machine:
         """The same where one card of a box sends, through links up as wide as before."""
-        return replace(self, cards=1, oversubscription=max(1.0, self.oversubscription / self.cards))
+        return self._with_cards(1)
+
+    @property
+    def one_sender(self) -> Machine:
+        """The same where one GPU of a box sends: over its cards, where it has several."""
+        return self._with_cards(max(1, self.cards // self.gpus))
+
+    def _with_cards(self, cards: int) -> Machine:
+        return replace(self, cards=cards, oversubscription=max(1.0, self.oversubscription * cards / self.cards))
 
     @property
     def network(self) -> float:
@@ -306,7 +314,9 @@ def with_options(machine: Machine, options: dict[str, str]) -> Machine:
             f"links of {rate(machine.link)} beside a PCIe slot of {rate(machine.pcie)}: tell the slot as in pcie=6GB/s"
         )
     if "gpus" in options and "cards" not in options:
-        machine = replace(machine, cards=each * machine.gpus if machine.modular else min(machine.cards, machine.gpus))
+        machine = replace(
+            machine, cards=each * machine.gpus if machine.modular else min(machine.cards, max(1, each) * machine.gpus)
+        )
     if lost is None:
         return machine
     if machine.cards == 1 or lost >= machine.boxes * machine.cards:

@@ -102,5 +102,16 @@ def test_no_range_ends_below_where_it_begins(collective, count):
     for name in {*PRESETS, *GPUS}:
         for gpus in (1, 2, 4, 8):
             with suppress(ValueError):  # of what is not sold so
-                bound = expected(find(f"{name}:{count},gpus={gpus}"), collective)
-                assert bound.low <= bound.high, (name, gpus)
+                machine = find(f"{name}:{count},gpus={gpus}")
+                for wired in (machine, replace(machine, card=100e9, cards_known=True)):
+                    bound = expected(wired, collective)
+                    assert bound.low <= bound.high, (name, gpus)
+
+
+def test_a_gpu_that_has_several_cards_sends_over_all_of_them():
+    """An instance of AWS has the 400 Gb/s of a GPU in four cards: it is a DGX H100 but for their number."""
+    split, whole = find("p5:2"), find("dgx-h100:2")
+    assert (split.cards, whole.cards) == (32, 8)
+    assert expected(split, "sendrecv").high == expected(whole, "sendrecv").high == 50e9
+    assert predict(split, "sendrecv", 2**30).seconds == predict(whole, "sendrecv", 2**30).seconds
+    assert [find(f"{name}:2,gpus=4").cards for name in ("p5", "dgx-h100", "dgx-v100")] == [16, 4, 4]
