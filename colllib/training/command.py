@@ -403,8 +403,8 @@ def _settings(training: Training) -> dict[str, Any]:
     """All that was asked of a step but model, machine and plan, as JSON names it."""
     others = vars(training) | {"sequence": training.attends, "teraflops": training.rate / 1e12}
     others |= {"bucket_bytes": others["bucket"], "collectives": COLLECTIVES[training.nccl]}
-    told = ("model", "plan", "machine", "rate", "bucket", "nccl", "hows")
-    return {name: value for name, value in others.items() if name not in told}
+    apart = ("model", "plan", "machine", "rate", "bucket", "nccl", "hows")
+    return {name: value for name, value in others.items() if name not in apart}
 
 
 def _of_memory(training: Training, memory: float | None) -> str:

@@ -112,7 +112,7 @@ def sends_what_its_messages_do(lattice, phases, shifted=False):
             expected, counted = Counter(), Counter()
             for src, dst, block, _ in steps.pop(0):
                 expected[src, dst] += shares[block]
-            src, dst, share, alike = flow
+            src, dst, share, alike, _ = flow
             if alike:
                 src, dst = (shifts.image(end, np.arange(lattice.ranks)[:, None]).ravel() for end in (src, dst))
                 share = np.tile(share, lattice.ranks)
