@@ -195,15 +195,18 @@ def test_a_busbw_that_size_and_time_contradict_is_said_and_not_judged(times, sta
     run = logs.run(150e9, collective="all-gather")
     rows = [f"{row.message:.0f} {row.seconds * 1e6:.2f} {times * row.busbw / 1e9:.2f}" for row in run.rows[::2]]
     lines = [line.replace(" ", "," if commas else " ") for line in ("size time busbw", *rows)]
-    said = "# Collective test starting: all_gather_perf\n# last rank 15, 2 hosts in all\n"
-    (read_run,) = read(said + "\n".join(lines))
+    header = "# Collective test starting: all_gather_perf\n# last rank 15, 2 hosts in all\n"
+    (read_run,) = read(header + "\n".join(lines))
     diagnosis = diagnose(read_run, Hints(gpu="H100"))
     assert (diagnosis.state, "size over time" in diagnosis.verdict) == (state, times != 1)
     if times != 1:
         assert f"{15 / 16 * times:.3g} times size over time, as no all-gather of 16 ranks" in diagnosis.evidence[0]
-        told = diagnose(read_run, Hints(gpu="H100", collective="all-gather"))
-        assert told.state == "below-expectation"
-        assert f"busbw is {15 / 16 * times:.3g} times algbw in the log, and 0.938 times for all-gather" in told.evidence
+        diagnosis = diagnose(read_run, Hints(gpu="H100", collective="all-gather"))
+        assert diagnosis.state == "below-expectation"
+        assert (
+            f"busbw is {15 / 16 * times:.3g} times algbw in the log, and 0.938 times for all-gather"
+            in diagnosis.evidence
+        )
     failed = replace(read_run, rows=(replace(read_run.rows[0], wrong="7"), *read_run.rows[1:]))
     assert diagnose(failed, Hints(gpu="H100")).state == "not-a-measurement"
 
