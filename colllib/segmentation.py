@@ -228,15 +228,19 @@ class Pricing:
         longer = 0.0
         for step in whole_steps(schedule, topology):
             if (key := _key(step)) not in known:
-                _, link = topology.router(step.src, step.dst)
+                _, link = self._links(step)
                 apart = np.maximum(np.bincount(link, minlength=topology.num_links) - 1, 0) * alpha
                 known[key] = float(max(0, apart.max(initial=0) - self._routed(step)[1].max(initial=0)))
             longer += known[key]
         return longer
 
+    def _links(self, step: Flows) -> tuple[IntArray, IntArray]:
+        """Which flow crosses which link, once for each."""
+        return step.links or self.topology.router(step.src, step.dst)
+
     def _routed(self, step: Flows) -> tuple[float, FloatArray]:
         """The latency of a step, and for how long it keeps each link busy, or each link of a class."""
-        crossing, link = step.links or self.topology.router(step.src, step.dst)
+        crossing, link = self._links(step)
         level, hops = self.topology.latencies(crossing, link, len(step.src))
         place, seconds = (self.classes[link], self.of_class) if step.alike else (link, self.seconds)
         load = np.bincount(place, step.share[crossing], len(seconds))

@@ -165,7 +165,9 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
             why = f"busbw is {printed:.3g} times size over time, as no {collective} of {ranks} ranks prints it"
             return _undecided(why, f"tell --primitive{', if the time is right' * bool(run.collective)}")
         if abs(printed / should - 1) > 0.05:
-            assumed.append(f"busbw is {printed:.3g} times algbw in the log, and {should:.3g} times for {collective}")
+            assumed.append(
+                f"busbw is {printed:.3g} times size over time in the log, and {should:.3g} times for {collective}"
+            )
     hosts = "host memory" in run.facts and (machine is None or machine.boxes == 1 or machine.name == UNKNOWN.name)
     if hosts and (collective != "sendrecv" or (machine and machine.boxes == 1)):  # a pair shows the network alone
         return _of_hosts(known, form, assumed)

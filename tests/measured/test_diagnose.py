@@ -204,7 +204,7 @@ def test_a_busbw_that_size_and_time_contradict_is_said_and_not_judged(times, sta
         diagnosis = diagnose(read_run, Hints(gpu="H100", collective="all-gather"))
         assert diagnosis.state == "below-expectation"
         assert (
-            f"busbw is {15 / 16 * times:.3g} times algbw in the log, and 0.938 times for all-gather"
+            f"busbw is {15 / 16 * times:.3g} times size over time in the log, and 0.938 times for all-gather"
             in diagnosis.evidence
         )
     failed = replace(read_run, rows=(replace(read_run.rows[0], wrong="7"), *read_run.rows[1:]))
@@ -634,7 +634,7 @@ def test_what_is_told_against_the_log_is_said():
     assert against.verdict.startswith("Mind that the log names NVIDIA H100 80GB HBM3, and A100 is told: 2 x 8 A100")
     assert not any("is told" in text for text in diagnose(run, Hints(machine=find("dgx-h100:2"))).evidence)
     gathered = diagnose(run, Hints(machine=find("dgx-h100:2"), collective="all-gather"))
-    assert any("busbw is 1.88 times algbw in the log, and 0.938 times" in text for text in gathered.evidence)
+    assert any("busbw is 1.88 times size over time in the log, and 0.938 times" in text for text in gathered.evidence)
 
 
 def test_wrong_values_are_no_measurement():
