@@ -116,7 +116,7 @@ notebooks: $(INSTALLED) ## re-execute every notebook, or those of ONLY="torus me
 	$(BIN)/python scripts/notebooks.py --workers $(WORKERS) $(NOTEBOOKS)
 
 .PHONY: restyle
-restyle: $(INSTALLED) ## put changed colors, style sheets and scripts of explorers into the stored outputs of all notebooks, and run none
+restyle: $(INSTALLED) ## put changed colors, style sheets and scripts into the stored outputs of all notebooks, and run none
 	$(BIN)/python scripts/notebooks.py --restyle --workers $(WORKERS) notebooks/*.ipynb
 
 # Links of the notebooks lead to book/, too, so Lab's root is the repository. As root it starts only if told so.

@@ -28,7 +28,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from colllib.show.page import packed
-from colllib.show.theme import color, script, style
+from colllib.show.theme import code, color, script, shipped, style
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_METADATA = {"tags", "mystnb", "slideshow", "editable", "deletable"}
@@ -65,9 +65,13 @@ def restyle(notebook: Any) -> None:
     for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
         if text := output.get("data", {}).get("text/html"):
             text = PACKED.sub(lambda match: repacked(match[0], match[1]), colored(text))
-            output["data"]["text/html"] = CARRIED.sub(
-                lambda match: style(match[2]) if match[1] == "style" else script(), text
-            )
+            output["data"]["text/html"] = CARRIED.sub(lambda match: renewed(*match.groups()), text)
+
+
+def renewed(tag: str, name: str) -> str:
+    if tag == "style":
+        return style(name)
+    return script() if name == "explorer" else shipped(tag, name, code(name))
 
 
 def colored(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
@@ -83,6 +84,20 @@ def test_a_section_without_prose_is_listed_with_its_subsections():
     page = "Six causes\n==========\n\nOne card\n--------\nText.\n\nOne socket\n----------\nText.\n"
     document = publish_doctree(page, settings_overrides={"doctitle_xform": False})
     assert extension().sections("p", document)[0][4] == "One card. One socket."
+
+
+def test_a_search_page_that_a_second_build_does_not_write_reads_the_sections_once(tmp_path, monkeypatch):
+    book = extension()
+    monkeypatch.setattr(book, "index_works", lambda app: ({}, []))
+    (tmp_path / "_static").mkdir()
+    page = tmp_path / "search.html"
+    page.write_text("<html><head></head></html>", encoding="utf-8")
+    app = SimpleNamespace(
+        builder=SimpleNamespace(format="html"), outdir=tmp_path, env=SimpleNamespace(found_docs=set())
+    )
+    for _ in range(2):
+        book.index_sections(app, None)
+        assert page.read_text(encoding="utf-8").count("search-sections.js") == 1
 
 
 @pytest.mark.parametrize(

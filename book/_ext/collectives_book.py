@@ -301,7 +301,7 @@ def index_sections(app: Sphinx, error: Exception | None) -> None:
     (out / "_static" / "search-sections.js").write_text(f"const SECTIONS = {listed};", encoding="utf-8")
     page = out / "search.html"
     scripts = "".join(f'<script src="_static/{name}.js"></script>' for name in ("search-sections", "search"))
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8").replace(scripts, "")  # of the last build, where it wrote the page
     page.write_text(text.replace("</head>", f"{scripts}</head>", 1), encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ from colllib.measured.predict import Prediction, compared, healthy, predict
 from colllib.measured.read import BYTES
 from colllib.measured.sweeps import PUBLISHED, figures, kind, sweeps
 from colllib.measured.write import write
-from colllib.show.theme import code, escape, style
+from colllib.show.theme import code, escape, shipped, style
 from colllib.topology.machines import PATTERNS, PRESETS, Machine, find
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
@@ -159,7 +159,7 @@ class LogReader:
             f'<label>Boxes<input name="boxes" type="number" min="1" max="{MOST_BOXES}" value="{EXAMPLE_BOXES}"></label>'
             "</form>"
             f'<div class="cl-log-plot"></div><output aria-live="polite"></output><div class="cl-log-table"></div>'
-            f"<script>{code('log')}</script></div>"
+            f"{shipped('script', 'log', code('log'))}</div>"
         )
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
 (() => {
-  const root = document.currentScript.parentElement;
+  const root = document.currentScript.closest(".cl-log") || document.querySelector(".cl-log"); // in an output, or a file of the book
   const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output"), table = root.querySelector(".cl-log-table");
   const { ranges, gpus, kinds, widths, borders, sizes, foreseen, spread, published } = Object.fromEntries(
     Object.entries(root.dataset).map(([name, text]) => [name, JSON.parse(text)])); // kinds: pattern and preset of every GPU; widths: bytes of every type
