@@ -33,7 +33,7 @@ def winners_map(library: str = NOBODY) -> Explorer:
         "Who wins where",
         [
             Control("primitive", "Primitive", PRIMITIVES, "all-reduce", kind="select"),
-            Control("library", "Compare with", (NOBODY, *LIBRARIES), library, kind="select"),
+            Control("library", "Compare with", _libraries, library, kind="select"),
             ranks(64),
             *prices(4e6),  # at 1 MB the rule would cross letters
         ],
@@ -45,9 +45,14 @@ def winners_map(library: str = NOBODY) -> Explorer:
         note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
         "in its best radix. Where several tie, the map names one that serves every N as it is; at powers of two "
         "Rabenseifner's all-reduce ties Bruck's. Columns are a third of a decade apart. NCCL chooses as it does for "
-        "boxes of one GPU and one card of 50 GB/s, whatever BW is.",
+        "boxes of one GPU and one card of 50 GB/s, whatever BW is. Of Open MPI, broadcast and reduce were not read.",
         name="winners",
     )
+
+
+def _libraries(primitive: str) -> list[str]:
+    """Nobody, and those whose choices were read."""
+    return [NOBODY, *(library for library in LIBRARIES if choice(library, primitive, RANKS[0], 1))]
 
 
 def _rows(primitive: str, library: str, n: int) -> list[Row]:
@@ -71,8 +76,14 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
     """What a library takes, as the sizes in bytes below which it takes it, found by bisection between powers of two."""
     labels = _labels(primitive)
 
-    def at(size: int) -> Choice | None:
-        return choice(library, primitive, ranks, size)
+    def at(size: int) -> Choice:
+        chosen = choice(library, primitive, ranks, size)
+        assert chosen, f"no choices of {library} for {primitive} were read"
+        return chosen
+
+    def name(one: Choice) -> str:
+        folded = one.named.replace("_halving", " halving, folded")  # where it folds this book does not price it
+        return labels.get(one.algorithm or "", folded.replace("_", " "))
 
     ranges = []
     current = at(1)
@@ -81,8 +92,5 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
             low += bisect(range(low, high), False, key=lambda size: at(size) != current)  # the first of another choice
             ranges.append((low, current))
             current = at(low)
-    named = [
-        (limit, labels.get(one.algorithm or "", one.named) if one else "nothing that is known")
-        for limit, one in [*ranges, (1e99, current)]
-    ]
+    named = [(limit, name(one)) for limit, one in [*ranges, (1e99, current)]]
     return tuple(list(alike)[-1] for _, alike in groupby(named, itemgetter(1)))
