@@ -167,7 +167,7 @@ def _busbw_rows(primitive: str, n: int, shown: str) -> list[Row]:
     if primitive == "all-reduce":
         rows.append(Row(SWITCH, {"": Form.fitted(partial(two_shot_cost, star(n)))}, factor=factor))
     if shown == FEW:
-        rows = [row for row in rows if row.name in ("ring", SWITCH)] or rows
+        rows = [row for row in rows if row.name in ("ring", SWITCH)]
     return [*rows, Row("the wire", only(Cost(0, 1)), bandwidth=("bw",), bound=True)]
 
 
@@ -184,7 +184,7 @@ def busbw_explorer() -> Explorer:
         [
             Control("primitive", "Primitive", ladder.PRIMITIVES, "all-reduce", kind="select"),
             ranks(8),
-            Control("shown", "Algorithms", (FEW, "all")),
+            Control("shown", "Algorithms", lambda primitive: (FEW, "all") if primitive == "all-reduce" else ("all",)),
             *prices(1e9, 2e-6, 450e9),
             Quantity("eff", "Efficiency", "number", 0.01, 1.0, 1.0),
         ],
@@ -192,12 +192,11 @@ def busbw_explorer() -> Explorer:
             Curves(race, "Bus bandwidth against message size", what="rate", y_label="busbw", log=False),
             Rows(race, "What nccl-tests would print", "What nccl-tests would print", heads),
         ],
-        summary="At N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: a wire of {bw}, "
-        "efficiency {eff}, and calls that are nothing but their messages.",
+        summary="Of {shown}, at N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: a wire "
+        "of {bw}, efficiency {eff}, and calls that are nothing but their messages.",
         note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
-        "in its best radix. The dotted line is one port, one way. The efficiency "
-        "multiplies BW for every algorithm alike. Time of a call only: no launch, "
-        "no protocol.",
+        "in its best radix. The dotted line is one port, one way. The efficiency multiplies BW for every algorithm "
+        "alike. Time of a call only: no launch, no protocol.",
         name="busbw",
     )
 
@@ -282,7 +281,7 @@ def inc_explorer() -> Explorer:
     Explorer: What the switch gains (Collective, Ranks N, Message M, Latency α, Bandwidth BW, Switch's part of α)
     """
     race = Race(_gains)
-    gain = "times faster than software"
+    gain = "times as fast as software"
     return Explorer(
         "What the switch gains",
         [

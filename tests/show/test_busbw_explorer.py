@@ -79,6 +79,21 @@ def test_the_switch_looks_like_its_algorithm_beside_few_or_all(explorer, shown):
     assert {one.row.name: one.look for one in standings}[SWITCH] == LOOKS["in-network-two-shot"]
 
 
+@pytest.mark.parametrize("primitive", ladder.PRIMITIVES)
+def test_an_all_reduce_alone_may_leave_out_all_but_ring_and_switch_and_the_words_say_among_which_one_is_fastest(
+    explorer, primitive
+):
+    state = {**explorer.start, "primitive": primitive, "n": 23, "m": 2500.0}
+    offered = list(explorer.choices(2, state))
+    assert offered == (["ring and switch", "all"] if primitive == "all-reduce" else ["all"])
+    for shown in offered:
+        standings = explorer.parts[0].race.standings({**state, "shown": shown})
+        names = {one.row.name for one in standings if not one.row.bound}
+        assert (names == {"ring", SWITCH}) == (shown != "all")
+        words = explorer.render(len(explorer.parts), {**state, "shown": shown})
+        assert f"Of {shown}, at N = 23 and M = 2.5 kB, the fastest " in words
+
+
 def test_it_stays_within_a_page(explorer):
     assert len(explorer.payload) < 300_000
 
