@@ -198,7 +198,7 @@ def boxes_explorer() -> Explorer:
             Control(
                 "r",
                 "Boxes stand",
-                lambda n: {1: "in one tier"} | {k: f"in {k} racks" for k in RACKS if k < n and n % k == 0},
+                lambda n: {1: "without racks"} | {k: f"in {k} racks" for k in RACKS if k < n and n % k == 0},
             ),
             Control("g", "GPUs in a box", (4, 8), 8),
             Control("c", "A box has", lambda g: {k: several(k, "card") for k in (1, 2, 4, 8) if g % k == 0}, 8),
@@ -219,7 +219,7 @@ def boxes_explorer() -> Explorer:
         note="Lock-step clock; BW is per direction, of a port in the box and of a card. Ranks share cards where a "
         "box has fewer cards than ranks. Oversubscription s: the uplinks of a leaf carry 1/s of what the "
         "cards below could send, and so do those of a rack. Strided puts neighbors into different boxes, "
-        "random is one draw; only the flat schedule goes by the numbers of ranks, the others know the boxes. "
+        "scattered is one draw; only the flat schedule goes by the numbers of ranks, the others know the boxes. "
         f"What takes segments goes in one piece or in {SEGMENTS[1]}, whichever is faster, which decides near-ties. "
         "NVLS needs switches that add in the boxes, CollNet between them. In racks, hierarchical schedules and those "
         "with CollNet go through three tiers, but for the all-to-all. Busy: in which part of the time the "

@@ -95,7 +95,7 @@ def test_a_tier_between_racks_is_shown_where_there_are_racks(explorer):
 
 @pytest.mark.usefixtures("with_chromium")
 def test_a_phone_shows_the_controls_of_racks_where_there_may_be_racks(tmp_path, monkeypatch):
-    """Two boxes stand in one tier; eight may stand in racks, and then the latency between those decides."""
+    """Two boxes stand without racks; eight may stand in racks, and then the latency between those decides."""
     monkeypatch.setattr(MODULE, "BOXES", (2, 4, 8, 16))  # each number is executed, and 64 takes longest
     with opened(write_page(tmp_path, boxes_explorer()), viewport={"width": 390, "height": 844}) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
