@@ -19,7 +19,7 @@ from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Rows, Variants
 from colllib.units import several
 
-RANKS = (*range(2, 65), 72, 80, 96, 128, 160, 200, 256, 512)
+RANKS = (*range(3, 65), 72, 80, 96, 128, 160, 200, 256, 512)
 
 
 def caps(n: int) -> list[int]:

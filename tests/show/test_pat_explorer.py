@@ -46,7 +46,12 @@ def test_the_words_price_the_chosen_cap():
 
 
 def test_where_nothing_is_parked_the_axis_has_no_negative_shards():
-    chart = EXPLORER.render(1, {**EXPLORER.start, "n": 2, "cap": 1})
+    chart = EXPLORER.render(1, {**EXPLORER.start, "n": 3, "cap": 1})
     assert "at most 0 parked shards" in chart
     assert ">-" not in chart
     assert "at most 1 parked shard, 1 in a reduce-scatter" in EXPLORER.render(1, {**EXPLORER.start, "n": 6, "cap": 1})
+
+
+def test_there_is_always_a_cap_to_choose():
+    for n in EXPLORER.choices(0, {}):
+        assert len(EXPLORER.choices(1, {"n": n})) > 1
