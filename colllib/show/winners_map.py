@@ -45,13 +45,13 @@ def winners_map(library: str = NOBODY) -> Explorer:
         note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
         "in its best radix. Where several tie, the map names one that serves every N as it is; at powers of two "
         "Rabenseifner's all-reduce ties Bruck's. Columns are a third of a decade apart. NCCL chooses as it does for "
-        "boxes of one GPU and one card of 50 GB/s, whatever BW is. Of Open MPI, broadcast and reduce were not read.",
+        "boxes of one GPU and one card of 50 GB/s, whatever BW is. Open MPI's broadcast and reduce are left out.",
         name="winners",
     )
 
 
 def _libraries(primitive: str) -> list[str]:
-    """Nobody, and those whose choices were read."""
+    """Nobody, and those whose choices for the primitive this book has."""
     return [NOBODY, *(library for library in LIBRARIES if choice(library, primitive, RANKS[0], 1))]
 
 
@@ -78,7 +78,7 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
 
     def at(size: int) -> Choice:
         chosen = choice(library, primitive, ranks, size)
-        assert chosen, f"no choices of {library} for {primitive} were read"
+        assert chosen, f"this book has no choices of {library} for {primitive}"
         return chosen
 
     def name(one: Choice) -> str:
