@@ -1,5 +1,7 @@
 """The prediction explorer: the reader's machine and message, what NCCL would pick, how long it takes, who measured."""
 
+from dataclasses import replace
+
 from colllib.measured.predict import predict
 from colllib.measured.sweeps import PUBLISHED, of_others
 from colllib.measured.tuning import VERSION
@@ -53,7 +55,7 @@ def _curve(collective: str, machine: str, boxes: int) -> Chart:
         span = rate(others[0]) if others[0] == others[-1] else f"{rate(others[0])} to {rate(others[-1])}"
         known = f"others measured {span} at their largest message ({several(len(others), 'run')})"
         curves[OTHERS] = [PUBLISHED] * len(others), others
-    return lines(
+    chart = lines(
         curves,
         x_label="message",
         y_label="bus bandwidth",
@@ -65,6 +67,8 @@ def _curve(collective: str, machine: str, boxes: int) -> Chart:
         palette=[PREDICTED, OTHERS],
         title=f"Predicted {rate(largest)} for {binary_size(PUBLISHED)}; {known}",
     )
+    first, last = (f"{rate(rates[k])} at {binary_size(SIZES[k])}" for k in (0, -1))
+    return replace(chart, alt=f"Chart of bus bandwidth against message: predicted {first}, {last}.")
 
 
 def _here(size: int) -> str:

@@ -81,9 +81,8 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
         assert chosen, f"this book has no choices of {library} for {primitive}"
         return chosen
 
-    def name(one: Choice) -> str:
-        folded = one.named.replace("_halving", " halving, folded")  # where it folds this book does not price it
-        return labels.get(one.algorithm or "", folded.replace("_", " "))
+    def name(one: Choice) -> str:  # halving that this book does not price folds
+        return labels.get(one.algorithm or "", one.named.replace("_halving", " halving, folded").replace("_", " "))
 
     ranges = []
     current = at(1)

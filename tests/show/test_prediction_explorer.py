@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from show_browser import opened, write_page
 
@@ -36,6 +38,16 @@ def test_what_others_measured_stands_in_the_title_beside_what_is_predicted_or_th
     assert f"Predicted {rate(predict(find('dgx-h100:2'), 'all-reduce', 2**33).busbw)} for 8 GiB; " in figure
     assert figure.count(f'data-at="{2**33}"') in (len(known), 2 * len(known))  # of one width or of both
     assert "nobody" in explorer.render(0, explorer.start | {"boxes": 64})
+
+
+@pytest.mark.parametrize("boxes", [2, 64])
+def test_what_is_heard_of_the_curve_is_its_two_ends_whether_others_measured_or_not(boxes):
+    explorer = prediction_explorer()
+    on = find(f"dgx-h100:{boxes}")
+    low, high = (rate(predict(on, "all-reduce", size).busbw) for size in (SIZES[0], SIZES[-1]))
+    heard = re.search('aria-label="([^"]*)"', explorer.render(0, explorer.start | {"boxes": boxes}))[1]
+    assert heard.endswith(f"predicted {low} at 1 KiB, {high} at 16 GiB.")
+    assert heard.count("measured by others") == 0
 
 
 @pytest.mark.browser
