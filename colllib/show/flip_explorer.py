@@ -94,7 +94,9 @@ def _picture(phase: str, rank: int, bit: int) -> Drawing:
 
     described = "; ".join(f"rank {k}: {listed(blocks) if blocks else 'none'}" for k, blocks in enumerate(wrong))
     legend = [("pale h7", "right"), ("patch h5", "wrong")]
-    return drawing(draw, title="", alt=f"Bit {bit} flips {PHASES[phase]}, rank {rank}. Wrong blocks of {described}.", legend=legend)
+    return drawing(
+        draw, title="", alt=f"Bit {bit} flips {PHASES[phase]}, rank {rank}. Wrong blocks of {described}.", legend=legend
+    )
 
 
 def _lamps(phase: str, rank: int, bit: int) -> str:
