@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-
 from shown import rows
 
 from colllib.show import flip_explorer
