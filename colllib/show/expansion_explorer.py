@@ -23,7 +23,7 @@ PANEL = 230.0  # for the base; the larger graph takes the rest
 ROOM = 304.0
 
 #: What the explorer offers: how a graph is expanded -> what the reader sees.
-KINDS = {"line-graph": "line graph", "degree": "degree expansion to 2 copies", "power": "Cartesian square"}
+KINDS = {"line-graph": "line graph", "degree": "two-copy degree expansion", "power": "Cartesian square"}
 BASES = {
     "complete-bipartite:2x2": "complete bipartite 2 + 2",
     "full-mesh:3": "complete graph of 3",
