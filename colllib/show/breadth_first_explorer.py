@@ -244,4 +244,4 @@ def _words(graph: str, receiver: int, step: int) -> str:
 
 
 def _summary(graph: str, receiver: int, step: int) -> str:
-    return f"{GRAPHS[graph]}, step {step}: {_alt(_case(graph, receiver, step))}"
+    return f"{GRAPHS[graph][0].upper()}{GRAPHS[graph][1:]}, step {step}: {_alt(_case(graph, receiver, step))}"

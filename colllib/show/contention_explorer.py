@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,14 +100,14 @@ def contention_explorer() -> Explorer:
         ],
         [
             Part(_picture, "Jobs and link loads"),
-            Rows(race, "Slowdown of each job", "Every job in numbers", heads),
+            Rows(race, "Slowdown of each job", "Every job in numbers", heads, swatches=False),
         ],
         summary="Jobs of {size} ranks, {groups} of them, {m} each: {slowest}.",
         note="Torus: one full-duplex link of BW per neighbor, routed along X, then Y, each direction drawn as a line "
         "of its own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine, "
         "at 2 α; a square is the link of a leaf up to a spine, or down from it. "
-        "Lock-step clock, all jobs in the same steps. A load of k is k times what one rank sends in all; colors round "
-        "up. Layout: alone against an aligned job alone; sharing: in company against alone.",
+        "Lock-step clock, all jobs in the same steps. A load of k is k times what one rank sends in all; squares have "
+        "it if all are whole. Layout: alone against an aligned job alone; sharing: in company against alone.",
         note_title="What is drawn here",
     )
 
@@ -138,7 +137,7 @@ def _picture(fabric: str, work: str, size: int, groups: int, layout: str, draw: 
     return Chart(legend + body, alt, title)
 
 
-_LEVELS = ("idle", "load 1", "load 2", "load 3", "load 4 and more")
+_LEVELS = ("idle", "load up to 1", "load up to 2", "load up to 3", "load above 3")
 _WIDTHS = (0.7, 1.6, 3.0, 4.4, 6.0)
 _HUES = (
     "var(--cl-line,#c3c9d0)",
@@ -215,7 +214,8 @@ def _spine_picture(jobs: Scene) -> str:
         return 52 + cell * (rank % SIDE), 34 + row * (rank // SIDE)
 
     links = spine_links(jobs.runs.topology)
-    loads, levels = jobs.loads.tolist(), jobs.levels.tolist()
+    loads, levels = jobs.loads.round().tolist(), jobs.levels.tolist()
+    whole = np.allclose(jobs.loads, loads)
     out = [text(44, 14, "start", "ranks, by job")]
     out += [text(2, 38 + row * leaf, "start", f"leaf {leaf}") for leaf in range(SIDE)]
     for panel, title in enumerate(("up", "down")):
@@ -225,8 +225,8 @@ def _spine_picture(jobs: Scene) -> str:
             x, y = left + 11 * spine, 34 + row * leaf
             number = links[panel][leaf, spine]
             out.append(f'<path d="M{x} {px(y - 8)}h10v16h-10z" style="fill:{_HUES[levels[number]]}"/>')
-            if (load := ceil(loads[number] - 1e-9)) > 1:
-                out.append(text(x + 5, y + 3.5, "middle", str(load), ' style="fill:var(--cl-bg,#fff)"'))
+            if whole and loads[number] > 1:
+                out.append(text(x + 5, y + 3.5, "middle", f"{loads[number]:g}", ' style="fill:var(--cl-bg,#fff)"'))
     width = 205 + 2 * (spines * 11 + 18)
     return (
         f'<svg viewBox="0 0 {width} 215" fill="currentColor" font-size="11.5" aria-hidden="true">{"".join(out)}'

@@ -23,13 +23,13 @@ PANEL = 230.0  # for the base; the larger graph takes the rest
 ROOM = 304.0
 
 #: What the explorer offers: how a graph is expanded -> what the reader sees.
-KINDS = {"line-graph": "line graph", "degree": "degree, 2 copies", "power": "Cartesian square"}
+KINDS = {"line-graph": "line graph", "degree": "two-copy degree expansion", "power": "Cartesian square"}
 BASES = {
     "complete-bipartite:2x2": "complete bipartite 2 + 2",
-    "full-mesh:3": "complete, 3 ranks",
-    "full-mesh:4": "complete, 4 ranks",
+    "full-mesh:3": "complete graph of 3",
+    "full-mesh:4": "complete graph of 4",
     "uniring:1x4": "one-way ring of 4",
-    "debruijn:2x2": "de Bruijn, 4 ranks",
+    "debruijn:2x2": "de Bruijn graph of 4",
     "diamond": "diamond",
 }
 FITS = {
@@ -213,6 +213,6 @@ def _summary(kind: str, base: str, rank: int, step: int) -> str:
     partly = {dst for loads in spread.carried[:step] for _, dst in loads}.difference(holders)
     verb, rest = "has" if len(holders) == 1 else "have", f", {len(partly)} a part of it (white)" if partly else ""
     return (
-        f"{KINDS[kind]} of {BASES[base]}: after {step} of {expanded.run.schedule.num_steps} steps {len(holders)} of "
-        f"{expanded.run.topology.ranks} ranks {verb} the shard of {expanded.names[rank]}{rest}."
+        f"{KINDS[kind].capitalize()} of {BASES[base]}: after {step} of {expanded.run.schedule.num_steps} steps "
+        f"{len(holders)} of {expanded.run.topology.ranks} ranks {verb} the shard of {expanded.names[rank]}{rest}."
     )

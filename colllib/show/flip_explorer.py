@@ -10,6 +10,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, Point, between
 from colllib.show.pen import Drawing, Pen, drawing, legend_of
 from colllib.show.table import Table
+from colllib.show.theme import listed
 from colllib.training import faults
 from colllib.training.faults import PHASES, Flip
 
@@ -91,9 +92,11 @@ def _picture(phase: str, rank: int, bit: int) -> Drawing:
         else:
             pen.tag(cards[rank].x + 30, cards[rank].y - 33, f"bit {bit}")
 
-    described = "; ".join(f"rank {k} has wrong {blocks or 'nothing'}" for k, blocks in enumerate(wrong))
+    described = "; ".join(f"rank {k}: {listed(blocks) if blocks else 'none'}" for k, blocks in enumerate(wrong))
     legend = [("pale h7", "right"), ("patch h5", "wrong")]
-    return drawing(draw, title="", alt=f"Bit {bit} flips {PHASES[phase]}, rank {rank}; {described}.", legend=legend)
+    return drawing(
+        draw, title="", alt=f"Bit {bit} flips {PHASES[phase]}, rank {rank}. Wrong blocks of {described}.", legend=legend
+    )
 
 
 def _lamps(phase: str, rank: int, bit: int) -> str:
@@ -112,12 +115,14 @@ def _ranks(phase: str, rank: int, bit: int) -> Table:
     rows = []
     for k, result in enumerate(flip.results):
         place = int(np.argmax(np.abs(np.nan_to_num(result.astype(float), nan=np.inf) - exact)))
-        rows.append((str(k), f"{result[place]:.3g}", f"{exact[place]:.3g}", "wrong" if k in flip.wrong else "right"))
+        rows.append((str(k), f"{result[place]:.9g}", f"{exact[place]:.9g}", "wrong" if k in flip.wrong else "right"))
     return Table(["rank", "worst number", "right is", "result"], rows, "The ranks' results")
 
 
 def _summary(phase: str, rank: int, bit: int) -> str:
     flip = flip_case(phase, rank, bit)
+    if not flip.wrong:
+        return "No rank ends with a wrong result: rounding swallows the bit."
     seen = [text for name, text in CHECKS.items() if getattr(flip, name)]
     return (
         f"Ranks that end with a wrong result: {len(flip.wrong)} of {RANKS}; noticed by {', '.join(seen) or 'nobody'}."

@@ -17,6 +17,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, between
 from colllib.show.pen import Drawing, Pen, drawing
 from colllib.show.theme import listed
+from colllib.units import several
 
 UPPER, LOWER = {0, 1, 2, 3, 8}, {4, 5, 6, 7, 9}  # the nodes of the two boxes
 
@@ -78,7 +79,7 @@ def _split(how: str, k: int) -> Drawing:
     return _joined(
         links,
         fresh,
-        title=f"{out} lead out of the upper box, and 1/x* = {_inverse(how, k)}",
+        title=f"{several(out, 'unit')} out of the upper box, and 1/x* = {_inverse(how, k)}",
         alt=f"Splits done: {k}. Links: {len(links)}. Units that lead out of the upper box: {out}.",
     )
 
@@ -89,7 +90,7 @@ def _split_summary(how: str, k: int) -> str:
     last = ""
     if done:
         u, switch, t, width = done[-1]
-        last = f"{width} units of {u} → s{switch - 8} → {t} became a direct link. "
+        last = f"{several(width, 'unit')} of {u} → s{switch - 8} → {t} became a direct link. "
     lost = "Nothing is lost so far."
     if inverse != 1:
         lost = f"The best schedule on what is left takes {inverse} times as long."

@@ -95,8 +95,8 @@ def realistic_ladder_explorer() -> Explorer:
     note = (
         "Lock-step clock, 512 ranks. A rank owns one link on a star and "
         f"{injection(ladder.topology('torus:8x8x8'))} on the torus of 8 × 8 × 8. The "
-        "part of BW that a fabric keeps (η_β) divides its bytes, η_α multiplies its latencies; both ways through a "
-        "switch that adds keep the same. P is the best whole number of segments with them."
+        "part of BW that a fabric keeps (η<sub>β</sub>) divides its bytes, η<sub>α</sub> multiplies its latencies; "
+        "both ways through a switch that adds keep the same. P is the best whole number of segments with them."
     )
     title = "The ladder of 512 ranks, ideal and with coefficients"
     return _ladder(title, _realistic_rungs, _COLUMNS, note, "realistic", etas, ("alpha", "bw"))

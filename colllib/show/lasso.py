@@ -51,8 +51,8 @@ class Lasso:
             "bar.</p>"
             '<p class="cl-summary" aria-live="polite">The set is drawn with a script, which does not run here.</p>'
             f'<div class="cl-ground">{pictures}<svg aria-hidden="true"><path/></svg></div>'
-            '<p class="cl-hint">At each rank: its card below, in a box with a switch its port to that above. Orange is '
-            "the narrowest that its shards have to pass.</p>"
+            '<p class="cl-hint">In boxes each rank has its card below and, if there is a switch, its port above. '
+            "Orange is the narrowest that its shards have to pass.</p>"
             '<table class="colllib-table" aria-label="This set beside the worst"></table>'
             f"<script>{code('lasso')}</script></section>"
         )

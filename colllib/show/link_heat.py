@@ -251,11 +251,11 @@ def describe(links: Heat) -> str:
     below = " ".join(map(letter, range(topology.lattice.dims[0])))
     counts = Counter(links.loads)
     described = ", ".join(
-        f"{count} carry {num(load / links.unit, 2)}" for load, count in sorted(counts.items(), reverse=True)[:6]
+        f"{num(load / links.unit, 2)} on {count}" for load, count in sorted(counts.items(), reverse=True)[:6]
     )
     more = f", and {len(counts) - 6} other loads" if len(counts) > 6 else ""
     return (
-        f"{fabric_name(topology.name)}: map of {topology.num_links} directed links "
+        f"{fabric_name(topology.name.partition(',')[0])}: map of {topology.num_links} directed links "
         f"by what they carry, in M/N: {described}{more}. "
         f"The first of the busiest is {link_label(topology, links.hottest)}. "
         f"Ranks stand in rows of {topology.lattice.dims[0]}, the first row below: {below}."
@@ -266,7 +266,7 @@ def heat_map(links: Heat, sender: int | None = None, title: str = "") -> Chart:
     """Draw the links of a small lattice, colored by load; of more than two loads with each as a number, in M/N.
 
     >>> heat_map(heat("torus 2 × 2", "X first, ties balanced"))
-    torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b. ...
+    torus 2 × 2: map of 8 directed links by what they carry, in M/N: 2 on 8. The first of the busiest is a→b. ...
     """
     axes = links.run.topology.lattice
     assert axes is not None
@@ -310,7 +310,7 @@ def link_heat_explorer() -> Explorer:
         summary=Summary(
             Race(_chosen),
             text="All-to-all on a {shape}, {rule}: {variant:chosen}. {m} take {time:chosen} in lock-step, "
-            "{over:chosen} times what no schedule can beat on these links.",
+            "{over:chosen} times the least that these links allow.",
         ),
     )
 
@@ -442,7 +442,7 @@ def _sentence(way: str, step: int) -> str:
     links = done.heats[step - 1]
     busy = sum(load > 0 for load in links.loads)
     return (
-        f"{way}, step {step} of {len(done.heats)}: {busy} of {len(links.loads)} links are busy, the busiest "
-        f"carries {num(max(links.loads) / links.unit, 2)} of M/16; {num(done.arrived[step - 1], 2)} of {BLOCKS} "
-        "blocks have arrived."
+        f"{way[0].upper()}{way[1:]}, step {step} of {len(done.heats)}: {busy} of {len(links.loads)} links are "
+        f"busy, the busiest carries {num(max(links.loads) / links.unit, 2)} of M/16; "
+        f"{num(done.arrived[step - 1], 2)} of {BLOCKS} blocks have arrived."
     )

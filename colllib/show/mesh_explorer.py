@@ -123,8 +123,9 @@ def _measures(execution: Execution) -> tuple[object, ...]:
 def _summary(collective: str, dims: tuple[int, ...]) -> str:
     on_mesh, on_torus = _pair(collective, dims)
     a, b = max(on_mesh.link_total), max(on_torus.link_total)
-    return (
-        f"{collective.capitalize()}, on {_size(dims)}: the mesh's busiest link carries {a} M, "
-        f"the torus's {b} M, {float(a / b):.2f} times as much; "
-        f"{on_mesh.cost.n_alpha} against {on_torus.cost.n_alpha} latencies."
-    )
+    most = f"the mesh's busiest link carries {a} M, {float(a / b):.2f} times the torus's {b} M"
+    if a == b:
+        most = f"the busiest link carries {a} M on both"
+    hops = on_mesh.cost.n_alpha, on_torus.cost.n_alpha
+    steps = f"{hops[0]} on both" if hops[0] == hops[1] else f"{hops[0]} against {hops[1]}"
+    return f"{collective.capitalize()}, on {_size(dims)}: {most}; latencies: {steps}."

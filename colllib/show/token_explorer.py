@@ -46,7 +46,7 @@ def token_explorer() -> Explorer:
         [
             Bars(race, "The parts of a token's time"),
             Part(_memory, "What a GPU keeps"),
-            Part(_unmeasured, "What nobody measured"),
+            Part(_unmeasured, "What is not measured"),
             Rows(race, "The parts in numbers", "The parts in numbers", "part = name | what | time"),
         ],
         summary="A token takes at least {sum}. The largest part, {top share}: {top}.",
@@ -125,6 +125,8 @@ def _memory(model: str, width: float, tp: int, sequences: int, context: int) -> 
 
 
 def _unmeasured(model: str, tp: int, sequences: int, call: str) -> str:
-    if tp == 1 or call == WIRES or seconds_of(call, tp, sequences * MODELS[model].hidden * BF16):
+    message = sequences * MODELS[model].hidden * BF16
+    if tp == 1 or call == WIRES or seconds_of(call, tp, message):
         return ""
-    return f"<p>Nobody measured {CALLS[call]} for such messages: α and bytes stand alone.</p>"
+    what = f"{CALLS[call]} on {tp} GPUs for messages of {units.size(message)}"
+    return f"<p>This book has no measurement of {what}: α and bytes stand alone.</p>"

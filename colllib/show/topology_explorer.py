@@ -9,7 +9,6 @@ from colllib.show.control import Control, Part
 from colllib.show.drawings import wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
-from colllib.show.ladder_explorer import fabric_name
 from colllib.show.table import Table
 from colllib.show.theme import listed
 from colllib.topology import Topology, cuts, full_mesh, line, mesh, ring, star, torus, twisted_torus
@@ -77,7 +76,7 @@ def _picture(kind: str, size: Any) -> Chart:
     topology, bisection = _measured(kind, size)
     others = [rank for rank in range(topology.ranks) if rank not in bisection.half]
     alt = (
-        f"{fabric_name(topology.name)}: {topology.ranks} ranks and {wires(topology)} wires. The cut between ranks "
+        f"{kind} {_text(kind, size)}: {topology.ranks} ranks and {wires(topology)} wires. The cut between ranks "
         f"{listed(bisection.half)} and {listed(others)} lets {bisection.bandwidth} BW through each way."
     )
     columns = 2 * size if kind == "twisted torus" else 0

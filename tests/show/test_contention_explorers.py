@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from math import ceil
 
 import numpy as np
 import pytest
@@ -74,7 +73,11 @@ def test_squares_of_a_leaf_add_up_to_what_its_ranks_send_out_and_take_in(fabric,
     named = re.findall(r'middle"[^>]*>(\d)</text>', picture)
     most = float(re.search(r"with a load of ([\d.]+\d|\d)", picture)[1])
     assert max(up.max(), down.max()) == pytest.approx(most, rel=5e-3)
-    assert max(map(int, named)) == ceil(most)
+    whole = np.allclose(drawn.loads, drawn.loads.round())
+    assert whole == (work == RING)
+    assert [int(load) for load in named] == [
+        round(load) for panel in (up, down) for load in panel.flat if whole and load > 1
+    ]
 
 
 PRICE = {"m": 16e6, "alpha": 0.5e-6, "bw": 900e9}
@@ -121,6 +124,14 @@ def test_the_jobs_explorer_names_fabrics_as_prose_does_and_not_as_the_command_li
 def test_the_jobs_explorer_stays_small_and_starts_among_collisions():
     assert JOBS.start["layout"] == "drawn"
     assert len(JOBS._repr_html_()) < 350_000  # packed, as it is shipped
+
+
+def test_the_legend_bounds_loads_and_no_row_of_the_jobs_table_has_a_color():
+    state = {**JOBS.start, "fabric": NARROW, "work": PAIRWISE, "size": 32, "groups": 2, "draw": 3}
+    picture = JOBS.render(0, state)
+    assert "load of 2.35" in picture
+    assert all(f"load {bound}" in picture for bound in ("up to 1", "up to 2", "up to 3"))
+    assert "cl-swatch" not in JOBS.render(1, state)
 
 
 def test_one_ring_alone_costs_its_closed_form():

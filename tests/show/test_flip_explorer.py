@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from shown import rows
 
 from colllib.show import flip_explorer
-from colllib.show.flip_explorer import RANKS, flip_case
+from colllib.show.flip_explorer import BITS, RANKS, flip_case
 from colllib.training.faults import PHASES
 
 
@@ -18,6 +19,22 @@ def test_the_summary_counts_the_wrong_ranks_in_every_phase():
         assert summary.startswith(
             f"Ranks that end with a wrong result: {len(flip_case(phase, 1, 26).wrong)} of {RANKS};"
         )
+
+
+def test_numbers_differ_where_a_result_is_wrong_and_a_bit_that_rounding_swallows_is_said_to_be():
+    explorer = flip_explorer()
+    swallowed = 0
+    for phase in PHASES:
+        for rank in range(RANKS):
+            for bit in BITS:
+                state = {"phase": phase, "rank": rank, "bit": bit}
+                flip = flip_case(**state)
+                for _, worst, exact, result in rows(explorer.render(2, state)):
+                    assert (worst != exact) == (result == "wrong")
+                summary = explorer.render(len(explorer.parts), state)
+                assert ("rounding swallows the bit" in summary) == (not flip.wrong)
+                swallowed += not flip.wrong
+    assert 0 < swallowed < RANKS * len(PHASES)
 
 
 def test_no_check_sees_a_flip_in_a_gradient_whichever_rank_and_bit_it_is():

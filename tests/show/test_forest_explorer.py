@@ -22,6 +22,13 @@ def test_verified_splits_keep_the_bound_at_every_step_and_rings_end_at_four_time
     assert not after("verified", len(splits("verified")))[8:].any()
 
 
+def test_one_unit_is_no_plural():
+    shown = splitting_explorer()
+    texts = [part.render(**state) for state in shown.states(range(2)) for part in shown.all_parts]
+    assert not any(" 1 units" in f" {text}" for text in texts)
+    assert any(str(text).count("1 unit of ") for text in texts)
+
+
 def test_splits_are_verified_ones_or_rings():
     for how in ("nonsense", two_boxes().name):
         with pytest.raises(ValueError, match=f"splits '{how}': must be verified or rings"):

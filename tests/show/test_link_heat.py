@@ -87,7 +87,7 @@ def test_picture_and_alt_text_say_the_same():
     assert fair.level(max(fair.loads)) < 5  # which is what links carry where ties go up
     even = heat_map(fair)
     assert even.body.count("<text") == 16  # the ranks: what links carry is in the legend
-    assert "64 carry 8" in even.alt
+    assert "8 on 64" in even.alt
     assert chart.alt.endswith("Ranks stand in rows of 6, the first row below: a b c d e f.")
 
 
@@ -102,7 +102,12 @@ def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():
     prices = {"message": start["m"], "alpha": start["alpha"], "bandwidth": start["bw"]}
     seconds = shown.run.cost.seconds(**prices)
     least = floor("all-to-all", shown.run.topology).seconds(**prices)  # four latencies across 4 x 4, too
-    assert f"take {units.seconds(seconds)} in lock-step, {seconds / least:.2f} times" in summary
+    assert f"take {units.seconds(seconds)} in lock-step, {seconds / least:.2f} times the least" in summary
+
+
+def test_the_alt_text_has_no_option_of_a_topology():
+    alt = describe(heat("torus 4 × 4", "alternating axes, one block at a time"))
+    assert alt.startswith("torus 4 × 4: map")
 
 
 def test_every_shape_offers_rules():

@@ -69,7 +69,10 @@ def test_table_pictures_and_summary_agree(collective):
             most = max(loads(done).values())
             assert re.search(rf"wires carry (its most, )?{most}\N{{NO-BREAK SPACE}}M", pictures)
             assert f"<td>{done.cost.n_beta}</td>" in re.sub(r"<td[^>]*>", "<td>", table)
-        assert f"{opened.cost.n_alpha} against {closed.cost.n_alpha} latencies" in summary
+        alphas = opened.cost.n_alpha, closed.cost.n_alpha
+        assert f"latencies: {alphas[0]} {f'against {alphas[1]}' if len({*alphas}) > 1 else 'on both'}." in summary
+        same = max(opened.link_total) == max(closed.link_total)
+        assert ("the busiest link carries" in summary and "1.00" not in summary) == same
 
 
 def test_it_starts_where_mesh_and_torus_differ_most_visibly():

@@ -85,12 +85,12 @@ def test_one_gpu_reduces_nothing_and_is_asked_for_no_links():
         ("NCCL", 8, 64, True),
     ],
 )
-def test_what_nobody_measured_is_called_so(call, tp, sequences, measured):
+def test_what_is_not_measured_is_called_so_with_its_gpus_and_size(call, tp, sequences, measured):
     table, *_ = shown(call=call, tp=tp, sequences=sequences)
-    said_so = "Nobody measured" in EXPLORER.render(
-        2, {**EXPLORER.start, "call": call, "tp": tp, "sequences": sequences}
-    )
-    assert ("all-reduces: kernel and launch" in table) == measured == (not said_so)
+    sentence = EXPLORER.render(2, {**EXPLORER.start, "call": call, "tp": tp, "sequences": sequences})
+    size = units.size(sequences * 16384 * 2)
+    assert (f"on {tp} GPUs for messages of {size}: α and bytes stand alone" in sentence) == (not measured)
+    assert ("all-reduces: kernel and launch" in table) == measured
 
 
 def test_a_time_between_two_measured_sizes_lies_between_theirs():

@@ -22,6 +22,10 @@ def shown(state):
     return dict(CELLS.findall(EXPLORER.render(1, state)))
 
 
+def test_alt_texts_have_both_sides_of_a_twisted_torus():
+    assert "twisted torus 8 × 4: 32 ranks" in EXPLORER.render(0, {"kind": "twisted torus", "size": 4})
+
+
 def by_hand(kind, size):
     """Ranks, wires and diameter from the definition."""
     if kind in ("star", "full mesh", "ring", "line"):
