@@ -53,6 +53,7 @@ def topology_of(machine: Machine, **options: Any) -> Topology:
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
     )
+    machine = machine.behind_slots
     cards, card = machine.cards, machine.card
     if cards > machine.gpus:  # several cards of a GPU are one
         cards, card = machine.gpus, card * cards / machine.gpus

@@ -74,6 +74,12 @@ class Machine:
         return replace(self, cards=cards, oversubscription=max(1.0, self.oversubscription * cards / self.cards))
 
     @property
+    def behind_slots(self) -> Machine:
+        """The same with cards that carry no more than the slots of all GPUs send, and links up as wide as before."""
+        card = min(self.card, self.gpus * self.slot / self.cards)
+        return replace(self, card=card, oversubscription=max(1.0, self.oversubscription * card / self.card))
+
+    @property
     def network(self) -> float:
         """What the way out of a box carries, one way, in bytes per second: its cards, behind its GPUs' slots."""
         return min(self.cards * self.rate, self.gpus * self.slot)
@@ -328,6 +334,7 @@ def on_rails(machine: Machine) -> str:
     """What to do instead of a prediction on a machine's rails."""
     if machine.boxes <= LEAF:
         return f"up to {LEAF} boxes have one leaf for a rail, and no spine: leave rails and oversubscription out"
+    machine = machine.behind_slots
     inside, link = machine.joined
     near, far = (rate(speed).replace(" ", "") for speed in (link, machine.card * machine.cards / machine.gpus))
     others = f",inside={inside}" * (inside != "switch") + f",oversubscription={machine.ratio}" * (machine.ratio > 1)
