@@ -345,7 +345,7 @@ def on_rails(machine: Machine) -> str:
         "NCCL's rings and trees stay on their rail, and few of their steps lead from one leaf of it to the next: leave "
         f"rails and oversubscription out. For an all-to-all, on {leaves} leaves of {each} boxes: colllib ladder "
         f"all-to-all --on boxes:{leaves}x{each}x{machine.gpus},rails={rails}{others} "
-        f"--alpha 0.6us,2.7us,2.7us,2.7us --bandwidth {near},{far},{far},{far}"
+        f"--alpha 0.6us{',2.7us' * (2 + (rails > 1))} --bandwidth {near}{f',{far}' * (2 + (rails > 1))}"
     )
 
 

@@ -223,6 +223,10 @@ def test_the_hint_about_rails_is_of_the_machine_that_was_asked():
         machine_on("dgx-a100:4,rails=8")
     with pytest.raises(ValueError, match=r"boxes:3x24x8,rails=8 --alpha .*--bandwidth 300GB/s,25GB/s,25GB/s,25GB/s$"):
         machine_on("dgx-a100:70,rails=8")
+    with pytest.raises(ValueError, match="boxes:2x20x1,rails=1 --alpha") as caught:
+        machine_on("gb10:40,rails=1")
+    *_, ladder = str(caught.value).partition("colllib ")
+    assert CliRunner().invoke(cli.cli, ladder.split()).exit_code == 0
 
 
 @pytest.mark.parametrize(
