@@ -1,4 +1,4 @@
-"""Schedules for MSCCL: written as its XML, and that XML run on numpy buffers, which proves what was exported.
+"""Schedules for MSCCL: written as its XML, and that XML run on numpy buffers in two orders, to check what was exported.
 
 In the file each pair of GPUs has a thread block that sends and one that receives. A step waits for
 one step of another thread block of its GPU; where it must wait for more, `nop` steps before it do.
@@ -237,7 +237,7 @@ class _Block:
 
 
 def run(text: str, *, seed: int = 0) -> tuple[str, int]:
-    """Execute an MSCCL file on numpy buffers and compare what every GPU ends with with what it should.
+    """Execute an MSCCL file on numpy buffers, in two orders of thread blocks, and compare what each ends with.
 
     Args:
         text: the XML, in the part of the format that `export` writes: in place, send, receive, receive with a
@@ -259,12 +259,12 @@ def run(text: str, *, seed: int = 0) -> tuple[str, int]:
         raise ValueError(f"coll = {shortened(repr(collective))}: known are {', '.join(sorted(known))}")
     if size > MOST_GPUS or chunks > MOST_GPUS * MOST_COUNT or (collective != "allreduce" and chunks % size):
         raise ValueError(f"{chunks} chunks on {size} GPUs: too many, or not the same for each")
-    gpus = _read(algo, size, chunks)
     inputs = np.random.default_rng(seed).integers(1, 2**40, (size, chunks))
-    # for an all-gather each GPU has its own chunks only
-    buffers = np.where(_own(inputs), inputs, 0) if collective == "allgather" else inputs.copy()
-    _execute(gpus, buffers)
-    _compare(buffers, inputs, collective)
+    for receives_first in (False, True):  # thread blocks may run in any order
+        # for an all-gather each GPU has its own chunks only
+        buffers = np.where(_own(inputs), inputs, 0) if collective == "allgather" else inputs.copy()
+        _execute(_read(algo, size, chunks), buffers, receives_first=receives_first)
+        _compare(buffers, inputs, collective)
     return collective, size
 
 
@@ -312,15 +312,21 @@ def _own(inputs: Values) -> NDArray[np.bool_]:
     return np.repeat(np.eye(gpus, dtype=np.bool_), chunks // gpus, axis=1)
 
 
-def _execute(gpus: list[list[_Block]], buffers: Values) -> None:
+def _execute(gpus: list[list[_Block]], buffers: Values, *, receives_first: bool) -> None:
+    """Run the thread blocks as they stand, or from the last one on, where what is sent is received at once."""
     wires: _Wires = {}
+    onward = -1 if receives_first else 1
     moving = True
     while moving:
         moving = False
-        for rank, blocks in enumerate(gpus):
-            for block in blocks:
-                while block.steps_done < len(block.steps) and _advance(block, rank, blocks, buffers, wires):
+        for rank, blocks in list(enumerate(gpus))[::onward]:
+            for block in blocks[::onward]:
+                while _advance(block, rank, blocks, buffers, wires):
                     moving = True
+                    peers = gpus[block.send] if receives_first and block.send >= 0 else []
+                    receiving = [peer for peer in reversed(peers) if peer.recv >= 0]
+                    while any(_advance(peer, block.send, peers, buffers, wires) for peer in receiving):
+                        pass
     for rank, blocks in enumerate(gpus):
         for k, block in enumerate(blocks):
             if block.steps_done < len(block.steps):
@@ -337,7 +343,9 @@ def _advance(
     buffers: Values,
     wires: _Wires,
 ) -> bool:
-    """Move the next chunk of the next step, if it can be moved."""
+    """Move the next chunk of the next step, if there is one and it can be moved."""
+    if block.steps_done == len(block.steps):
+        return False
     step = block.steps[block.steps_done]
     other, place = step.waits
     if other >= 0 and blocks[other].steps_done <= place:

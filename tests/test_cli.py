@@ -875,7 +875,10 @@ def test_who_reads_the_output_may_leave_at_once():
         ("ladder all-reduce --message 1MB --ranks=4 --message=2MB", "--message is given twice"),
         ("step --on dgx-h100:8 --plan fsdp=64", "or for FSDP dp=64,zero=3"),
         ("ladder all-reduce --on edges:0-1", "own wires: colllib.topology.from_links"),
-        ("ladder all-reduce --on boxes:2x8,cards=7", "a lost card is without=card 3"),
+        (
+            "ladder all-reduce --on boxes:2x8,cards=7",
+            "8 ranks, as 8 do; a lost one: without=card 3",
+        ),
         ("run broadcast chain --on star:4 --root 2 --with root=3", "option 'root': is given twice"),
         ("export all-reduce ring --on star:4 --message 1GiB", "leave --message and --alpha out"),
         ("export all-reduce ring --on star:4 --alpha 3us", "leave --message and --alpha out"),

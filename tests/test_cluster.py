@@ -378,6 +378,7 @@ def test_oversubscription_takes_from_the_cards():
         ('"a100"', '"z9"', "not known"),
         ('"a100"', "7", "not known"),
         ("200Gbit/s", "200", "not readable"),
+        ("cards = 2", 'without = "card 3"', "key 'without': known are gpu"),
         ("cards = 2", "kards = 2", "key 'kards': known are gpu, boxes, gpus, cards, card, link"),
         (FILE.partition("4\n")[2], 'link = "300GB/s"\n', "without gpu the cards are needed, too"),
         ("boxes = 2", "boxes = [", "cluster file"),

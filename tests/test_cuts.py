@@ -194,6 +194,23 @@ def test_halves_of_a_star_are_not_alike_where_ranks_have_lost_their_cables():
     assert (cut.bandwidth, cut.exact) == (2, True)  # both with two others on one side
 
 
+@pytest.mark.parametrize(("on", "width"), [("ring:30,without=0-1", 1), ("torus:6x4,without=0-1", 7)])
+def test_the_cut_of_a_torus_that_lacks_a_cable_is_found_at_any_size(on, width):
+    """By hand: one cable joins the halves of what is then a line; of eight between those of the torus one is lost."""
+    cut = bisection(find(on))
+    assert cut.at_least <= width <= cut.bandwidth == cut_bandwidth(find(on), cut.half)
+
+
+def test_a_rank_among_links_to_the_only_switch_is_no_port_of_it():
+    links = [(0, 2), (1, 4), (2, 4), (3, 4), *((4, rank) for rank in range(4))]
+    assert bisection(from_links("a rank by way of another", 4, links, switches=1, alpha=[1] * 8)).bandwidth == 1
+
+
+def test_nothing_crosses_a_cut_with_all_ranks_on_one_side():
+    for topology in (ring(4), star(4)):
+        assert cut_bandwidth(topology, []) == cut_bandwidth(topology, range(4)) == 0
+
+
 def test_parallel_links_count_together_in_a_graph_of_any_size():
     for ranks in (6, 30):
         cut = bisection(find(f"uniring:2x{ranks}"))

@@ -112,6 +112,15 @@ def test_a_wait_in_a_circle_is_a_deadlock():
         run(f'<algo coll="allreduce" ngpus="1" nchunksperloop="1" nchannels="1"><gpu id="0">{blocks}</gpu></algo>')
 
 
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_a_file_is_refused_in_which_a_receive_does_not_wait_for_the_send_before_it(ranks):
+    """Where all receive first, a GPU sends the sum instead of what it had."""
+    text = export(algorithms.find("all-reduce", "one-shot").build(ranks), "all-reduce", "one-shot")
+    assert run(text) == ("allreduce", ranks)
+    with pytest.raises(ValueError, match="ends with a wrong chunk"):
+        run(re.sub(r'(type="rrc".*) depid="\d+" deps="\d+"', r'\1 depid="-1" deps="-1"', text))
+
+
 def exchanged(shares, back=1):
     """An all-reduce of two GPUs in one step: each sends all its blocks, GPU 1 in the order that back says."""
     every = np.arange(len(shares))

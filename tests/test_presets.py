@@ -44,6 +44,19 @@ def test_a_machine_with_other_cards_has_their_rate_for_schedules_as_for_predicti
     assert machine.card < find("dgx-h100:2").speeds[1][1]
 
 
+@pytest.mark.parametrize("cards", ["", "cards=2,", "cards=4,"])
+@pytest.mark.parametrize("card", ["100Gb/s", "400Gb/s", "800Gb/s", "3200Gb/s"])
+@pytest.mark.parametrize("name", ["dgx-h100:2", "dgx-h100:2,gpus=6,cards=6", "dgx-a100:4", "mi300x:2", "nvl72:2"])
+def test_cards_faster_than_the_slots_of_the_gpus_behind_them_send_what_these_carry(name, card, cards):
+    """Behind links up that are too narrow, these bind first: half of eight 800 Gb/s is less than eight Gen5 slots."""
+    for narrow in ("", ",oversubscription=2", ",oversubscription=1.25"):
+        on = f"{name},{cards if 'cards' not in name else ''}card={card}{narrow}"
+        machine = machines.find(on)
+        assert tiers(on).bandwidth[1] * machine.gpus == pytest.approx(machine.network, rel=1e-3)
+    two = find("dgx-h100:4,card=800Gb/s,oversubscription=2")
+    assert (two.name, two.speeds[1][1]) == ("boxes:4x8,oversubscription=63/50,inc=box", 63e9)
+
+
 def test_a_rate_of_cards_that_cannot_be_is_refused():
     with pytest.raises(ValueError, match="bandwidth 'fast': not readable"):
         find("dgx-h100:2,card=fast")
@@ -83,7 +96,7 @@ def test_a_machine_that_has_no_preset_takes_the_options_of_boxes(on, name):
     """As help says of machines; the speeds are those of the machine."""
     machine = find(on)
     assert machine.name in (name, name.replace(",ranks", ",inc=box,ranks"), f"{name},inc=box")
-    assert machine.speeds[1][1] == (100e9 if "800Gb/s" in on else 50e9)
+    assert machine.speeds[1][1] == (63e9 if "800Gb/s" in on else 50e9)
 
 
 def test_an_option_of_boxes_is_given_a_machine_once():

@@ -69,7 +69,7 @@ def arcs(topology: Topology) -> tuple[IntArray, IntArray]:
     if topology.switches:
         raise ValueError(f"{topology.name} has switches: a graph of ranks alone is needed")
     if not is_graph(topology):
-        raise ValueError(f"{topology.name} has links of different bandwidth: a graph of equal links is needed")
+        raise ValueError(f"{topology.name} has links of another bandwidth than BW a cable: a graph needs that one")
     width = np.array([tier.cables for tier in topology.tiers], dtype=np.intp)[topology.tier]
     return np.repeat(topology.link_src, width), np.repeat(topology.link_dst, width)
 

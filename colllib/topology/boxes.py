@@ -139,7 +139,7 @@ class _Shape:
         self.cards = self.inner if cards is None else cards
         if not is_whole(self.cards) or self.cards < 1 or self.inner % self.cards:
             raise ValueError(
-                f"cards = {cards!r}: must divide the {self.inner} ranks of a box; a lost card is without=card 3"
+                f"cards = {cards!r}: must divide the {self.inner} ranks, as {self.inner} do; a lost one: without=card 3"
             )
         if rails is not None and (not is_whole(rails) or rails < 1 or self.inner % rails):
             raise ValueError(f"rails = {rails!r}: must divide the {self.inner} ranks of a box")

@@ -22,7 +22,7 @@ from colllib.topology.presets import PRESETS, Preset
 from colllib.units import BadText, parse, shortened
 
 #: of a cluster file
-KEYS = ("gpu", *re.findall(r"(\w+)=", machines.OPTIONS), "alpha", "rails")
+KEYS = ("gpu", *re.findall(r"(\w+)=", machines.OPTIONS.partition(" or ")[0]), "alpha", "rails")
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
 MOST_WIRED = 8  # GPUs that were ever joined without one
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
@@ -53,6 +53,7 @@ def topology_of(machine: Machine, **options: Any) -> Topology:
     inc = {(True, False): "box", (False, True): "network", (True, True): "both"}.get(
         (machine.nvls, machine.collnet), "none"
     )
+    machine = machine.behind_slots
     cards, card = machine.cards, machine.card
     if cards > machine.gpus:  # several cards of a GPU are one
         cards, card = machine.gpus, card * cards / machine.gpus
@@ -140,8 +141,8 @@ def is_file(expression: str) -> bool:
 
 
 def read_cluster(text: str) -> Machine:
-    """A cluster file: boxes, gpus of a box, a known gpu or the link of one, and the options of `machines.with_options`;
-    for schedules also alpha, a time in a box and one between boxes, and rails.
+    """A cluster file: boxes, gpus of a box, a known gpu or the link of one, and the options of `machines.with_options`
+    but without=; for schedules also alpha, a time in a box and one between boxes, and rails.
 
     Raises:
         ValueError: if it is no TOML, has a key that is not known, lacks one, or a value that cannot be.

@@ -53,7 +53,7 @@ def links_per_rank(topology: Topology) -> tuple[int, ...]:
 
 
 def wires(topology: Topology) -> int:
-    """Full-duplex wires: pairs of nodes with a link each way, or at least one way.
+    """Pairs of nodes that full-duplex wires, or one-way ones, join; `describe.wires` counts cables.
 
     >>> from colllib.topology import full_mesh, star
     >>> wires(star(8)), wires(full_mesh(8))
@@ -158,6 +158,7 @@ def cut_links(topology: Topology, side: Collection[int]) -> IntArray:
         import networkx as nx
 
         graph: nx.DiGraph[object] = nx.DiGraph()
+        graph.add_nodes_from(("from", "to"))
         for (a, b), units in _joint_bandwidth(topology).items():
             graph.add_edge(a, b, capacity=units)
         for rank in range(topology.ranks):
@@ -354,7 +355,7 @@ def _at_least(topology: Topology) -> Fraction:
 def _pairs_on_links(topology: Topology) -> IntArray:
     """How many pairs of ranks are routed over each link; on a torus the ties are shared out, over the same links."""
     lattice, ranks, router = topology.lattice, topology.ranks, topology.router
-    if lattice is not None and lattice.wraps and topology.switches == 0:
+    if lattice is not None and lattice.wraps and topology.num_links == torus(lattice.dims).num_links:
         router = torus(lattice.dims, tie="balanced").router
     load = np.zeros(topology.num_links, dtype=np.intp)
     for start in range(0, ranks, 32):  # some sources at a time: a long ring has many hops

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -154,9 +155,9 @@ def find(expression: str) -> Topology:
 
     Args:
         expression: a name, its sizes behind a colon, and options behind commas; or a preset, such as "dgx-h100:64",
-            with the options of the topology that it stands for, and card=, the rate of its cards; or the path of a
-            cluster file (.toml), of NCCL's topology file (.xml), or of what `nvidia-smi topo -m` printed (.txt); or an
-            operation on expressions, such as "line-graph(circulant:16x3x4)".
+            with the options of the topology that it stands for, and card=, the rate of its cards, of which counts what
+            the GPUs' slots carry; or the path of a cluster file (.toml), of NCCL's topology file (.xml), or of what
+            `nvidia-smi topo -m` printed (.txt); or an operation on expressions, such as "line-graph(circulant:16x3x4)".
             `without=` stands what has failed: "card 3", "leaf 1", or a cable such as "0-1".
 
     Raises:
@@ -293,6 +294,11 @@ def _preset(name: str, size: str, options: list[str]) -> Topology:
     if any(option.startswith("inside=") and option != "inside=switch" for option in options):  # links, and no switch
         chosen.add("inc")
     usual = [option for option in fixed if option.partition("=")[0] not in chosen]
+    if rates and name in machines.PRESETS:  # such cards may be faster than the GPUs' slots
+        cards = [option for option in (*rates, *usual, *options) if option.startswith(("card", "oversubscription="))]
+        kind = machines.changed(machines.PRESETS[name], ",".join(cards)).behind_slots
+        preset = replace(preset, bandwidth=(preset.bandwidth[0], kind.card))
+        options = [re.sub("^(oversubscription=).*", rf"\g<1>{kind.ratio}", one) for one in options]
     topology = find(",".join([stands_for, *usual, *options]))
     # the switches of these machines add and replicate, and take no bundles apart
     return replace(topology, speeds=preset.speeds(topology.levels), scatters=topology.scatters and "inc" in chosen)

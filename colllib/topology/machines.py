@@ -74,6 +74,12 @@ class Machine:
         return replace(self, cards=cards, oversubscription=max(1.0, self.oversubscription * cards / self.cards))
 
     @property
+    def behind_slots(self) -> Machine:
+        """The same with cards that carry no more than the slots of all GPUs send, and links up as wide as before."""
+        card = min(self.card, self.gpus * self.slot / self.cards)
+        return replace(self, card=card, oversubscription=max(1.0, self.oversubscription * card / self.card))
+
+    @property
     def network(self) -> float:
         """What the way out of a box carries, one way, in bytes per second: its cards, behind its GPUs' slots."""
         return min(self.cards * self.rate, self.gpus * self.slot)
@@ -328,6 +334,7 @@ def on_rails(machine: Machine) -> str:
     """What to do instead of a prediction on a machine's rails."""
     if machine.boxes <= LEAF:
         return f"up to {LEAF} boxes have one leaf for a rail, and no spine: leave rails and oversubscription out"
+    machine = machine.behind_slots
     inside, link = machine.joined
     near, far = (rate(speed).replace(" ", "") for speed in (link, machine.card * machine.cards / machine.gpus))
     others = f",inside={inside}" * (inside != "switch") + f",oversubscription={machine.ratio}" * (machine.ratio > 1)
@@ -338,7 +345,7 @@ def on_rails(machine: Machine) -> str:
         "NCCL's rings and trees stay on their rail, and few of their steps lead from one leaf of it to the next: leave "
         f"rails and oversubscription out. For an all-to-all, on {leaves} leaves of {each} boxes: colllib ladder "
         f"all-to-all --on boxes:{leaves}x{each}x{machine.gpus},rails={rails}{others} "
-        f"--alpha 0.6us,2.7us,2.7us,2.7us --bandwidth {near},{far},{far},{far}"
+        f"--alpha 0.6us{',2.7us' * (2 + (rails > 1))} --bandwidth {near}{f',{far}' * (2 + (rails > 1))}"
     )
 
 

@@ -23,7 +23,7 @@ _ACROSS = tuple((first, second, 1) for first, second in ((0, 8), (1, 9), (1, 10)
 
 
 def mi250(count: int, dies: int = 16) -> Topology:
-    """Boxes of 16 MI250 dies with seven links of 50 GB/s each, and 16 GB/s for each die to one switch between boxes.
+    """Boxes of 16 MI250 dies with up to seven links of 50 GB/s, and 16 GB/s for each die to one switch between boxes.
 
     Args:
         dies: how many of each box take part, 16 or the 8 of its first half.
@@ -59,7 +59,7 @@ def mi250(count: int, dies: int = 16) -> Topology:
         alpha=[1] * len(inside) + [HALVES.up, HALVES.down] * (len(up_and_down) // 2),
         bandwidth=[width for _, width in inside] + [1] * len(up_and_down),
         level=[0] * len(inside) + [1] * len(up_and_down),
-        port_model="seven links per die in the box, and a share of its network cards",
+        port_model="up to seven links per die in the box, and a share of its network cards",
     )
     alphas, _ = PRESETS["mi250x"].speeds(topology.levels)
     return replace(topology, speeds=(alphas, (LINK, CARD)[: topology.levels]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import check_counts, check_ranks
+from colllib.primitives import check_counts, check_ranks, is_whole
 from colllib.topology.base import Topology, check_network, expression
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.tree import Tree
@@ -85,7 +85,7 @@ def one_switch(topology: Topology) -> tuple[Fraction, Fraction] | None:
     """
     if not topology.switches == len(topology.tiers) == 1:
         return None
-    rises, parts = topology.link_src < topology.ranks, []
+    rises, parts = topology.link_dst == topology.ranks, []
     for way, rank in ((rises, topology.link_src), (~rises, topology.link_dst)):
         part = topology.alpha.numerators[way]
         if not np.array_equal(np.sort(rank[way]), np.arange(topology.ranks)) or (part != part[0]).any():
@@ -120,7 +120,7 @@ def switch_tree(
     (9, 1)
     """
     check_ranks(ranks)
-    if uplinks < 1 or radix < 3 * uplinks:
+    if not (is_whole(radix) and is_whole(uplinks)) or uplinks < 1 or radix < 3 * uplinks:
         raise ValueError(f"radix {radix} with {uplinks} uplinks: a switch must have room for two others below it")
     able: dict[str, Any] = {"combines": combines, "replicates": replicates, "scatters": scatters}
     name = _named(f"switch-tree:{ranks}x{radix}", latency, able, uplinks=uplinks)

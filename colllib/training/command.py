@@ -486,7 +486,7 @@ def experts_command(
     busiest: dict[str, dict[str, float]] = {}
     vectors, times = tokens * top_k, dict[str, dict[str, float]]()
     sizes = {name: vectors * width * size for name, size in WIDTHS.items()}
-    for copies in routing.COPIES if 0 < fabric.in_box < fabric.ranks else routing.COPIES[:2]:
+    for copies in routing.COPIES[: 2 + (0 < fabric.in_box < fabric.ranks and fabric.ranks % fabric.in_box == 0)]:
         run = execute(routing.dispatch(fabric, destinations, copies), fabric)
         busiest[copies] = {tier: float(load.most) for tier, load in crossings(run).items()}
         if fabric.speeds:

@@ -246,7 +246,8 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
     """
     load = whole_numbers("load", load)
     slots = _per_rank(len(load) + copies, ranks)
-    if not 0 <= copies <= (most := len(load) * (ranks - 1)):
+    most = len(load) * (ranks - 1)
+    if not 0 <= copies <= most:
         raise ValueError(f"copies = {copies}: {len(load)} experts on {ranks} ranks have room for 0 to {most}")
     if min(load) < 0:
         raise ValueError(f"load {min(load)}: an expert cannot have fewer than 0 tokens")
@@ -273,7 +274,7 @@ def _per_rank(experts: int, ranks: int) -> int:
         raise ValueError(
             f"{experts} experts on {ranks} ranks: each must hold equally many, so take {ranks} or a multiple, as with "
             f"{-experts % ranks} redundant ones, or as many ranks as divide {experts}, as {most} do (gpus={most} keeps "
-            "so many of a single box)"
+            "so many of a single box that has them)"
         )
     return experts // ranks
 
@@ -319,8 +320,8 @@ def dispatch(topology: Topology, target_ranks: IntArray, copies: str = "per rank
         raise ValueError(f"copies {copies!r}: must be one of {', '.join(COPIES)}")
     if ranks != topology.ranks:
         raise ValueError(f"tokens of {ranks} ranks on {topology.name}, which has {topology.ranks}")
-    if not in_box:
-        raise ValueError(f"{topology.name} has no boxes: copies per box need some")
+    if not in_box or ranks % in_box:
+        raise ValueError(f"{topology.name} has no boxes of equally many ranks: copies per box need some")
     if not target_ranks.size:
         raise ValueError(f"{tokens} tokens with {top_k} choices: there is nothing to send")
     least, most = target_ranks.min(), target_ranks.max()

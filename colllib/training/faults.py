@@ -126,6 +126,8 @@ def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
     """
     if fault not in FAULTS:
         raise ValueError(f"fault {fault!r}: must be one of {', '.join(FAULTS)}")
+    if fault == FAULTS[1] and len(schedule.blocks) == 1:
+        raise ValueError(f"{fault}: there is one alone")
     check_rank("rank", rank, schedule.ranks)
     swaps = fault == FAULTS[2]
     last = schedule.num_steps - 1 - swaps
@@ -145,22 +147,23 @@ def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
 
 def first_difference(right: Schedule, other: Schedule) -> str:
     """Where a schedule first leaves another, in one line; steps counted from 1, as a player does; "" if nowhere."""
-    due, sent = _sends(right), _sends(other)
-    for t, rank in product(range(right.num_steps), range(right.ranks)):
+    steps = max(right.num_steps, other.num_steps)
+    due, sent = _sends(right, steps), _sends(other, steps)
+    for t, rank in product(range(steps), range(right.ranks)):
         if due[rank][t] != sent[rank][t]:
             should, does = (
                 ", ".join(f"block {block} to {dst}" for dst, block in sends[rank][t]) or "nothing"
                 for sends in (due, sent)
             )
             swaps = due[rank][t : t + 2] == sent[rank][t : t + 2][::-1]
-            line = f"step {t + 1} of {right.num_steps}: rank {rank} should send {should}, and sends {does}"
+            line = f"step {t + 1} of {steps}: rank {rank} should send {should}, and sends {does}"
             return f"{line}: it swaps steps {t + 1} and {t + 2}" if swaps else line
     return ""
 
 
-def _sends(schedule: Schedule) -> list[list[list[tuple[int, int]]]]:
+def _sends(schedule: Schedule, steps: int) -> list[list[list[tuple[int, int]]]]:
     """Destination and block of what each rank sends in each step, in order."""
-    sends: list[list[list[tuple[int, int]]]] = [[[] for _ in range(schedule.num_steps)] for _ in range(schedule.ranks)]
+    sends: list[list[list[tuple[int, int]]]] = [[[] for _ in range(steps)] for _ in range(schedule.ranks)]
     for t, step in enumerate(schedule.steps):
         for src, dst, block in sorted(zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True)):
             sends[src][t].append((dst, block))

@@ -91,6 +91,8 @@ class Training:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
             raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {ranks}")
         check_counts(tokens=self.tokens, microbatches=self.microbatches, chunks=self.chunks, sequence=self.attends)
+        if self.schedule == "interleaved" and self.chunks == 1:
+            raise ValueError("interleaved in 1 chunk: is 1f1b with more forwards first; take 2 chunks or more")
         if self.tokens % plan.cp:
             raise ValueError(f"cp = {plan.cp}: must divide the {self.tokens} tokens of a microbatch")
         if self.tokens % self.attends:

@@ -223,12 +223,16 @@ def test_the_hint_about_rails_is_of_the_machine_that_was_asked():
         machine_on("dgx-a100:4,rails=8")
     with pytest.raises(ValueError, match=r"boxes:3x24x8,rails=8 --alpha .*--bandwidth 300GB/s,25GB/s,25GB/s,25GB/s$"):
         machine_on("dgx-a100:70,rails=8")
+    with pytest.raises(ValueError, match="boxes:2x20x1,rails=1 --alpha") as caught:
+        machine_on("gb10:40,rails=1")
+    *_, ladder = str(caught.value).partition("colllib ")
+    assert CliRunner().invoke(cli.cli, ladder.split()).exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ("rails=8,card=800Gb/s", "boxes:2x20x8,rails=8 --alpha .* 450GB/s,100GB/s,"),
+        ("rails=8,card=800Gb/s", "boxes:2x20x8,rails=8 --alpha .* 450GB/s,63GB/s,"),
         (
             "cards=4,rails=4,oversubscription=3/2",
             "boxes:2x20x8,rails=4,oversubscription=3/2 --alpha .* 450GB/s,25GB/s,",
@@ -239,7 +243,7 @@ def test_the_hint_about_rails_is_of_the_machine_that_was_asked():
     ],
 )
 def test_what_else_is_asked_beside_rails_stands_in_the_hint(options, named):
-    """By hand: a card of 800 Gb/s each; half of 50 GB/s, as two GPUs share a card; four GPUs with a card each."""
+    """By hand: a slot before 800 Gb/s; half of 50 GB/s, as two GPUs share a card; four GPUs with a card each."""
     with pytest.raises(ValueError, match=named):
         machine_on(f"dgx-h100:40,{options}")
 

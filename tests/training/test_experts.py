@@ -184,7 +184,12 @@ def test_the_more_the_auxiliary_loss_weighs_the_smaller_it_gets():
         (lambda: experts.boxes_visited(np.zeros((2, 1, 1), int), 0), "in_box 0"),
         (lambda: experts.contiguous(6, 4), "6 experts on 4 ranks"),
         (lambda: experts.by_load([1, 1], 2, copies=4), "copies = 4"),
+        (lambda: experts.by_load([1, 2, 3, 4], 2, copies=-2), "copies = -2: 4 experts on 2 ranks have room for 0 to 4"),
         (lambda: experts.dispatch(star(2), np.zeros((2, 1, 1), int), "per box"), "has no boxes"),
+        (
+            lambda: experts.dispatch(boxes((2, 2), ranks=3), np.zeros((3, 1, 1), int), "per box"),
+            "boxes:2x2,ranks=3 has no boxes of equally many ranks: copies per box need some",
+        ),
         (lambda: experts.dispatch(star(2), np.zeros((2, 1, 1), int), "twice"), "copies 'twice'"),
         (lambda: experts.dispatch(star(2), np.full((2, 1, 1), 9)), "a token goes to rank 9"),
         (lambda: experts.dispatch(star(3), np.zeros((2, 1, 1), int)), "tokens of 2 ranks on star:3"),
@@ -239,6 +244,13 @@ def test_the_command_refuses_what_cannot_be_in_one_line(words, message, capsys):
     assert status == 2
     assert message in output.err
     assert len(output.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("on", ["dgx-h100:2,ranks=12", "boxes:2x4,ranks=6"])
+def test_boxes_of_unequal_size_take_no_copies_per_box(on, capsys):
+    status, output = command(capsys, "--on", on, "--experts", "24", "--top-k", "2", "--json")
+    assert status == 0
+    assert json.loads(output.out)["busiest_M"].keys() == {"per expert", "per rank"}
 
 
 def test_the_command_counts_what_a_count_of_tokens_gives(capsys):

@@ -13,6 +13,7 @@ from colllib.events import event_clock
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.provenance import ScheduleError, trace
+from colllib.schedule import in_sequence
 from colllib.training import faults
 from colllib.training.faults import Call
 
@@ -33,6 +34,14 @@ def test_a_ring_in_which_one_rank_does_one_thing_wrong_ends_wrong_and_the_first_
     assert line.startswith(f"step {step + 1} of {ring.num_steps}: rank {rank} should")
     assert line.endswith(f": it swaps steps {step + 1} and {step + 2}") == (fault == faults.FAULTS[2])
     assert faults.first_difference(ring, ring) == ""
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_a_schedule_that_goes_on_or_ends_before_another_differs_from_it(n):
+    ring, half, steps = allreduce.ring(n), allgather.ring(n), n - 1
+    longer = faults.first_difference(ring, in_sequence(ring, ring))
+    assert longer.startswith(f"step {2 * steps + 1} of {4 * steps}: rank 0 should send nothing, and sends block ")
+    assert faults.first_difference(in_sequence(half, half), half).endswith(", and sends nothing")
 
 
 def gradients(ranks, size, seed=0):
@@ -181,6 +190,10 @@ def test_the_same_schedule_gives_the_same_bits_and_another_schedule_does_not():
         (
             lambda: faults.faulty(allreduce.ring(4), "sleeps", rank=0, step=0),
             "fault 'sleeps': must be one of leaves out",
+        ),
+        (
+            lambda: faults.faulty(allreduce.recursive_doubling(4), faults.FAULTS[1], rank=0, step=0),
+            "sends another block: there is one alone",
         ),
         (
             lambda: faults.faulty(broadcast.chain(4), faults.FAULTS[0], rank=2, step=0),

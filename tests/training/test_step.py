@@ -569,6 +569,7 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ),
         ("--bucket 0B", "bucket 0.0: must be a finite number above 0"),
         ("--plan dp=8,pp=16 --schedule interleaved --chunks 8", "80 layers in 16 stages of 8 chunks"),
+        ("--schedule interleaved", "interleaved in 1 chunk: is 1f1b with more forwards first; take 2 chunks or more"),
         ("--model GPT", "unknown model 'GPT'"),
         ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
         ("--on dgx-h100:16,without=3-s0", "lacks a link in a box, where a step is not priced; cards may fail"),
