@@ -36,7 +36,8 @@ from colllib.primitives import PRIMITIVES, all_reduce
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.search import least_bytes
 from colllib.topology import boxes, from_links, full_mesh, leaf_spine, line, mesh, ring, star, torus
-from colllib.topology.cuts import cut_bandwidth
+from colllib.topology.cuts import cut_bandwidth, distances, floor_by_hops
+from colllib.topology.expression import find as named
 from colllib.topology.failures import without
 
 SIZES = (2, 3, 4, 5, 6, 7, 8, 12, 16)
@@ -290,6 +291,26 @@ def test_nothing_that_runs_on_links_of_any_width_beats_the_floor(build, width):
         if algorithm.name not in ("flow", "forest", "synthesis") and algorithm.refusal(topology) is None:
             cost = execute(algorithm.build(algorithm.argument(topology)), topology).cost
             least = floor(algorithm.primitive, topology)
+            assert cost.n_alpha >= least.n_alpha, algorithm
+            assert cost.n_beta >= least.n_beta, algorithm
+
+
+@pytest.mark.parametrize(
+    "on",
+    ["kautz:2x6", "hypercube:3", "uniring:1x4", "circulant:7x1x2", "debruijn:2x3", "full-mesh:4", "twisted-torus:4x2"],
+)
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_on_a_graph_a_floor_has_its_hops_and_its_links_and_nothing_beats_it(primitive, on):
+    topology = named(on)
+    least, hops = floor(primitive, topology), distances(topology)
+    assert least.n_beta >= injection_bound(primitive, topology)
+    if primitive == "all-to-all":
+        assert least.n_beta >= floor_by_hops(topology)
+    assert least.n_alpha == (hops[0, -1] if primitive == "point-to-point" else hops.max())
+    for algorithm in CATALOGUE:
+        fits = algorithm.primitive == primitive and algorithm.name not in ("flow", "forest", "synthesis")
+        if fits and algorithm.refusal(topology) is None:
+            cost = execute(algorithm.build(algorithm.argument(topology)), topology).cost
             assert cost.n_alpha >= least.n_alpha, algorithm
             assert cost.n_beta >= least.n_beta, algorithm
 
