@@ -32,6 +32,7 @@ from colllib.bounds import (
 )
 from colllib.cost import Cost
 from colllib.execution import execute
+from colllib.library_choices import LIBRARIES, choice, own_costs
 from colllib.primitives import PRIMITIVES, all_reduce
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.search import least_bytes
@@ -326,6 +327,15 @@ def test_a_cut_through_two_levels_has_no_one_bandwidth():
     for ask in (lambda: cut("all-reduce", boxes((2, 4)), [0]), lambda: injection_bound("all-reduce", boxes((2, 4)))):
         with pytest.raises(ValueError, match="several levels of BW"):
             ask()
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_bounds_and_choices_take_numbers_of_ranks_from_an_array(name):
+    for ranks in 2 ** np.arange(1, 8):
+        assert lower_bound(name, ranks) == lower_bound(name, int(ranks))
+        for library in LIBRARIES:
+            assert choice(library, name, ranks, 64) == choice(library, name, int(ranks), 64)
+            assert own_costs(library, name, ranks) == own_costs(library, name, int(ranks))
 
 
 def test_a_rank_that_no_link_leads_to_is_named_and_one_rank_alone_has_nothing_to_send():
