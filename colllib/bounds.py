@@ -21,7 +21,7 @@ from colllib.closed_form import EVEN_LONG_RINGS, LONG_RINGS, ClosedForm
 from colllib.cost import Cost
 from colllib.primitives import check_counts, check_ranks, is_power_of_two
 from colllib.topology import Topology
-from colllib.topology.cuts import cut_links
+from colllib.topology.cuts import cut_links, distances
 
 MOST_RANKS_TO_CUT = 12
 
@@ -356,8 +356,8 @@ def floor(primitive: str, topology: Topology) -> Cost:
 
     On a star `lower_bound`, with one partner each way in a step (a relay round a ring has two). A switch that takes
     part leaves what a rank cannot avoid to send or receive, over one route. On wires between ranks no block is farther
-    away than its hops, and the links into a rank (for an all-to-all, those across the middle of the longest axis) carry
-    what must cross them.
+    away than its hops, and the links into a rank (for an all-to-all, those across the middle of the longest axis; on a
+    graph all together) carry what must cross them. A root is rank 0, and a point-to-point goes to the last rank.
 
     Raises:
         ValueError: for links of several speeds, boxes and other trees of switches, where no such floor is known.
@@ -385,8 +385,12 @@ def _floor(primitive: str, topology: Topology) -> Cost:
         traffic = least_traffic(primitive, n)
         return Cost(1, max(traffic.send, traffic.receive))
     load = Fraction(one_port.n_beta)
-    if axes is None:  # a link per pair
-        return Cost(1, load / (n - 1))
+    if axes is None:  # a graph: no rank has more links than the most, and all have what all ranks must send
+        hops = distances(topology)
+        far = {"broadcast": hops[0], "reduce": hops[:, 0], "point-to-point": hops[0, -1]}.get(primitive, hops).max()
+        most = max(int(np.bincount(ends).max()) for ends in (topology.link_src, topology.link_dst))
+        total = Fraction(int(hops.sum()), n) if primitive == "all-to-all" else least_traffic(primitive, n).total
+        return Cost(int(far), max(load / most, total / topology.num_links))
     form = ON_TORUS.get(primitive)
     if form is not None and form.holds(axes):
         return form.cost(axes)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypedDict, Unpack
 
 from colllib.formula import Formula
 from colllib.limits import TooLarge
-from colllib.primitives import check_counts
+from colllib.primitives import check_counts, is_whole
 
 Price = float | Sequence[float]
 
@@ -92,7 +92,7 @@ class Cost:
         if type(self.n_alpha) is not int:
             object.__setattr__(self, "n_alpha", whole_if_possible(Fraction(self.n_alpha)))
         if type(self.n_beta) is not Fraction:
-            object.__setattr__(self, "n_beta", Fraction(self.n_beta))
+            object.__setattr__(self, "n_beta", Fraction(int(self.n_beta) if is_whole(self.n_beta) else self.n_beta))
 
     def __add__(self, other: Cost) -> Cost:
         if isinstance(other, TieredCost):

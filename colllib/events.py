@@ -121,7 +121,7 @@ def event_clock(
         alpha: latency unit in seconds, one for each level of the topology.
         bandwidth: BW in bytes per second, likewise.
         processor: what a message costs the ranks at its ends (default: nothing, and k bytes take k/BW).
-        late: how many seconds after the others a rank begins.
+        late: how many seconds after the others a rank begins to send, and with a processor also to receive.
         slow: how many times longer the bytes of a message from one rank to another take.
 
     Returns:
@@ -165,9 +165,9 @@ SEND, RECEIVE = -2, -1  # asked of a processor, where others count the hops of a
 class _Ranks:
     """When the processors of the ranks are free, and may send and receive again; times are in ticks."""
 
-    def __init__(self, ranks: int, overhead: int, gap: int) -> None:
+    def __init__(self, ranks: int, overhead: int, gap: int, begins: Mapping[int, int]) -> None:
         self.overhead, self.gap = overhead, gap
-        self.free = [0] * ranks
+        self.free = [begins.get(rank, 0) for rank in range(ranks)]
         self.next = {SEND: [0] * ranks, RECEIVE: [0] * ranks}
 
     def when(self, now: int, rank: int, what: int, wire: int) -> int:
@@ -315,7 +315,7 @@ class _Flows:
             for level, time in enumerate(alphas)
         ]
         self.begins = {rank: int(time * second) for rank, time in begins.items()}
-        self.ranks = _Ranks(topology.ranks, int(overhead * second), int(gap * second))
+        self.ranks = _Ranks(topology.ranks, int(overhead * second), int(gap * second), self.begins)
 
     def run(self) -> Timeline:
         """Serve the messages in the order in which they ask, each first come, first served."""

@@ -67,7 +67,7 @@ def multiplied(values: IntArray, times: int | IntArray) -> IntArray:
     """
     if isinstance(times, int) and times == 1:
         return values
-    return _fitting(values, int(np.max(times, initial=1))) * times
+    return _fitting(values, int(np.max(np.abs(times), initial=1))) * times
 
 
 def summed(values: IntArray, first: IntArray) -> IntArray:
@@ -125,6 +125,7 @@ class Fractions:
     denominator: int
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "denominator", int(self.denominator))  # numpy's would wrap round
         if self.denominator < 1:
             raise ValueError(f"denominator {self.denominator}: must be at least 1")
 
@@ -176,7 +177,7 @@ class Fractions:
         return Fraction(int(_fitting(self.numerators, len(self)).sum()), self.denominator)
 
     def largest(self) -> Fraction:
-        """The largest value, 0 for an empty array."""
+        """The largest value, or 0 if none is above it."""
         return Fraction(int(self.numerators.max(initial=0)), self.denominator)
 
     def as_floats(self) -> NDArray[np.float64]:

@@ -76,7 +76,7 @@ class Rule:
             ranks < self.ranks_below
             and (is_power_of_two(ranks) or not self.power_of_two)
             and (size <= self.limit if self.inclusive else size < self.limit)
-            and (message / ELEMENT < 1 << (ranks.bit_length() - 1) or not self.fewer_elements_than_ranks)
+            and (message / ELEMENT < 1 << (int(ranks).bit_length() - 1) or not self.fewer_elements_than_ranks)
         )
 
 
@@ -140,7 +140,7 @@ def own_costs(library: str, primitive: str, ranks: int) -> dict[str, Cost]:
     >>> own_costs("MPICH", "reduce", 12), own_costs("Open MPI", "all-gather", 12)
     ({'scatter-bruck': Cost(n_alpha=7, n_beta=11/4)}, {'neighbor': Cost(n_alpha=6, n_beta=11/12)})
     """
-    power = 1 << (ranks.bit_length() - 1)
+    power = 1 << (int(ranks).bit_length() - 1)
     match library, primitive:
         case "Open MPI", "all-gather" if ranks % 2 == 0:
             return {"neighbor": Cost(ranks // 2, Fraction(ranks - 1, ranks))}
@@ -153,7 +153,7 @@ def own_costs(library: str, primitive: str, ranks: int) -> dict[str, Cost]:
 
 def _handed_over(primitive: str, takes: str, ranks: int, message: float) -> str:
     """What an algorithm of Open MPI leaves its work to where it cannot do it (coll/base, allgather and allreduce)."""
-    elements, power = message / ELEMENT, 1 << (ranks.bit_length() - 1)
+    elements, power = message / ELEMENT, 1 << (int(ranks).bit_length() - 1)
     match primitive, takes:
         case "all-reduce", "ring" | "segmented_ring" if elements < ranks:
             return "recursive_doubling"

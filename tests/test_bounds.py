@@ -32,11 +32,13 @@ from colllib.bounds import (
 )
 from colllib.cost import Cost
 from colllib.execution import execute
+from colllib.library_choices import LIBRARIES, choice, own_costs
 from colllib.primitives import PRIMITIVES, all_reduce
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.search import least_bytes
 from colllib.topology import boxes, from_links, full_mesh, leaf_spine, line, mesh, ring, star, torus
-from colllib.topology.cuts import cut_bandwidth
+from colllib.topology.cuts import cut_bandwidth, distances, floor_by_hops
+from colllib.topology.expression import find as named
 from colllib.topology.failures import without
 
 SIZES = (2, 3, 4, 5, 6, 7, 8, 12, 16)
@@ -294,6 +296,26 @@ def test_nothing_that_runs_on_links_of_any_width_beats_the_floor(build, width):
             assert cost.n_beta >= least.n_beta, algorithm
 
 
+@pytest.mark.parametrize(
+    "on",
+    ["kautz:2x6", "hypercube:3", "uniring:1x4", "circulant:7x1x2", "debruijn:2x3", "full-mesh:4", "twisted-torus:4x2"],
+)
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_on_a_graph_a_floor_has_its_hops_and_its_links_and_nothing_beats_it(primitive, on):
+    topology = named(on)
+    least, hops = floor(primitive, topology), distances(topology)
+    assert least.n_beta >= injection_bound(primitive, topology)
+    if primitive == "all-to-all":
+        assert least.n_beta >= floor_by_hops(topology)
+    assert least.n_alpha == (hops[0, -1] if primitive == "point-to-point" else hops.max())
+    for algorithm in CATALOGUE:
+        fits = algorithm.primitive == primitive and algorithm.name not in ("flow", "forest", "synthesis")
+        if fits and algorithm.refusal(topology) is None:
+            cost = execute(algorithm.build(algorithm.argument(topology)), topology).cost
+            assert cost.n_alpha >= least.n_alpha, algorithm
+            assert cost.n_beta >= least.n_beta, algorithm
+
+
 def test_a_floor_is_that_of_the_ports_and_none_where_they_differ():
     assert floor("all-gather", star(4, ports=3)) == Cost(2, execute(allgather.bruck(4), star(4, ports=3)).cost.n_beta)
     assert floor("point-to-point", torus((8, 8))).n_alpha == execute(direct(64), torus((8, 8))).cost.n_alpha
@@ -305,6 +327,15 @@ def test_a_cut_through_two_levels_has_no_one_bandwidth():
     for ask in (lambda: cut("all-reduce", boxes((2, 4)), [0]), lambda: injection_bound("all-reduce", boxes((2, 4)))):
         with pytest.raises(ValueError, match="several levels of BW"):
             ask()
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_bounds_and_choices_take_numbers_of_ranks_from_an_array(name):
+    for ranks in 2 ** np.arange(1, 8):
+        assert lower_bound(name, ranks) == lower_bound(name, int(ranks))
+        for library in LIBRARIES:
+            assert choice(library, name, ranks, 64) == choice(library, name, int(ranks), 64)
+            assert own_costs(library, name, ranks) == own_costs(library, name, int(ranks))
 
 
 def test_a_rank_that_no_link_leads_to_is_named_and_one_rank_alone_has_nothing_to_send():

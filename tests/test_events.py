@@ -238,6 +238,11 @@ def test_a_late_rank_holds_up_a_ring_by_just_its_delay(ranks, delay):
     assert late == pytest.approx(usual + delay)
 
 
+def test_with_a_processor_a_late_rank_receives_no_sooner_than_it_begins():
+    line = event_clock(broadcast.chain(2), **UNIT, late={1: 100}, processor=Processor(5))
+    assert line.seconds == line.finished(1, 3) == 100 + 5
+
+
 def test_a_tree_absorbs_a_delay_for_which_its_root_would_have_waited():
     tree = allreduce.binomial_tree(8)
     usual, late = (event_clock(tree, **PRICES, late=late).seconds for late in ({}, {0: PRICES["alpha"]}))

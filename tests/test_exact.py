@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from colllib.cost import Cost
 from colllib.exact import (
     LARGEST_FLOAT,
     LARGEST_INT,
@@ -229,3 +230,10 @@ def test_what_is_scaled_has_the_least_denominator_that_the_factor_leaves(values,
     denominator = Fractions.of(values).scaled(factor).denominator
     assert denominator <= (factor.denominator if values else 1)
     assert all((value * factor * denominator).denominator == 1 for value in values)
+
+
+def test_a_denominator_and_a_cost_from_an_array_do_not_wrap_round():
+    tiny = Fractions(np.array([1]), np.int64(2**62)).scaled(Fraction(1, 4))
+    assert tiny.denominator == 2**64
+    assert (Cost(1, np.int64(2**62)) + Cost(1, np.int64(2**62))).n_beta == 2**63
+    assert multiplied(np.array([2**40]), -(2**40))[0] == -(2**80)
