@@ -98,6 +98,7 @@ const race = (function () {
     const [a0, a1, b0, b1] = form.slice(-4).map(count);
     return (a0 + a1 * p) * alpha + (b0 + b1 / p) * per;
   }
+  const mostSegments = (message) => Math.max(1, Math.min(MOST, Math.floor(message))); // each has a byte
   function price(form, message, alpha, bandwidth) {
     if (Array.isArray(form[0])) {
       const most = (given, each) => Math.max(...given.map((one, level) => each(count(one), level)));
@@ -107,11 +108,11 @@ const race = (function () {
     const per = message / bandwidth[0], several = Array.from({ length: points(form) }, (_, k) => k + 1);
     if (form.length > 2) {
       const [, a1, , b1] = form.slice(-4).map(count);
-      const near = Math.floor(Math.min(Math.sqrt(b1 * per / (a1 * alpha[0])), MOST - 2)) - 1;
+      const near = Math.floor(Math.min(Math.sqrt(b1 * per / (a1 * alpha[0])), mostSegments(message) - 2)) - 1;
       const from = Math.max(several.length + 1, near);
       several.push(from, from + 1, from + 2, from + 3);
     }
-    const times = several.map((p) => [inSegments(form, p, alpha[0], per), p]);
+    const times = several.filter((p) => p <= mostSegments(message)).map((p) => [inSegments(form, p, alpha[0], per), p]);
     const lowest = Math.min(...times.map(([time]) => time)) * SAME;
     return times.find(([time]) => time <= lowest);
   }
@@ -129,7 +130,7 @@ const race = (function () {
     const [message, [alpha], [bandwidth]] = quantities(field, one.row, state);
     const last = Math.ceil(STEPS * Math.log2(Math.max(64, 4 * one.segments)));
     const several = new Set(Array.from({ length: last + 1 }, (_, k) => Math.round(2 ** (k / STEPS)))).add(one.segments);
-    return [...several].sort((a, b) => a - b).map((p) => [p, inSegments(one.row.w[one.variant], p, alpha, message / bandwidth)]);
+    return [...several].filter((p) => p <= mostSegments(message)).sort((a, b) => a - b).map((p) => [p, inSegments(one.row.w[one.variant], p, alpha, message / bandwidth)]);
   }
   function priced(field, row, state) {
     const variants = prices(field, row, state);
