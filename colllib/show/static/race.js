@@ -193,6 +193,10 @@ const race = (function () {
   const rateOf = (f) => measured("rate", f.one, f.state[f.field.m], [f.one]);
   const top = (f) => [...totals(f.all)].reduce((best, one) => (one[1] > best[1] ? one : best));
   const whole = (f) => [...totals(f.all).values()].reduce((a, b) => a + b, 0);
+  const longer = (one, other, alike) => {
+    const times = ratio(one.seconds / other.seconds);
+    return times === "1.00" ? alike : `${times} times as long`;
+  };
   const WORDS = {
     fastest: (f) => `the fastest ${f.tied.length === 1 ? "is" : "are"} ${listed(f.tied.map((one) => one.title))}`,
     next: (f) => {
@@ -203,7 +207,8 @@ const race = (function () {
       return time === seconds(f.tied[0].seconds) ? `; ${one.title} is as good` : `; next is ${one.title} with ${time}`;
     },
     time: (f) => seconds(f.one.seconds),
-    times: (f) => ratio(f.one.seconds / f.other.seconds),
+    times: (f) => longer(f.one, f.other, "as long"),
+    best: (f) => (f.one.seconds > f.other.seconds ? `the best is ${f.other.variant || `P = ${f.other.segments}`} with ${seconds(f.other.seconds)}` : "none is faster"),
     even: (f) => {
       const [[a, b], [c, d]] = [f.one, f.other].map((one) => one.row.w[one.variant].map(count));
       return size((c - a) / (b - d) * f.state[f.field.a[0]] * f.state[f.field.s[0]]);
@@ -216,13 +221,11 @@ const race = (function () {
         + `${ratio(alone.seconds / one.floor)} by its layout, ${ratio(one.seconds / alone.seconds)} by sharing`;
     },
     variant: (f) => f.one.label,
-    segments: (f) => String(f.one.segments),
     taken: (f) => {
       const one = f.all.find((each) => each.row.k);
       if (!one) return "";
       if (one.seconds === Infinity) return ` ${one.row.n} takes ${one.variant}, which this book does not price.`;
-      const longer = ratio(one.seconds / f.tied[0].seconds);
-      return ` ${one.row.n} takes ${one.label}, ${longer === "1.00" ? "as fast" : `${longer} times as long`}.`;
+      return ` ${one.row.n} takes ${one.label}, ${longer(one, f.tied[0], "as fast")}.`;
     },
     binds: (f) => {
       const shares = busy(f.field, f.one, f.state), most = shares.indexOf(Math.max(...shares));
