@@ -60,7 +60,7 @@ const race = (function () {
     const match = new RegExp(`${number}${unit} *$`).exec(plain);
     if (!match) {
       const other = new RegExp(`${number}([^\\s\\d.]\\S*) *$`).exec(plain);
-      throw new Error(`${other ? `“${other[3]}” is no unit of it; ` : ""}write a number with its unit, such as ${EXAMPLES[kind]}`);
+      throw new Error(`${other ? `“${other[3]}” is no unit of it; ` : ""}write a number with ${/\d,\d/.test(plain) ? "a decimal point and " : ""}its unit, such as ${EXAMPLES[kind]}`);
     }
     const [, digits, exponent, prefix, what] = match;
     const power = POWERS[prefix] + Number(exponent || 0); // in the decimal text, so that it is rounded once
