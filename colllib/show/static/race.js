@@ -33,7 +33,8 @@ const race = (function () {
   const size = (value, digits = 3) => scaled(value, "B", SIZES, digits);
   const rate = (value, digits = 3) => `${size(value, digits)}/s`;
   function number(value) {
-    if (value === 0 || (Math.abs(value) >= 1e-2 && Math.abs(value) < 1e6)) {
+    const rounded = significant(value, 6);
+    if (value === 0 || (Math.abs(rounded) >= 1e-2 && Math.abs(rounded) < 1e6)) {
       const [whole, part] = general(value, 6).split(".");
       return commas(whole) + (part ? `.${part}` : "");
     }
