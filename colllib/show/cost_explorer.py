@@ -246,8 +246,8 @@ def alltoall_explorer() -> Explorer:
             Rows(Race(on_other_wires), "On other clocks and wires", "On other clocks and wires", heads),
         ],
         summary="At N = {n} and M = {m}, {variant:Bruck, best radix} is fastest on a star with "
-        "{time:Bruck, best radix}; radix 2 (Bruck) takes {times:Bruck, radix 2|Bruck, best radix} times that, radix N "
-        "(pairwise exchange) {times:pairwise|Bruck, best radix} times.",
+        "{time:Bruck, best radix}; radix 2 (Bruck) takes {times:Bruck, radix 2|Bruck, best radix}, radix N "
+        "(pairwise exchange) {times:pairwise|Bruck, best radix}.",
         note="M is what each rank sends in all, so M/N goes to each destination. Radix 2 is Bruck's algorithm, radix "
         "N is pairwise exchange; all radices between are counted. On the star a rank has one full-duplex port of BW, "
         "on the ring a link of BW to each neighbor, which together send twice as much; links of BW/2 make it equal.",

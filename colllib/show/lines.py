@@ -98,7 +98,7 @@ def number(value: float) -> str:
     >>> [number(v) for v in (0, 0.5, 512, 4096, 1e-6, 2e9)]
     ['0', '0.5', '512', '4,096', '10⁻⁶', '2×10⁹']
     """
-    if value == 0 or 1e-2 <= abs(value) < 1e6:
+    if value == 0 or 1e-2 <= abs(float(f"{value:.6g}")) < 1e6:
         return f"{value:,.6g}"
     mantissa, exponent = f"{value:.2e}".split("e")
     mantissa = mantissa.rstrip("0").rstrip(".")
@@ -125,12 +125,12 @@ class Axis:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self, most: int) -> list[float]:
-        """Round values within the axis, at most about `most` of them; the highest power of a base is one of them."""
+        """Round values within the axis, at most about `most` of them; of several powers of a base the highest is one."""
         if not self.base:
             return linear_ticks(self.low, self.high, most, self.whole)
         first = math.ceil(math.log(self.low, self.base) - 1e-9)
         last = floor(math.log(self.high, self.base) + 1e-9)
-        step = max(1, math.ceil((last - first + 1) / most))
+        step = max(1, min(last - first, math.ceil((last - first + 1) / most)))
         step = next((wide for wide in range(step, 2 * step) if (last - first) % wide == 0), step)  # to both ends
         ticks = [float(self.base) ** k for k in range(first + (last - first) % step, last + 1, step)]
         if self.base == 10 and last - first < 2:
@@ -191,7 +191,9 @@ def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, f
         return (low, high) if high > low else (low / base, high * base)
     if from_zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    return (low, high) if high > low else (low - 1 + from_zero, high + 1)
+    if high > low:
+        return low, high
+    return (0.0, 2 * high) if high > 0 else (low - 1 + from_zero, high + 1)
 
 
 FEW = 4  # curves whose values the alt text names one by one
@@ -331,7 +333,7 @@ def _mark(mark: Mark, x: Axis, y: Axis) -> str:
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places from low to high, spread to a gap at least, in their order.
+    """Places spread to a gap at least, in their order, none above high, and none below low if all have room.
 
     >>> spread([50, 51, 10], 12, 0, 60)
     [48, 60, 10]

@@ -76,7 +76,7 @@ def pat_explorer() -> Explorer:
             Rows(Race(every), "PAT for every cap, ring and Bruck", "Every cap in numbers", heads, swatches=False),
         ],
         summary="{m} gathered on {n} ranks at {alpha} and {bw}: PAT with A = {cap} takes {time:chosen} against "
-        "{time:ring} by ring; fastest is {variant:PAT} with {time:PAT}.",
+        "{time:ring} by ring; {best:chosen|PAT}.",
         note="Every schedule executed on a star, one full-duplex port per rank, lock-step clock. M is the gathered "
         "result, a shard is M/N. Parked shards are those that a rank has received and must send again later; in a "
         "reduce-scatter, partial sums that belong to others. NCCL parks with A what this does with 8A.",

@@ -73,8 +73,7 @@ def pipeline_explorer() -> Explorer:
             Variants(Race(chosen), "Time over P", x_label="segments P", at="p"),
             Part(_counts, "Counts", fold="Counts"),
         ],
-        summary="{schedule}, N = {n}: {m} take {time:chosen} with P = {p} on the lock-step clock. The best is "
-        "P = {segments}, with {time}.",
+        summary="{schedule}, N = {n}: {m} take {time:chosen} with P = {p} on the lock-step clock; {best:chosen}.",
         note="Star, one full-duplex port per rank. In the diagram each row is a rank's sending port; the number is the "
         "segment, a thin line is the time until it has arrived (on the lock-step clock: until the step ends). Hollow "
         "bars belong to the second tree, and P is of each half. The pipeline is full from the first to the last of the "

@@ -80,9 +80,8 @@ class Show:
         ready, required = film.done(t)
         blocks = sum(len(message.blocks) for message in film.messages[t])
         last = f"step {t} of {film.steps} moved {several(blocks, 'block')}" if t else "nothing has moved yet"
-        return (
-            f"{film.name} on {film.schedule.ranks} ranks: {last}; {ready} of {required} places have their final value."
-        )
+        final = f"{several(required, 'place')} {'has its' if required == 1 else 'have their'} final value"
+        return f"{film.name} on {film.schedule.ranks} ranks: {last}; {ready} of {final}."
 
     def costs(self, t: int) -> str:
         """What the first t steps cost, in words and in symbols, and the messages of the last."""
@@ -95,7 +94,7 @@ class Show:
         wires = run.topology.lattice or run.topology.switches > 1
         way = "over the fullest link" if wires else "through the fullest port"
         return (
-            f"<b>{t} of {self.film.steps} steps</b>. Bytes so far, {way} of each step, added up: "
+            f"<b>{t} of {several(self.film.steps, 'step')}</b>. Bytes so far, {way} of each step, added up: "
             f"<b>{amount(Fraction(paid.n_beta))}</b> of {amount(Fraction(total.n_beta))}. "
             f"<small>In symbols: <i>n</i><sub>α</sub> = {paid.n_alpha} of {total.n_alpha}, "
             f"<i>n</i><sub>β</sub> = {paid.n_beta} of {total.n_beta}</small>"
@@ -112,7 +111,7 @@ class Show:
             over[0] = f"{steps[0]} inside"
         carried = ", ".join(f"{tier_name(tier)} <b>{amount(most)}</b>" for tier, most in zip(tiers, load, strict=True))
         rest = f": {', '.join(over)}. Bytes so far, over the fullest of each step, added up: {carried}." if t else "."
-        return f"<b>{t} of {self.film.steps} steps</b>{rest}"
+        return f"<b>{t} of {several(self.film.steps, 'step')}</b>{rest}"
 
     def _links(self, t: int) -> str:
         """On a lattice: how many links work."""
@@ -206,7 +205,8 @@ class Show:
         """Names of swatches with what they stand for."""
         film = self.film
         items = [(f"{'whole' if self._plain else 'block'} {state}", words) for state, words in self._states(step)]
-        sent = {m.add for messages in (film.messages if step is None else [film.messages[step]]) for m in messages}
+        moved = [one for messages in (film.messages if step is None else [film.messages[step]]) for one in messages]
+        sent, tints = {one.add for one in moved}, {self.stages[0].tints.get(pair_of(one)) for one in moved}
         arrows = ((True, "arrow add", "added"), (False, "arrow copy", "copied"))
         items += [(arrow, word) for add, arrow, word in arrows if add in sent]
         tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}
@@ -214,7 +214,7 @@ class Show:
         items += [(f"arrow {tint}", f"by {names[tint]}") for tint in sorted(tiers)]
         if film.run.topology.lattice is not None and not film.run.topology.switches:
             axes = zip("XYZ", AXES, film.run.topology.lattice.dims, strict=False)
-            items += [(f"patch {hue}", f"along {axis}") for axis, hue, _ in axes]
+            items += [(f"patch {hue}", f"along {axis}") for axis, hue, _ in axes if step is None or hue in tints]
         return items
 
 

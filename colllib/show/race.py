@@ -131,16 +131,21 @@ class Form:
             sends = (max(load * message / b for load, b in zip(loads, bandwidth, strict=True)) for *_, loads in counts)
             return sum(steps * (wait + send) for (steps, *_), wait, send in zip(counts, waits, sends, strict=True)), 1
         per_byte = message / bandwidth[0]
-        several = [*range(1, len(self.few) + 1)]
+        several, most = [*range(1, len(self.few) + 1)], most_segments(message)
         if self.slope:
             _, a1, _, b1 = counts[-4:]
-            near = floor(min(sqrt(b1 * per_byte / (a1 * alpha[0])), MOST - 2)) - 1
+            near = floor(min(sqrt(b1 * per_byte / (a1 * alpha[0])), most - 2)) - 1
             start = max(len(several) + 1, near)
             several += range(start, start + 4)
-        times = {p: self.seconds(p, alpha[0], per_byte) for p in several}
+        times = {p: self.seconds(p, alpha[0], per_byte) for p in several if p <= most}
         lowest = min(times.values()) * SAME
         best = next(p for p, time in times.items() if time <= lowest)
         return times[best], best
+
+
+def most_segments(message: float) -> int:
+    """How many segments are tried: each has a byte."""
+    return max(1, min(MOST, floor(message)))
 
 
 def only(cost: Cost) -> dict[str, Form]:
@@ -284,11 +289,13 @@ class Race:
         return {variant: form.price(*self._quantities(row, state)) for variant, form in row.variants.items()}
 
     def over_segments(self, one: Priced, state: State) -> list[tuple[int, float]]:
-        """Numbers of segments, ever farther apart, to four times the best and 64 at least; with their times."""
+        """Numbers of segments, ever farther apart, to four times the best and 64 at least, but
+        none of less than a byte; with their times."""
         message, (alpha, *_), (bandwidth, *_) = self._quantities(one.row, state)
         last = ceil(STEPS * log2(max(64, 4 * one.segments)))
         several = sorted({round(2 ** (k / STEPS)) for k in range(last + 1)} | {one.segments})
-        return [(p, one.row.variants[one.variant].seconds(p, alpha, message / bandwidth)) for p in several]
+        form, most = one.row.variants[one.variant], most_segments(message)
+        return [(p, form.seconds(p, alpha, message / bandwidth)) for p in several if p <= most]
 
     def _quantities(self, row: Row, state: State) -> tuple[float, list[float], list[float]]:
         message = state[self.message] if row.message is None else row.message

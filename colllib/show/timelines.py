@@ -279,7 +279,7 @@ Ranks that send, step by step: 1, 2, 3, 2, 1.
         raise ValueError(f"clock {clock!r}: must be 'lock-step' or 'event'")
     if schedule.ranks > MOST_RANKS:
         raise ValueError(f"{schedule.ranks} ranks: a space-time diagram shows at most {MOST_RANKS}")
-    if len(schedule.blocks) % segments:
+    if segments < 1 or len(schedule.blocks) % segments:
         raise ValueError(f"segments = {segments}: does not divide the schedule's {len(schedule.blocks)} blocks")
     bars = sorted(bars_of(schedule, clock=clock, **price), key=lambda bar: (bar.row, bar.start))
     end = max((bar.arrival for bar in bars), default=0.0)

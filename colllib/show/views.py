@@ -499,7 +499,7 @@ class Summary(View):
 
     Args:
         text: such as "At N = {n}, {fastest} with {time}". "{time:ring}" is the time of the row "ring", and
-            "{times:ring|chain}" how many times the chain's it is.
+            "{times:ring|chain}" how many times as long as the chain it takes.
     """
 
     text: str = ""
@@ -577,8 +577,19 @@ def _taken(field: Field) -> str:
         return ""
     if one.seconds == inf:
         return f" {one.row.name} takes {one.variant}, which this book does not price."
-    longer = units.ratio(one.seconds / fastest(field.all)[0].seconds)
-    return f" {one.row.name} takes {one.label}, {'as fast' if longer == '1.00' else f'{longer} times as long'}."
+    return f" {one.row.name} takes {one.label}, {_longer(one, fastest(field.all)[0], 'as fast')}."
+
+
+def _longer(one: Priced, other: Priced, alike: str) -> str:
+    times = units.ratio(one.seconds / other.seconds)
+    return alike if times == "1.00" else f"{times} times as long"
+
+
+def _best(field: Field) -> str:
+    """The variant, or number of segments, that is better than the first row's."""
+    one, other = field.one, field.other
+    best = f"the best is {other.variant or f'P = {other.segments}'} with {units.seconds(other.seconds)}"
+    return best if one.seconds > other.seconds else "none is faster"
 
 
 def _over(field: Field) -> str:
@@ -604,12 +615,12 @@ _WORDS: dict[str, Callable[[Field], str]] = {
     "fastest": _fastest,
     "next": _next,
     "time": lambda f: units.seconds(f.one.seconds),
-    "times": lambda f: units.ratio(f.one.seconds / f.other.seconds),
+    "times": lambda f: _longer(f.one, f.other, "as long"),
+    "best": _best,
     "even": _even,
     "over": _over,
     "slowest": _slowest,
     "variant": lambda f: f.one.label,
-    "segments": lambda f: str(f.one.segments),
     "taken": _taken,
     "binds": _binds,
     "gain": lambda f: units.ratio(f.all[0].seconds / f.one.seconds),

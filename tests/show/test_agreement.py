@@ -225,10 +225,12 @@ def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_pa
             ("Message M, typed", "64 parsecs", "write a number with its unit, such as 16MB"),
             ("Message M, typed", "2 mb", "“mb” is no unit of it; write a number with its unit"),
             ("Message M, typed", "a lot", "a lot: write a number with its unit"),
+            ("Message M, typed", "1,5 MB", "1,5 MB: write a number with a decimal point and its unit, such as 16MB"),
             ("Latency α, typed", "0us", "must be above 0"),
-            ("Ranks N, typed", "600", "near are 576 and 640; shown is 512"),
-            ("Ranks N, typed", "1", "near is 2; shown is 512"),
-            ("Ranks N, typed", "1e6", "near is 65536"),
+            ("Ranks N, typed", "600", "the nearest are 576 and 640; shown is 512"),
+            ("Ranks N, typed", "1", "the nearest is 2; shown is 512"),
+            ("Ranks N, typed", "1e6", "the nearest is 65536"),
+            ("Ranks N, typed", "", "nothing: must be a number from 2 to 65536"),
             ("Ranks N, typed", "-5", "must be a number from 2 to 65536"),
             ("Ranks N, typed", "64 us", "must be a number from 2 to 65536"),
         ):
@@ -264,8 +266,10 @@ def test_a_field_whose_values_have_units_reads_them_as_the_slider_shows_them_and
             assert summary.inner_text() == "8e+08"
             assert tab.locator(".cl-error:visible").count() == 0
         for typed, says in (
-            ("30MB", "near are 25 MB and 32 MB"),
-            ("30 us", "must be a number from 1 MB to 3.2 GB; shown is 800 MB"),
+            ("30MB", "the nearest are 25 MB and 32 MB"),
+            ("24 MiB", "the nearest are 25 MB and 32 MB"),
+            ("32", "must be a number with its unit, from 1 MB to 3.2 GB; shown is 800 MB"),
+            ("30 us", "must be a number with its unit, from 1 MB to 3.2 GB; shown is 800 MB"),
         ):
             field.fill(typed)
             field.press("Tab")
@@ -286,7 +290,8 @@ def test_a_field_takes_zero_without_a_unit_and_every_other_value_in_a_unit_of_it
         for typed in ("25", "25 B", "25 us/s", "µs", "-1 us", ""):
             field.fill(typed)
             field.press("Tab")
-            assert "must be a number from 0 to 25 µs; shown is 0.5 µs" in tab.locator(".cl-error:visible").inner_text()
+            says = "must be a number with its unit, from 0 to 25 µs; shown is 0.5 µs"
+            assert says in tab.locator(".cl-error:visible").inner_text()
         field.fill("2")
         assert tab.locator(".cl-error:visible").count() == 0
         assert troubles == []

@@ -39,7 +39,7 @@ def test_the_table_and_the_summary_agree_with_the_closed_forms_in_a_state():
     best = min(times, key=times.__getitem__)
     summary = explorer.render(len(explorer.parts), state)
     assert f"radix {best} is fastest" in summary
-    assert f"(pairwise exchange) {times[64] / times[best]:.2f} times." in summary
+    assert f"(pairwise exchange) {times[64] / times[best]:.2f} times as long." in summary
     assert next(row[0] for row in rows(explorer.render(2, state))) == "pairwise"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from colllib.show import Chart, Mark, bars, lines, number
 from colllib.show.figure import BROAD, SLIM
-from colllib.show.lines import Axis, linear_ticks
+from colllib.show.lines import Axis, _span, linear_ticks
 from colllib.show.theme import SERIES, asset
 
 CURVES = {"ring": ([2, 4, 8], [2, 6, 14]), "tree": ([2, 4, 8], [2, 4, 6])}
@@ -59,6 +59,11 @@ def test_lines_differ_in_color_and_in_style():
     assert len(styles) == 2
     assert styles[0][0] != styles[1][0]
     assert styles[0][1] != styles[1][1]
+
+
+def test_an_axis_of_one_positive_value_begins_at_zero():
+    assert _span([0.875], 0, False) == (0, 1.75)
+    assert _span([0], 0, False) == (-1, 1)
 
 
 @pytest.mark.parametrize("log_y", [0, 2, True])
@@ -230,7 +235,8 @@ def test_bars_refuse_what_they_cannot_draw(values, options, message):
 
 
 def test_numbers_are_short():
-    assert [number(v) for v in (1e6, 1.5e7, 2e-3, 123456)] == [
+    assert [number(v) for v in (1e6, 999999.7, 1.5e7, 2e-3, 123456)] == [
+        "10⁶",
         "10⁶",
         "1.5×10⁷",
         "2×10⁻³",
@@ -265,5 +271,5 @@ def test_a_narrow_logarithmic_axis_has_round_ticks_too():
     assert Axis(0.953, 1.9, 10, 0, 100).ticks(5) == [1, 1.2, 1.4, 1.6, 1.8]
 
 
-def test_a_logarithmic_axis_with_room_for_one_tick_has_one_above_zero():
-    assert Axis(1e2, 1e11, 10, 0, 100).ticks(1) == [1e11]
+def test_a_logarithmic_axis_with_little_room_has_ticks_at_both_ends():
+    assert Axis(1e2, 1e11, 10, 0, 100).ticks(1) == [1e2, 1e11]

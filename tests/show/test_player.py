@@ -12,14 +12,14 @@ import reference
 from show_browser import opened, write_page
 
 from colllib.algorithms import ALGORITHMS, CATALOGUE, allgather, allreduce, broadcast, reduce, reducescatter
-from colllib.algorithms.lattice import line_reduce_scatter
+from colllib.algorithms.lattice import dim_ring_reduce_scatter, line_reduce_scatter
 from colllib.execution import execute
 from colllib.ladder import skipped
 from colllib.show import boxes_player, boxes_switch_player, still, switch_player, torus_player, trace_player
 from colllib.show.control import Control
 from colllib.show.player import player as play
 from colllib.show.players import FEW, variants
-from colllib.topology import boxes, line, star
+from colllib.topology import boxes, line, star, torus
 from colllib.topology.expression import find
 
 PRIMITIVES = sorted({a.primitive for a in ALGORITHMS})
@@ -170,6 +170,21 @@ def test_samples_have_slots_where_cells_have_them():
         assert ("pathLength" in legend) == slotted
     landed = still(allgather.ring(4), 1, title="T")._repr_html_().rpartition('<div class="cl-legend">')[2]
     assert "c h2 p f m" in landed  # what arrives is final
+
+
+def test_a_still_on_a_torus_names_the_axes_along_which_something_has_just_moved():
+    axes = torus((3, 2))
+    schedule = dim_ring_reduce_scatter(axes.lattice)
+    for t, step in enumerate(schedule.steps, 1):
+        named = set(re.findall("along ([XY])", still(schedule, t, axes, title="T")._repr_html_()))
+        assert named == {"X" if src // 3 == dst // 3 else "Y" for src, dst in zip(step.src, step.dst, strict=True)}
+
+
+def test_one_place_has_its_value_after_one_of_one_step():
+    player = trace_player("reduce")
+    state = {**player.start, "algorithm": "chain", "n": 2, "step": 1}
+    assert "; 1 of 1 place has its final value." in player.render(len(player.parts), state)
+    assert "1 of 1 step ." in told(player, **state)
 
 
 def test_a_still_says_what_it_shows():

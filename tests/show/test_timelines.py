@@ -168,7 +168,7 @@ def test_the_best_number_of_segments_of_the_chain_is_marked_and_told(explorer, m
 
     best = min(range(1, 400), key=seconds)
     summary = explorer.render(len(explorer.parts), state)
-    assert f"The best is P = {best}, with {units.seconds(seconds(best))}" in summary
+    assert f"; the best is P = {best} with {units.seconds(seconds(best))}." in summary
     assert f"take {units.seconds(seconds(4))} with P = 4 on the lock-step clock" in summary
     assert f"Best: P = {best} with {units.seconds(seconds(best))}." in explorer.render(1, state)
     assert best == best_segments(
@@ -176,8 +176,13 @@ def test_the_best_number_of_segments_of_the_chain_is_marked_and_told(explorer, m
     )
 
 
+def test_of_the_best_number_of_segments_the_summary_says_that_none_is_faster(explorer):
+    state = {**explorer.start, "schedule": "Broadcast, chain", "n": 2, "p": 1}
+    assert explorer.render(len(explorer.parts), state).endswith("with P = 1 on the lock-step clock; none is faster.")
+
+
 def test_what_is_best_at_the_start_can_be_chosen(explorer):
-    best = re.search(r"The best is P = (\d+)", explorer.render(len(explorer.parts), explorer.start))[1]
+    best = re.search(r"the best is P = (\d+)", explorer.render(len(explorer.parts), explorer.start))[1]
     assert int(best) in explorer.choices(2, explorer.start)
 
 

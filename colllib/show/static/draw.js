@@ -26,7 +26,7 @@ const draw = (function () {
   function ticks({ low, high, base, whole }, most) {
     if (!base) return linear(low, high, most, whole);
     const first = Math.ceil(log(low, base) - 1e-9), last = Math.floor(log(high, base) + 1e-9);
-    const least = Math.max(1, Math.ceil((last - first + 1) / most));
+    const least = Math.max(1, Math.min(last - first, Math.ceil((last - first + 1) / most)));
     const step = [...Array(least).keys()].map((k) => least + k).find((wide) => (last - first) % wide === 0) || least; // both ends, if it can
     let values = [];
     for (let k = first + (last - first) % step; k <= last; k += step) values.push(power(base, k));
@@ -56,7 +56,8 @@ const draw = (function () {
     let [low, high] = [Math.min(...values), Math.max(...values)];
     if (base) return high > low ? [low, high] : [low / base, high * base];
     if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    return high > low ? [low, high] : [low - 1 + zero, high + 1];
+    if (high > low) return [low, high];
+    return high > 0 ? [0, 2 * high] : [low - 1 + zero, high + 1];
   }
 
   // -- line charts -------------------------------------------------------------------------------

@@ -122,11 +122,11 @@ function run(root, data) {
     if (field) controls[i].written = text(i);
   }
   const read = (control, words) => race.read(control.kind, words, control.marks[0], control.marks[control.marks.length - 1]);
-  // What "1,024", "1e3", "30MB" or "0.5 µs" says: a number, and of what.
+  // What "1,024", "1e3", "30MB", "25 MiB" or "0.5 µs" says: a number, and of what.
   function amount(words) {
-    const match = /^((?:\d+\.?\d*|\.\d+)(?:[eE]\d+)?) ?([kMGTmuµμn]?)(B|s|)$/.exec(words.replace(/,(?=\d{3}(?!\d))/g, ""));
-    if (!match) return [-1, words]; // in no unit at all
-    return [Number(match[1]) * { "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, m: 1e-3, u: 1e-6, "µ": 1e-6, "μ": 1e-6, n: 1e-9 }[match[2]], match[3]];
+    const match = /^((?:\d+\.?\d*|\.\d+)(?:[eE]\d+)?) ?([KMGT]i(?=B)|[kKMGTmuµμn]?)(B|s|)$/.exec(words.replace(/,(?=\d{3}(?!\d))/g, ""));
+    if (!match) return [-1, null]; // in no unit at all
+    return [Number(match[1]) * { "": 1, k: 1e3, K: 1e3, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, M: 1e6, G: 1e9, T: 1e12, m: 1e-3, u: 1e-6, "µ": 1e-6, "μ": 1e-6, n: 1e-9 }[match[2]], match[3]];
   }
   function typed(i, finished) {
     const control = controls[i], words = control.field.value.trim();
@@ -134,11 +134,11 @@ function run(root, data) {
       if (control.marks) move(i, read(control, words), true);
       else {
         const { texts } = control, most = texts[last(i)];
-        const [value, unit] = amount(words), all = texts.map((each) => amount(each)[0]);
-        if (value && unit !== amount(most)[1]) throw new Error(`must be a number from ${texts[0]} to ${most}`);
+        const [value, unit] = amount(words), [, its] = amount(most), all = texts.map((each) => amount(each)[0]);
+        if (value && unit !== its) throw new Error(`must be a number ${its && "with its unit, "}from ${texts[0]} to ${most}`);
         const place = all.findIndex((each) => Math.abs(each - value) <= 1e-9 * value);
         const near = texts.filter((_, k) => all[k] < value).slice(-1).concat(texts.filter((_, k) => all[k] > value).slice(0, 1));
-        if (place < 0) throw new Error(`not counted here; near ${near.length > 1 ? "are" : "is"} ${near.join(" and ")}`);
+        if (place < 0) throw new Error(`not counted here; the nearest ${near.length > 1 ? "are" : "is"} ${near.join(" and ")}`);
         move(i, place, true);
       }
       error(control, "");

@@ -33,7 +33,8 @@ const race = (function () {
   const size = (value, digits = 3) => scaled(value, "B", SIZES, digits);
   const rate = (value, digits = 3) => `${size(value, digits)}/s`;
   function number(value) {
-    if (value === 0 || (Math.abs(value) >= 1e-2 && Math.abs(value) < 1e6)) {
+    const rounded = significant(value, 6);
+    if (value === 0 || (Math.abs(rounded) >= 1e-2 && Math.abs(rounded) < 1e6)) {
       const [whole, part] = general(value, 6).split(".");
       return commas(whole) + (part ? `.${part}` : "");
     }
@@ -60,7 +61,7 @@ const race = (function () {
     const match = new RegExp(`${number}${unit} *$`).exec(plain);
     if (!match) {
       const other = new RegExp(`${number}([^\\s\\d.]\\S*) *$`).exec(plain);
-      throw new Error(`${other ? `“${other[3]}” is no unit of it; ` : ""}write a number with its unit, such as ${EXAMPLES[kind]}`);
+      throw new Error(`${other ? `“${other[3]}” is no unit of it; ` : ""}write a number with ${/\d,\d/.test(plain) ? "a decimal point and " : ""}its unit, such as ${EXAMPLES[kind]}`);
     }
     const [, digits, exponent, prefix, what] = match;
     const power = POWERS[prefix] + Number(exponent || 0); // in the decimal text, so that it is rounded once
@@ -98,6 +99,7 @@ const race = (function () {
     const [a0, a1, b0, b1] = form.slice(-4).map(count);
     return (a0 + a1 * p) * alpha + (b0 + b1 / p) * per;
   }
+  const mostSegments = (message) => Math.max(1, Math.min(MOST, Math.floor(message))); // each has a byte
   function price(form, message, alpha, bandwidth) {
     if (Array.isArray(form[0])) {
       const most = (given, each) => Math.max(...given.map((one, level) => each(count(one), level)));
@@ -107,11 +109,11 @@ const race = (function () {
     const per = message / bandwidth[0], several = Array.from({ length: points(form) }, (_, k) => k + 1);
     if (form.length > 2) {
       const [, a1, , b1] = form.slice(-4).map(count);
-      const near = Math.floor(Math.min(Math.sqrt(b1 * per / (a1 * alpha[0])), MOST - 2)) - 1;
+      const near = Math.floor(Math.min(Math.sqrt(b1 * per / (a1 * alpha[0])), mostSegments(message) - 2)) - 1;
       const from = Math.max(several.length + 1, near);
       several.push(from, from + 1, from + 2, from + 3);
     }
-    const times = several.map((p) => [inSegments(form, p, alpha[0], per), p]);
+    const times = several.filter((p) => p <= mostSegments(message)).map((p) => [inSegments(form, p, alpha[0], per), p]);
     const lowest = Math.min(...times.map(([time]) => time)) * SAME;
     return times.find(([time]) => time <= lowest);
   }
@@ -129,7 +131,7 @@ const race = (function () {
     const [message, [alpha], [bandwidth]] = quantities(field, one.row, state);
     const last = Math.ceil(STEPS * Math.log2(Math.max(64, 4 * one.segments)));
     const several = new Set(Array.from({ length: last + 1 }, (_, k) => Math.round(2 ** (k / STEPS)))).add(one.segments);
-    return [...several].sort((a, b) => a - b).map((p) => [p, inSegments(one.row.w[one.variant], p, alpha, message / bandwidth)]);
+    return [...several].filter((p) => p <= mostSegments(message)).sort((a, b) => a - b).map((p) => [p, inSegments(one.row.w[one.variant], p, alpha, message / bandwidth)]);
   }
   function priced(field, row, state) {
     const variants = prices(field, row, state);
@@ -192,6 +194,10 @@ const race = (function () {
   const rateOf = (f) => measured("rate", f.one, f.state[f.field.m], [f.one]);
   const top = (f) => [...totals(f.all)].reduce((best, one) => (one[1] > best[1] ? one : best));
   const whole = (f) => [...totals(f.all).values()].reduce((a, b) => a + b, 0);
+  const longer = (one, other, alike) => {
+    const times = ratio(one.seconds / other.seconds);
+    return times === "1.00" ? alike : `${times} times as long`;
+  };
   const WORDS = {
     fastest: (f) => `the fastest ${f.tied.length === 1 ? "is" : "are"} ${listed(f.tied.map((one) => one.title))}`,
     next: (f) => {
@@ -202,7 +208,8 @@ const race = (function () {
       return time === seconds(f.tied[0].seconds) ? `; ${one.title} is as good` : `; next is ${one.title} with ${time}`;
     },
     time: (f) => seconds(f.one.seconds),
-    times: (f) => ratio(f.one.seconds / f.other.seconds),
+    times: (f) => longer(f.one, f.other, "as long"),
+    best: (f) => (f.one.seconds > f.other.seconds ? `the best is ${f.other.variant || `P = ${f.other.segments}`} with ${seconds(f.other.seconds)}` : "none is faster"),
     even: (f) => {
       const [[a, b], [c, d]] = [f.one, f.other].map((one) => one.row.w[one.variant].map(count));
       return size((c - a) / (b - d) * f.state[f.field.a[0]] * f.state[f.field.s[0]]);
@@ -215,13 +222,11 @@ const race = (function () {
         + `${ratio(alone.seconds / one.floor)} by its layout, ${ratio(one.seconds / alone.seconds)} by sharing`;
     },
     variant: (f) => f.one.label,
-    segments: (f) => String(f.one.segments),
     taken: (f) => {
       const one = f.all.find((each) => each.row.k);
       if (!one) return "";
       if (one.seconds === Infinity) return ` ${one.row.n} takes ${one.variant}, which this book does not price.`;
-      const longer = ratio(one.seconds / f.tied[0].seconds);
-      return ` ${one.row.n} takes ${one.label}, ${longer === "1.00" ? "as fast" : `${longer} times as long`}.`;
+      return ` ${one.row.n} takes ${one.label}, ${longer(one, f.tied[0], "as fast")}.`;
     },
     binds: (f) => {
       const shares = busy(f.field, f.one, f.state), most = shares.indexOf(Math.max(...shares));
