@@ -89,8 +89,8 @@ def test_what_a_library_takes_is_known_at_every_size_also_where_a_choice_comes_b
 def test_it_compares_with_a_library_where_its_choices_are_in_the_book_and_names_them_in_words(explorer, primitive):
     offered = explorer.choices(1, {**explorer.start, "primitive": primitive})
     for library in LIBRARIES:
-        there = {choice(library, primitive, n, 2.0**k) is not None for n in RANKS for k in range(0, EDGE, 4)}
-        assert there == {library in offered}
+        available = {choice(library, primitive, n, 2.0**k) is not None for n in RANKS for k in range(0, EDGE, 4)}
+        assert available == {library in offered}
     states = [{"library": one, "n": n, "m": m} for one in offered for n in (6, 64, 96, 65536) for m in (1e3, 1e6, 1e9)]
     for state in states:
         summary = explorer.render(len(explorer.parts), {**explorer.start, "primitive": primitive, **state})
