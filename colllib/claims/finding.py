@@ -269,14 +269,7 @@ def finding(name: str, value: str) -> Finding:
         with collected() as later:  # quantities may be worked out when a statement asks for them
             later.update(used)
             verdict, executed, case = judged(value, cases)
-    except (
-        ArithmeticError,
-        AttributeError,
-        KeyError,
-        SyntaxError,
-        TypeError,
-        ValueError,
-    ) as error:  # of a row that is being written
+    except (ArithmeticError, AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:  # of a new row
         raise ValueError(f"claim {name}: {type(error).__name__}: {error}") from error
     if answer == FACT:
         verdict = {Verdict.REPRODUCED: Verdict.BORNE_OUT, Verdict.REFUTED: Verdict.NOT_BORNE_OUT}.get(verdict, verdict)
