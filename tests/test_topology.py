@@ -359,6 +359,12 @@ def test_routes_in_a_star_lead_to_and_from_its_switch_too():
         assert paths(star(3), *zip(*pairs, strict=True)) == [[a, b] if 3 in (a, b) else [a, 3, b] for a, b in pairs]
 
 
+@pytest.mark.parametrize(("radix", "uplinks"), [(4.5, 1), (8, 1.5), (2, 1), (8, 0)])
+def test_a_radix_that_leaves_no_tree_is_refused(radix, uplinks):
+    with pytest.raises(ValueError, match="must have room for two others below it"):
+        switch_tree(16, radix, uplinks=uplinks)
+
+
 @pytest.mark.parametrize(
     ("ranks", "radix", "uplinks"), [(9, 4, 1), (20, 6, 2), (16, 6, 1), (27, 9, 3), (40, 5, 1), (6, 6, 2)]
 )

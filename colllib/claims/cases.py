@@ -76,7 +76,7 @@ class Quantities(Mapping[str, Any]):
         return self[name]
 
     def also(self, **more: Callable[[], Any]) -> Quantities:
-        """The same, with further functions or other ones."""
+        """The same, with further functions, or other ones for what is not known yet."""
         self.functions = {**self.functions, **more}
         return self
 

@@ -269,7 +269,7 @@ def finding(name: str, value: str) -> Finding:
         with collected() as later:  # quantities may be worked out when a statement asks for them
             later.update(used)
             verdict, executed, case = judged(value, cases)
-    except (KeyError, TypeError, ValueError) as error:  # of a row that is being written
+    except (ArithmeticError, AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:  # of a new row
         raise ValueError(f"claim {name}: {type(error).__name__}: {error}") from error
     if answer == FACT:
         verdict = {Verdict.REPRODUCED: Verdict.BORNE_OUT, Verdict.REFUTED: Verdict.NOT_BORNE_OUT}.get(verdict, verdict)
@@ -313,8 +313,8 @@ def evidence(name: str, value: str) -> list[Evidence]:
 def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     """The verdict on a value, what to show, and the case that is shown.
 
-    Two passages that say different things are inconsistent, whatever was executed; else all statements must hold in
-    all cases that they are about.
+    Passages that give a quantity two values, or compare it in two ways, are inconsistent, whatever was executed; else
+    all statements must hold in all cases that they are about.
 
     >>> judged("t ~ 44.56", [{"t": 44.486}])[:2]
     (<Verdict.REFUTED: 'refuted'>, 'time is 44.486, not 44.56')
@@ -334,7 +334,7 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
         return Verdict.INCONSISTENT, f"{shown} ({described})", about[-1]
     if not about:  # two passages that agree, and nothing to compare them with
         return Verdict.NOT_CHECKABLE, "", {}
-    wrong = [(case, one) for case in about for one in first.statements if not one.holds(case)]
+    wrong = [(c, one) for part in passages for c in part.about(cases) for one in part.statements if not one.holds(c)]
     if wrong:
         case, failed = wrong[-1]
         beside = "" if failed.right in ("yes", "no") else f", not {_claimed(failed, case)}"

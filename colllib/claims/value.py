@@ -198,7 +198,7 @@ def evaluated(text: str, case: Case) -> Any:
     """An expression in a case.
 
     Raises:
-        ValueError: for what is no part of an expression, or a name that the case lacks.
+        ValueError (or SyntaxError): for what is no part of an expression, or a name that the case lacks.
 
     >>> evaluated("2 * total(d - 1) + lg(N)", {"N": 64, "d": (8, 8)})
     Fraction(34, 1)
@@ -253,7 +253,7 @@ _SYMBOLS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: lambda a, b: Fraction(a // b),
     ast.Mod: operator.mod,
-    ast.Pow: lambda a, b: a ** int(b),
+    ast.Pow: operator.pow,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Gt: operator.gt,
@@ -264,7 +264,7 @@ _OVER_AXES: Mapping[str, Callable[..., Any]] = {"total": sum, "most": max}
 #: lg(x) is the base-2 logarithm rounded up to a whole number, limit(x) a limit, value(x) what one comes to, and
 #: crossover(a, b) the message at which two runs take equally long, in alpha BW.
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "lg": lambda x: Fraction((int(x) - 1).bit_length()),
+    "lg": lambda x: Fraction((ceil(x) - 1).bit_length()),
     "sqrt": sqrt,
     "ceil": lambda x: Fraction(ceil(x)),
     "min": min,

@@ -90,7 +90,7 @@ def top_k(share: float) -> Compressor:
 def random_k(share: float, *, unbiased: bool = True) -> Compressor:
     """A share of the values, at places that all ranks draw from the same seed, so that no index travels.
 
-    They are divided by the share if this is to be `unbiased`, so that the mean over all draws is the vector.
+    They are divided by the share that is kept if they are to be `unbiased`: the mean over all draws is the vector.
 
     >>> random_k(0.5)(np.ones(4), 1).values.tolist()
     [2.0, 2.0, 0.0, 0.0]

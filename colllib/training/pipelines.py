@@ -111,7 +111,7 @@ def pipeline(
     if weights is not None and not split and schedule in SCHEDULES:
         raise ValueError(f"weights {weights} s: {schedule} does not part them from the backward, only zb-h1 does")
     weights = backward / 2 if weights is None else weights
-    if not (isfinite(weights) and 0 <= weights <= backward):
+    if split and not (isfinite(weights) and 0 <= weights <= backward):
         raise ValueError(f"weights {weights} s: must be from 0 to the {backward} s of the whole backward")
     seconds = {"F": forward / chunks, "B": (backward - weights if split else backward) / chunks, "W": weights / chunks}
     ops: list[Op] = []

@@ -227,7 +227,7 @@ def tiers(machine: str) -> Tiers:
     """What each rank has where all of a box send at once, as in a step: its part of what its box's way out carries.
 
     So with shared or failed cards, where all wait for the busiest one, and with an oversubscribed network. The latency
-    of detours is left out.
+    of detours is left out. A file is read once: one that has changed takes another name.
 
     Raises:
         ValueError: for a machine without boxes or speeds, or whose boxes lack a link.

@@ -163,8 +163,8 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
         rate: of learning, above 0 (default: the problem's own).
 
     Raises:
-        ValueError: for no step or more than MOST_STEPS, a rate that is not above 0 and finite, or an average that was
-            used before.
+        ValueError: for no step or more than MOST_STEPS, a rate that is not above 0 and finite, or an average that has
+            sent before.
 
     >>> run = descend(cancelling(), Average(3), 50)
     >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])

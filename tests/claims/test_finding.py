@@ -50,6 +50,12 @@ def test_one_case_in_which_it_fails_refutes():
     assert judged("n = 2 * k", [{"n": 2, "k": 1}, {"n": 5, "k": 2}])[:2] == (Verdict.REFUTED, "n is 5, not 4")
 
 
+@pytest.mark.parametrize("elsewhere", ["k = 3", "n = 1 where k = 2"])
+def test_what_another_passage_says_of_its_own_cases_or_quantities_must_hold_too(elsewhere):
+    verdict, *_ = judged(f"n = 1 where k = 1 | there: {elsewhere}", [{"n": 1, "k": 1}, {"n": 5, "k": 2}])
+    assert verdict is Verdict.REFUTED
+
+
 def test_what_compares_nothing_or_is_about_nothing_is_refused():
     with pytest.raises(ValueError, match="compares nothing"):
         judged("some words", [{}])
@@ -69,6 +75,9 @@ def test_a_row_that_is_misspelled_is_named():
         replace(entry, answer="exectued")
     with pytest.raises(ValueError, match=r"^claim E-01-063: "):
         finding(entry.id, "n_gamma = 2")
+    for value in ("n_alpha = 2 * (N where N = 4", "n_alpha = 2 / (N-4) where N = 4", "n_alpha about 0 where N = 4"):
+        with pytest.raises(ValueError, match=r"^claim E-01-062: "):
+            finding("E-01-062", value)
 
 
 def test_what_the_list_says_of_answers_is_what_the_tables_and_documents_have():

@@ -29,6 +29,11 @@ def test_sums_and_the_largest_are_over_the_axes(d):
 @given(st.integers(1, 10**6))
 def test_the_logarithm_is_rounded_up(n):
     assert evaluated("lg(N)", {"N": n}) == next(k for k in range(64) if 2**k >= n)
+    assert evaluated("lg(N - 1/2)", {"N": n}) == evaluated("lg(N)", {"N": n})
+
+
+def test_a_power_may_be_a_root():
+    assert (evaluated("4 ** (1/2)", {}), evaluated("2 ** N", {"N": 80})) == (2, 2**80)
 
 
 @given(st.integers(-(10**6), 10**6))

@@ -90,6 +90,7 @@ def test_a_pass_begins_after_its_message_has_come(p, m, send, kind):
         ),
         (("interleaved", 2, 2**14, {"chunks": 3}), "in 3 chunks: 98304 passes are too many"),
         (("1f1b", 4, 4, {"forward": -1.0}), "F0 of part 0 takes -1.0 s"),
+        (("1f1b", 4, 4, {"backward": -1.0}), "B0 of part 0 takes -1.0 s"),
         (("zb-h1", 4, 4, {"weights": 3.0}), "weights 3.0 s: must be from 0 to the 2.0 s"),
         (("1f1b", 4, 4, {"weights": 0.5}), "weights 0.5 s: 1f1b does not part them from the backward, only zb-h1 does"),
     ],

@@ -184,6 +184,13 @@ def squares():
     return training_step(Graph(nodes, {"t": 4, "d": 2, "f": 2}))
 
 
+def test_an_input_that_the_output_does_not_need_gets_no_gradient():
+    nodes = (Node("x", "td"), Node("A", "td", keep=True), Node("y", "td", ("A",), "relu"))
+    graph = training_step(Graph(nodes, {"t": 4, "d": 2}))
+    assert graph.same == {"new A": "A", "y": "x", "dy": "x"}
+    assert "dx" not in graph.by_name
+
+
 def test_a_tensor_that_an_operation_uses_twice_is_right_on_shards_too():
     graph = squares()
     graph = Graph(graph.nodes, graph.sizes, {"new A": "A"})

@@ -184,7 +184,7 @@ def training_step(graph: Graph) -> Graph:
     same = {f"new {node.name}": node.name for node in graph.nodes if node.keep and node.name in parts}
     for new, old in same.items():
         backward.append(Node(new, graph.by_name[old].letters, (old, *parts[old]), "add", backward=True))
-    same |= dict.fromkeys((last.name, f"d{last.name}", f"d{first.name}"), first.name)
+    same |= dict.fromkeys((last.name, f"d{last.name}", *[f"d{first.name}"] * (first.name in parts)), first.name)
     return Graph((*graph.nodes, *backward), graph.sizes, same)
 
 

@@ -144,7 +144,7 @@ class Plan:
         """Computation and communication, one after the other.
 
         In a pipeline one microbatch passes all stages, and each further one takes what the busiest stage does for it.
-        1F1B takes just that if all stages have as much to do, and never more.
+        1F1B takes more only where stages differ in how their work divides into forward and backward.
         """
         microbatches = self.machine.microbatches
         loads = self._by_stage(lambda node, way: self.machine.compute(self.graph, node, way))
