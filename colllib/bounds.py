@@ -386,10 +386,10 @@ def _floor(primitive: str, topology: Topology) -> Cost:
         return Cost(1, max(traffic.send, traffic.receive))
     load = Fraction(one_port.n_beta)
     if axes is None:  # a graph: no rank has more links than the most, and all have what all ranks must send
-        hops = distances(topology)
-        far = {"broadcast": hops[0], "reduce": hops[:, 0], "point-to-point": hops[0, -1]}.get(primitive, hops).max()
+        apart = distances(topology)
+        far = {"broadcast": apart[0], "reduce": apart[:, 0], "point-to-point": apart[0, -1]}.get(primitive, apart).max()
         most = max(int(np.bincount(ends).max()) for ends in (topology.link_src, topology.link_dst))
-        total = Fraction(int(hops.sum()), n) if primitive == "all-to-all" else least_traffic(primitive, n).total
+        total = Fraction(int(apart.sum()), n) if primitive == "all-to-all" else least_traffic(primitive, n).total
         return Cost(int(far), max(load / most, total / topology.num_links))
     form = ON_TORUS.get(primitive)
     if form is not None and form.holds(axes):

@@ -609,7 +609,7 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
     """What NCCL should take on a machine with the speeds of its makers, or nothing where that is not predicted."""
     if on is None or network.alpha or network.bandwidth or primitive not in PROGRAMS:
         return None
-    named, size = on.replace(",inc=both", ",collnet=true"), units.message(network.message)
+    named = on.replace(",inc=both", ",collnet=true")
     try:
         machine = machine_on(named)
     except units.BadText:
@@ -617,15 +617,20 @@ def _by_nccl(primitive: str, on: str | None, network: Network) -> dict[str, Any]
     if machine.alpha or machine.ranks < 2 or not network.message:
         return None
     one = predict(machine, primitive, network.message)
-    command = f"colllib predict {primitive} --on {shlex.quote(named)} --message {size.replace(' ', '')}"
+    command = f"colllib predict {primitive} --on {shlex.quote(named)} --message {_size(network.message)}"
     result = {"model": model_of(machine), "picked": one.picked, "time_s": one.seconds, "busbw_GBps": one.busbw / 1e9}
     return result | {"command": command}
 
 
+def _size(message: float) -> str:
+    """As an option takes it, with all its digits."""
+    short = units.message(message).replace(" ", "")
+    return short if units.parse("message size", short) == message else f"{message:.15g}B"
+
+
 def _command(primitive: str, name: str, on: str, network: Network, price: dict[str, Any]) -> str:
     """That runs what a ladder does not search for."""
-    size = units.message(network.message).replace(" ", "")
-    words = ["colllib", "run", primitive, name, "--on", on, "--message", size]
+    words = ["colllib", "run", primitive, name, "--on", on, "--message", _size(network.message)]
     if network.alpha:
         words += ["--alpha", ",".join(f"{1e6 * alpha:g}us" for alpha in price["alpha"])]
     if network.bandwidth:

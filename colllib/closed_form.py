@@ -105,7 +105,8 @@ class ClosedForm:
         """
         lattice = argument if isinstance(argument, Lattice) else getattr(argument, "lattice", None)
         axes = [] if lattice is None else _sizes(lattice)
-        return Cost(*self._parts(int(getattr(argument, "ranks", argument)), segments, len(axes), axes))
+        ranks = argument.ranks if hasattr(argument, "ranks") else argument
+        return Cost(*self._parts(int(ranks), segments, len(axes), axes))
 
     @cached_property
     def _parts(self) -> Callable[..., tuple[Number, ...]]:

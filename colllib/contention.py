@@ -172,6 +172,7 @@ def scattered(ranks: int, size: int, seed: int, groups: int | None = None, order
     >>> scattered(8, 4, seed=1, ordered=True).shape
     (2, 4)
     """
+    check_counts(size=size)
     groups = ranks // size if groups is None else groups
     if groups < 1 or groups * size > ranks:
         raise ValueError(f"{groups} groups of {size} do not fit {ranks} ranks")
@@ -294,5 +295,6 @@ def skew_factor(topology: Topology, shares: Sequence[Sequence[Fraction]]) -> Fra
     ranks = topology.ranks
     if ranks == 1:
         raise ValueError(f"{topology.name}: a single rank sends nothing that could be skewed")
+    topology.check_one_level("a skew factor")
     skewed, uniform = (execute(direct.all_to_all(ranks, s), topology).cost.n_beta for s in (shares, None))
     return Fraction(skewed) / Fraction(uniform)

@@ -112,7 +112,7 @@ def event_clock(
 
     The schedule's steps fix only which value a message carries; a message that adds to a block is
     usable together with all earlier additions to it. Messages that become ready at the same
-    moment are served by their step, and in a step by sender and receiver, in whatever order it lists them.
+    moment are served by their step, and in a step by sender and receiver (first by block on paths of their own).
 
     Args:
         schedule: what to run; `execute` proves its end state, which is not looked at here.

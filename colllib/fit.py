@@ -49,7 +49,7 @@ def fit(messages: Sequence[float], seconds: Sequence[float], cost: Cost) -> Fit:
         raise ValueError(f"{len(size)} sizes and {len(time)} times: a fit needs one each, of at least 2 sizes")
     if not (np.isfinite(time).all() and (time > 0).all() and np.isfinite(size).all() and (size >= 0).all()):
         raise ValueError("a measurement with a size below 0, or a time that is not above 0: leave it out")
-    if not (cost.n_alpha > 0 and cost.n_beta > 0):
+    if not ((cost.n_alpha or 0) > 0 and (cost.n_beta or 0) > 0):  # over several tiers both are None
         raise ValueError(f"{cost!r}: both counts must be above 0, or one of the two numbers cannot be found")
     table = np.stack((float(cost.n_alpha) / time, float(cost.n_beta) * size / time), axis=1)
     scale = np.linalg.norm(table, axis=0)

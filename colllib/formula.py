@@ -78,7 +78,7 @@ def _python(node: ast.expr, on_axis: bool = False) -> str:
         case ast.BinOp(left, op, right) if type(op) in _SIGNS:
             return f"({_python(left, on_axis)} {_SIGNS[type(op)]} {_python(right, on_axis)})"
         case ast.Call(ast.Name("lg"), [inner], []):
-            return f"({_python(inner, on_axis)} - 1).bit_length()"
+            return f"(-(-{_python(inner, on_axis)} // 1) - 1).bit_length()"
         case ast.Call(ast.Name("total"), [inner], []) if not on_axis:
             return f"sum([{_python(inner, True)} for d in axes])"
         case ast.Call(ast.Name("most"), [inner], []) if not on_axis:

@@ -69,7 +69,11 @@ def one_way_cost(schedule: Schedule) -> Cost:
     """
     share = schedule.blocks.share
     most = [
-        int(counted(np.concatenate((src, dst)), np.tile(share.numerators[block], 2), schedule.nodes).max())
+        int(
+            counted(np.concatenate((src, dst)), np.tile(share.numerators[block], 2), schedule.nodes)[
+                : schedule.ranks
+            ].max()
+        )
         for src, dst, block, _ in schedule.steps
         if len(src)
     ]
@@ -205,5 +209,5 @@ def staging(schedule: Schedule) -> tuple[Fraction, ...]:
         counted(when[cell] * schedule.nodes + place, size, (steps + 1) * schedule.nodes).reshape(-1, schedule.nodes)
         for when in (first, last)
     )
-    parked = (come - gone).cumsum(axis=0)[:steps].max(axis=1, initial=0)
+    parked = (come - gone).cumsum(axis=0)[:steps, : schedule.ranks].max(axis=1, initial=0)
     return tuple(Fraction(int(count), share.denominator) for count in parked)

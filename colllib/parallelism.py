@@ -70,8 +70,8 @@ class Model:
         windowed: how many such layers.
 
     Raises:
-        ValueError: for layers, widths or heads below 1, more dense layers than layers, or a top_k that is
-            not between 1 and the number of experts.
+        ValueError: for layers, a hidden or head width, heads or a vocabulary below 1, more dense layers than layers, or
+            a top_k that is not between 1 and the number of experts.
 
     >>> f"{MODELS['Llama 3.1 405B'].parameters:,}"
     '405,853,388,800'
@@ -106,7 +106,7 @@ class Model:
             raise ValueError(f"{self.name}: a token visits {self.top_k} of {self.experts} experts")
 
     def part(self, at: int, parts: int) -> range:
-        """Layers of a part, from 0; where so many do not divide them evenly, those at the ends have one less.
+        """Layers of a part, from 0; where so many do not divide them evenly, those about the middle have one more.
 
         >>> [MODELS["Llama 3.1 8B"].part(at, 5) for at in (0, 1, 4)]
         [range(0, 6), range(6, 13), range(26, 32)]
@@ -408,7 +408,7 @@ def check_fits(model: Model, plan: Plan) -> None:
     if plan.ep > 1 and not model.experts:
         raise ValueError(f"ep = {plan.ep}: {model.name} has no experts")
     if model.experts % plan.ep:
-        fit = next((f", as {n} does" for n in range(plan.ep, 1, -1) if model.experts % n == 0), "")
+        fit = next((f", as {n} does" for n in range(plan.ep, 1, -1) if model.experts % n == plan.replicas % n == 0), "")
         raise ValueError(f"ep = {plan.ep}: must divide the {model.experts} experts of {model.name}{fit}")
     if model.heads % plan.tp:
         raise ValueError(f"tp = {plan.tp}: must divide the {model.heads} heads of {model.name}")

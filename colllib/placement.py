@@ -41,7 +41,7 @@ def order_of(topology: Topology, kind: str, seed: int = 0) -> IntArray:
     if kind == "random":
         return np.random.default_rng(seed).permutation(topology.ranks)
     if kind != "strided":
-        raise ValueError(f"placement {shortened(kind)!r}: must be one of {', '.join(PLACEMENTS)}")
+        raise ValueError(f"placement {shortened(kind)!r}: must be one of {', '.join(PLACEMENTS[:3])}")
     if not topology.in_box or topology.ranks % topology.in_box:
         raise ValueError(f"placement strided: is made for equal boxes, and {topology.name} has none")
     return ranks.reshape(-1, topology.in_box).T.ravel()

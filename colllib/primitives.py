@@ -194,7 +194,7 @@ def whole_numbers(name: str, values: object) -> IntArray:
     array([1, 2])
     """
     array = np.asarray(values)
-    if array.dtype.kind not in "iu" and array.size:
+    if array.size and (array.dtype.kind not in "iu" or (array.dtype.kind == "u" and int(array.max()) >= 2**63)):
         flat = array.ravel().tolist()  # in which one float makes floats of all
         wrong = [v for v in flat if not is_whole(v) and not (isinstance(v, float) and v.is_integer())]
         if not wrong and abs(largest := max(flat, key=abs)) >= 2**63:

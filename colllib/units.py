@@ -169,10 +169,10 @@ def several(count: int, noun: str) -> str:
 def percent(share: float) -> str:
     """A share in whole percent, which never says none of what there is.
 
-    >>> percent(0.126), percent(0.001), percent(0)
+    >>> percent(0.126), percent(0.005), percent(0)
     ('13%', 'under 1%', '0%')
     """
-    return "under 1%" if 0 < share < 0.005 else f"{share:.0%}"
+    return "under 1%" if 0 < share <= 0.005 else f"{share:.0%}"
 
 
 def ratio(value: float) -> str:

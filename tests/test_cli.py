@@ -267,11 +267,15 @@ def test_energy_is_told_only_of_links_whose_own_is_known():
 
 
 @pytest.mark.parametrize(
-    ("on", "machine"),
-    [("dgx-h100:4", "dgx-h100:4"), ("h100:3", "h100:3"), ("dgx-h100:4,inc=both", "dgx-h100:4,collnet=true")],
+    ("on", "machine", "size"),
+    [
+        ("dgx-h100:4", "dgx-h100:4", "1MiB"),
+        ("h100:3", "h100:3", "1049B"),
+        ("dgx-h100:4,inc=both", "dgx-h100:4,collnet=true", "1MiB"),
+    ],
 )
-def test_a_ladder_of_a_machine_ends_with_what_nccl_is_predicted_to_take(on, machine):
-    words, command = ("ladder", "all-reduce", "--on", on, "--message", "1MiB"), f"--on {machine} --message 1MiB"
+def test_a_ladder_of_a_machine_ends_with_what_nccl_is_predicted_to_take(on, machine, size):
+    words, command = ("ladder", "all-reduce", "--on", on, "--message", size), f"--on {machine} --message {size}"
     nccl = answer(*words)["nccl"]
     assert nccl["command"] == f"colllib predict all-reduce {command}"
     (row,) = answer(*nccl["command"].split()[1:])["rows"]

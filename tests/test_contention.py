@@ -288,5 +288,9 @@ def test_what_takes_no_time_is_not_slowed_down_and_what_cannot_be_is_refused():
             alone.slowdowns(message=1, alpha=1, bandwidth=1, clock=clock)
     with pytest.raises(ValueError, match="a single rank"):
         skew_factor(star(1), hot_destination(1, 3))
+    with pytest.raises(ValueError, match="several levels of BW"):
+        skew_factor(boxes((2, 2)), hot_destination(4, 3))
+    with pytest.raises(ValueError, match="size -2: must be at least 1"):
+        scattered(8, -2, 1, 2)
     with pytest.raises(ValueError, match="factor -1: must be at least 1"):
         hot_destination(3, -1)

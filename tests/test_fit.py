@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.cost import Cost
+from colllib.cost import Cost, Tier, TieredCost
 from colllib.fit import fit
 
 SIZES = [1e3, 1e5, 1e6, 1e8, 1e9]
@@ -58,6 +58,7 @@ def test_times_that_do_not_grow_have_no_bandwidth():
     ("arguments", "complaint"),
     [
         (([1], [1], Cost(1, 1)), "at least 2 sizes"),
+        (([1, 2], [1, 2], TieredCost((Tier("box"),), [])), "both counts"),
         (([1, 2], [1], Cost(1, 1)), "2 sizes and 1 times"),
         (([1, 2], [1, 0], Cost(1, 1)), "not above 0"),
         (([1, -2], [1, 1], Cost(1, 1)), "below 0"),

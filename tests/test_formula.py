@@ -131,6 +131,8 @@ def test_a_formula_is_computed_exactly_and_printed_as_what_it_computes(expressio
 
 
 def test_signs_bind_as_they_do_in_python():
+    assert Formula("lg(N / 2)")(N=8) == 2
+    assert Formula("lg(N / 2)")(N=5) == 2
     assert Formula("2 + 3 * N - 4 // 3 - 1")(N=5) == 2 + 15 - 1 - 1
     assert Formula("N - (P - 1) / (2 * P)")(N=5, P=3) == 5 - Fraction(2, 6)
     assert Formula("N / 2 / P")(N=3, P=5) == Fraction(3, 10)

@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 import reference
 
-from colllib.algorithms import allgather, allreduce, broadcast, of, reducescatter
+from colllib.algorithms import allgather, allreduce, broadcast, innetwork, of, reducescatter
 from colllib.bounds import port_bound
 from colllib.cost import Tier
 from colllib.execution import execute
@@ -201,3 +201,9 @@ def test_a_port_that_goes_one_way_at_a_time():
             schedule = algorithm.build(8)
             assert one_way_cost(schedule).n_beta == one_way_by_hand(schedule)
             assert one_way_cost(schedule).n_beta >= port_bound(name, 8, full_duplex=False).n_beta
+
+
+def test_a_switch_that_adds_is_neither_a_port_nor_a_rank_that_stages():
+    on = find("inc-star:4")
+    assert one_way_cost(innetwork.one_shot_all_reduce(on)).n_beta == 2
+    assert not any(staging(innetwork.gather_multicast(on)))

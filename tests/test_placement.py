@@ -65,6 +65,8 @@ def test_at_other_places_a_closed_form_stays_only_where_no_rank_is_nearer_than_o
 def test_a_strided_ring_crosses_the_cards_in_every_hop():
     assert crossings(order_of(boxes((4, 8)), "contiguous"), 8) == 4
     assert crossings(order_of(boxes((4, 8)), "strided"), 8) == 32
+    with pytest.raises(ValueError, match=r"must be one of contiguous, strided, random$"):
+        order_of(boxes((4, 8)), "search")
 
 
 def test_the_search_finds_an_order_that_changes_each_box_once():

@@ -18,6 +18,7 @@ from colllib.primitives import (
     point_to_point,
     reduce,
     reduce_scatter,
+    whole_numbers,
 )
 
 
@@ -94,6 +95,8 @@ def test_blocks_name_ranks_that_are_there(groups, target, complaint):
 def test_owners_are_whole_numbers():
     with pytest.raises(ValueError, match=r"owner 1\.5: must be a whole number"):
         reduce_scatter(2, owner=[1.5, 0])
+    with pytest.raises(ValueError, match=r"rank 9223372036854775808: must be below 2\^63"):
+        whole_numbers("rank", [2**63])
     for large in (2**63, 2**70):
         with pytest.raises(ValueError, match=rf"owner {large}: must be below 2\^63"):
             reduce_scatter(2, owner=[0, large])

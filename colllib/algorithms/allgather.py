@@ -255,6 +255,7 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "far") -> Cost:
     >>> pat_cost(8), pat_cost(8, cap=2), pat_cost(512, cap=16)
     (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=4, n_beta=7/8), Cost(n_alpha=35, n_beta=511/512))
     """
+    _pat_steps(1, cap, order)  # which refuses what it cannot do
     span = 1 << lg(ranks)
     most = min(cap or span, span // 2)
     if order == "rounds":

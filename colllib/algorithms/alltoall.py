@@ -218,9 +218,7 @@ def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule
     (4, 10)
     """
     check_ranks(ranks)
-    if tie not in ("up", "split"):
-        raise ValueError(f"tie {tie!r}: must be 'up' or 'split'")
-    check_size(f"a relay on a ring of {ranks} ranks", sum(_hops(ranks)), MOST_BLOCKS, "messages of one rank")
+    check_size(f"a relay on a ring of {ranks} ranks", sum(_hops(ranks, tie)), MOST_BLOCKS, "messages of one rank")
     blocks, direction = _directions(ranks, tie)
     distance = direction * blocks.target % ranks
     farthest = ranks // 2
@@ -254,7 +252,7 @@ def ring_relay_cost(ranks: int, tie: str = "up", bundled: bool = True) -> Cost:
     >>> ring_relay_cost(8), ring_relay_cost(8, bundled=False)
     (Cost(n_alpha=4, n_beta=2), Cost(n_alpha=10, n_beta=2))
     """
-    up, down = _hops(ranks)
+    up, down = _hops(ranks, tie)
     return Cost(ranks // 2 if bundled else up, Fraction(up + down, ranks))
 
 
@@ -264,14 +262,16 @@ def ring_relay_cost_on_ring(ranks: int, tie: str = "up", bundled: bool = True) -
     >>> ring_relay_cost_on_ring(8), ring_relay_cost_on_ring(8, tie="split")
     (Cost(n_alpha=4, n_beta=5/4), Cost(n_alpha=4, n_beta=1))
     """
-    up, _ = _hops(ranks)
+    up, _ = _hops(ranks, tie)
     # two ranks have one link each way: there is no other way round
     saved = Fraction(ranks // 2, 2) if tie == "split" and ranks % 2 == 0 and ranks > 2 else Fraction(0)
     return Cost(ranks // 2 if bundled else up, (up - saved) / Fraction(ranks))
 
 
-def _hops(ranks: int) -> tuple[int, int]:
+def _hops(ranks: int, tie: str) -> tuple[int, int]:
     """Blocks times hops that one rank's blocks need upwards and downwards, the antipode going up."""
     check_ranks(ranks)
+    if tie not in ("up", "split"):
+        raise ValueError(f"tie {tie!r}: must be 'up' or 'split'")
     up, down = ranks // 2, (ranks - 1) // 2
     return up * (up + 1) // 2, down * (down + 1) // 2

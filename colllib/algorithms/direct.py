@@ -1,7 +1,8 @@
 """Direct algorithms: every message goes straight from the rank that has a block to one that needs it.
 
-On a full mesh, with a link per pair of ranks, a step of these uses all links. On a star the same
-schedules are allowed, and the ledger charges each port for the N - 1 messages that meet there.
+On a full mesh, with a link per pair of ranks, a step of these uses all links, but for broadcast and
+reduce. On a star the same schedules are allowed, and the ledger charges each port for the N - 1
+messages that meet there.
 """
 
 from __future__ import annotations

@@ -277,14 +277,14 @@ def tier_refusal(topology: Topology, axis: int, primitive: str) -> str | None:
     >>> from colllib.topology import boxes
     >>> net = boxes((2, 4), inc="box")
     >>> tier_refusal(net, 0, "all-reduce"), tier_refusal(net, 1, "all-reduce")
-    (None, 'needs switches that add and replicate there, and those of boxes:2x4,inc=box do not: inc=network or both')
+    (None, 'needs switches that add and replicate there, and those of boxes:2x4,inc=box do not: inc=both')
     """
     switches, abilities = tier_switches(topology, axis), _THROUGH[primitive][1]
     missing = [what for what in abilities if not topology.able(what, switches.ravel()).all()]
     if not missing and (switches.size or not len(switches)):
         return None
     what = " and ".join(innetwork.ABILITIES[ability] for ability in missing or abilities)
-    remedy = f": inc={'network' if axis else 'box'} or both" if switches.size else ""
+    remedy = ": inc=both" if switches.size else ""  # the other tier may be asked for it, too
     return f"needs switches that {what} there, and those of {topology.name} do not{remedy}"
 
 

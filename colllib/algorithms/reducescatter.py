@@ -1,4 +1,4 @@
-"""Reduce-scatter algorithms. They cost what the all-gathers of their names cost, whose reverse they are but for PAT."""
+"""Reduce-scatter algorithms. They cost what their namesakes for all-gather cost; all but ring and PAT reverse these."""
 
 from __future__ import annotations
 

@@ -35,9 +35,9 @@ def binomial(ranks: int, root: int = 0) -> IntArray:
 def complementary(ranks: int) -> tuple[IntArray, IntArray]:
     """Two binary trees on all ranks in which every rank is interior in at most one.
 
-    Both are in-order search trees, so leaves and interior ranks alternate. For even N rank 0 is
+    The first is an in-order search tree, so leaves and interior ranks alternate. For even N rank 0 is
     put on top of a tree of the other ranks and the second tree is the mirror image; for odd N
-    the tree stands by itself and the second one is shifted by a rank.
+    the tree stands by itself and the second one is shifted round by a rank.
 
     Source: Sanders, Speck & Träff (2009), section 3; the alternation for any N is ours.
 

@@ -111,6 +111,12 @@ def test_a_number_of_ranks_may_be_numpys():
     assert list(alltoall.bruck_buffers(ranks)) == list(alltoall.bruck_buffers(6))
 
 
+def test_an_unknown_tie_has_neither_schedule_nor_cost():
+    for ask in (alltoall.ring_relay, alltoall.ring_relay_cost, alltoall.ring_relay_cost_on_ring):
+        with pytest.raises(ValueError, match="must be 'up' or 'split'"):
+            ask(8, tie="down")
+
+
 def test_a_radix_below_two_is_refused():
     for build in (alltoall.bruck, alltoall.bruck_cost):
         with pytest.raises(ValueError, match="at least 2, not 1"):

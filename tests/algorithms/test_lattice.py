@@ -1,5 +1,6 @@
 """Algorithms for tori and meshes: proved, held against closed forms, lower bounds and a second count."""
 
+import re
 from fractions import Fraction
 from math import prod
 
@@ -36,6 +37,7 @@ SHAPES = [
     (8, 2),
 ]
 ANY = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda dims: prod(dims) <= 48).map(tuple)
+SIXTEEN = np.arange(16)
 
 
 ON_AXES = [algorithm for algorithm in CATALOGUE if algorithm.takes == "lattice"]
@@ -47,8 +49,9 @@ ON_AXES = [algorithm for algorithm in CATALOGUE if algorithm.takes == "lattice"]
 def test_every_algorithm_is_proved_on_every_shape_and_agrees_with_its_closed_form(algorithm, dims, build):
     topology = build(dims)
     if algorithm.refusal(topology) is not None:
-        with pytest.raises(ValueError, match=r"needs (rings|powers of two); dim-ring serves"):
+        with pytest.raises(ValueError, match=r"needs (rings|powers of two); dim-(ring|chain) serves") as refusal:
             algorithm.build(topology.lattice)
+        assert find(algorithm.primitive, re.search(r"; (\S+) serves", str(refusal.value))[1]).refusal(topology) is None
         return
     for segments in (1, 3) if algorithm.segmented else (None,):
         options = {} if segments is None else {"segments": segments}
@@ -166,6 +169,8 @@ def test_rotated_swing_on_a_torus_whose_messages_fill_the_memory_is_refused():
         ([np.array([1, 2, 0])], "pair the ranks off"),
         ([np.array([1, 0, 3, 2]), np.array([1, 0, 3, 2])], "in just one way"),
         ([np.array([1, 0, 3, 2])], "in just one way"),
+        # of 16 ranks only the odd ones meet some twice
+        ([SIXTEEN ^ 2, SIXTEEN ^ (4 - 2 * (SIXTEEN % 2)), SIXTEEN ^ (8 - 6 * (SIXTEEN % 2)), SIXTEEN ^ 1], "one way"),
     ],
 )
 def test_a_butterfly_that_does_not_reach_everyone_once_is_refused(partners, complaint):

@@ -81,9 +81,12 @@ def test_all_orders_take_equally_many_steps_for_powers_of_two():
             assert len(steps) == 1
 
 
-def test_an_unknown_order_is_refused():
-    with pytest.raises(ValueError, match="must be 'far', 'near' or 'rounds'"):
-        allgather.pat(8, order="breadth")
+def test_an_unknown_order_and_a_cap_below_one_have_neither_schedule_nor_cost():
+    for ask in (allgather.pat, allgather.pat_cost):
+        with pytest.raises(ValueError, match="must be 'far', 'near' or 'rounds'"):
+            ask(8, order="breadth")
+        with pytest.raises(ValueError, match="cap 0: must be at least 1"):
+            ask(8, cap=0)
 
 
 @given(ranks=st.integers(3, 70), exponent=st.integers(1, 5))

@@ -553,7 +553,7 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan dp=128,ep=8", "ep = 8: Llama 3.1 70B has no experts"),
         (
             "--model DeepSeek-V3 --on nvl72:1 --plan dp=72,ep=72",
-            "must divide the 256 experts of DeepSeek-V3, as 64 does",
+            "must divide the 256 experts of DeepSeek-V3, as 8 does",
         ),
         ("--plan dp=128,zero=3,replicate=3", "replicate = 3: must divide dp x cp = 128 into copies"),
         ("--plan dp=128,zero=3,replicate=0", "replicate 0: must be at least 1"),
