@@ -125,7 +125,7 @@ class Axis:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self, most: int) -> list[float]:
-        """Round values within the axis, at most about `most` of them; of several powers of a base the highest is one."""
+        """Round values within the axis, at most about `most`; of several powers of a base the highest is one."""
         if not self.base:
             return linear_ticks(self.low, self.high, most, self.whole)
         first = math.ceil(math.log(self.low, self.base) - 1e-9)

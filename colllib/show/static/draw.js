@@ -360,7 +360,7 @@ const draw = (function () {
     const head = view.columns.map(([name, cell]) => (name ? `<th scope="col"${right(cell)}>${typeset(name)}</th>` : "<td></td>")).join("");
     const body = all.map((one) => {
       const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");
-      const swatch = !view.swatches || field.looks[one.variant] ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;
+      const swatch = view.swatches ? `<i class="cl-swatch" style="background:${color(view.tinted ? one.tint : one.look[0])}"></i>` : "";
       return `<tr data-row="${escape(one.row.n)}" tabindex="0"><th scope="row">${swatch}${say(one, view.columns[0][1])}</th>${cells}</tr>`;
     });
     return { html: `<table class="colllib-table"><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table>` };
