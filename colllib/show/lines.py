@@ -191,9 +191,7 @@ def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, f
         return (low, high) if high > low else (low / base, high * base)
     if from_zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    if high > low:
-        return low, high
-    return (0.0, 2 * high) if high > 0 else (low - 1 + from_zero, high + 1)
+    return (low, high) if high > low else (0.0, 2 * high) if high > 0 else (low - 1 + from_zero, high + 1)
 
 
 FEW = 4  # curves whose values the alt text names one by one

@@ -127,9 +127,7 @@ def looks(labels: Sequence[str]) -> list[Look]:
     for k, look in enumerate(known_looks):
         if look is None:
             hue = next(spare, k % len(SERIES))
-            free = [
-                dash % len(DASHES) for dash in range(hue, hue + len(DASHES)) if (hue, dash % len(DASHES)) not in drawn
-            ]
+            free = [d % len(DASHES) for d in range(hue, hue + len(DASHES)) if (hue, d % len(DASHES)) not in drawn]
             look = Look(hue, min(free, key=[one.dash for one in known_looks if one].count))
         chosen.append(look)
     return chosen

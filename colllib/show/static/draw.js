@@ -56,8 +56,7 @@ const draw = (function () {
     let [low, high] = [Math.min(...values), Math.max(...values)];
     if (base) return high > low ? [low, high] : [low / base, high * base];
     if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    if (high > low) return [low, high];
-    return high > 0 ? [0, 2 * high] : [low - 1 + zero, high + 1];
+    return high > low ? [low, high] : high > 0 ? [0, 2 * high] : [low - 1 + zero, high + 1];
   }
 
   // -- line charts -------------------------------------------------------------------------------
