@@ -102,11 +102,13 @@ def _scaled(value: float, unit: str, prefixes: tuple[tuple[float, str], ...], di
 def seconds(value: float, digits: int = 3) -> str:
     """A time for reading.
 
-    >>> seconds(546.486e-6), seconds(0.0), seconds(2.5)
-    ('546 µs', '0 s', '2.5 s')
+    >>> seconds(546.486e-6), seconds(0.0), seconds(2.5), seconds(12_600)
+    ('546 µs', '0 s', '2.5 s', '12,600 s')
     """
     if value == 0:
         return "0 s"
+    if abs(rounded := float(f"{value:.{digits}g}")) >= 1000:
+        return f"{rounded:,.0f} s"
     return _scaled(value, "s", ((1, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")), digits)
 
 

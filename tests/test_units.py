@@ -120,7 +120,7 @@ def test_a_whole_number_is_written_in_digits(text):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0 s"), (44.486e-6, "44.5 µs"), (999.9e-9, "1 µs"), (0.9996, "1 s"), (3e-12, "0.003 ns"), (1234, "1230 s")],
+    [(0, "0 s"), (44.486e-6, "44.5 µs"), (999.9e-9, "1 µs"), (0.9996, "1 s"), (3e-12, "0.003 ns"), (1234, "1,230 s")],
 )
 def test_times_are_shown_with_the_digits_they_deserve(value, text):
     assert units.seconds(value) == text

@@ -112,7 +112,8 @@ def graph_player() -> Explorer:
 
 
 LEGEND = [("disk i", "its owner"), ("disk i h1", "it has just arrived"), ("disk i h0", "it arrived before")]
-LEGEND += [("arrow h1", "carries it now"), ("arrow h0", "a smaller part"), ("line e", "other links")]
+LEGEND += [("disk", "it has not arrived"), ("arrow h1", "carries it now")]
+LEGEND += [("arrow h0", "a smaller part"), ("line e", "other links")]
 
 
 def _owners(graph: str) -> list[int]:

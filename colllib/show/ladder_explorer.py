@@ -149,7 +149,7 @@ def _ladder(
         ],
         [
             Dots(race, "Rungs", order=ORDER.name, ideal=ideal),
-            Rows(race, "Costs of the rungs", "All in numbers", heads, order=ORDER.name),
+            Rows(race, "Costs of the rungs", "All in numbers", heads, order=ORDER.name, tinted=True),
         ],
         summary="{p} of {m}, BW that of {ports}: {fastest} with {time}{next}.",
         note=note,

@@ -125,7 +125,7 @@ class Axis:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self, most: int) -> list[float]:
-        """Round values within the axis, at most about `most` of them; of several powers of a base the highest is one."""
+        """Round values within the axis, at most about `most`; of several powers of a base the highest is one."""
         if not self.base:
             return linear_ticks(self.low, self.high, most, self.whole)
         first = math.ceil(math.log(self.low, self.base) - 1e-9)
@@ -191,9 +191,7 @@ def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, f
         return (low, high) if high > low else (low / base, high * base)
     if from_zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    if high > low:
-        return low, high
-    return (0.0, 2 * high) if high > 0 else (low - 1 + from_zero, high + 1)
+    return (low, high) if high > low else (0.0, 2 * high) if high > 0 else (low - 1 + from_zero, high + 1)
 
 
 FEW = 4  # curves whose values the alt text names one by one

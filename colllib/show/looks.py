@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import count
 from typing import NamedTuple
 
 from colllib.algorithms import CATALOGUE
@@ -128,7 +127,7 @@ def looks(labels: Sequence[str]) -> list[Look]:
     for k, look in enumerate(known_looks):
         if look is None:
             hue = next(spare, k % len(SERIES))
-            dash = next(dash for dash in count(hue) if (hue, dash % len(DASHES)) not in drawn) % len(DASHES)
-            look = Look(hue, dash)
+            free = [d % len(DASHES) for d in range(hue, hue + len(DASHES)) if (hue, d % len(DASHES)) not in drawn]
+            look = Look(hue, min(free, key=[one.dash for one in known_looks if one].count))
         chosen.append(look)
     return chosen

@@ -69,8 +69,8 @@ def pipeline_explorer() -> Explorer:
             Control("clock", "Diagram", lambda n: CLOCKS if n <= DRAWN else CLOCKS[:1]),
         ],
         [
-            Part(_picture, "What each port sends when"),
             Variants(Race(chosen), "Time over P", x_label="segments P", at="p"),
+            Part(_picture, "What each port sends when"),
             Part(_counts, "Counts", fold="Counts"),
         ],
         summary="{schedule}, N = {n}: {m} take {time:chosen} with P = {p} on the lock-step clock; {best:chosen}.",
@@ -96,7 +96,7 @@ def _picture(schedule: str, n: int, p: int, clock: str) -> Chart | str:
         segments=p,
         until=step_edges(execution, **IN_ALPHAS)[-1],
         time_format=number,
-        x_label=f"time in units of α, where M/BW = {RATIO} α",
+        x_label=f"time in α, always drawn for M/BW = {RATIO} α",
         **IN_ALPHAS,
     )
 

@@ -205,8 +205,8 @@ class Show:
         """Names of swatches with what they stand for."""
         film = self.film
         items = [(f"{'whole' if self._plain else 'block'} {state}", words) for state, words in self._states(step)]
-        moved = [one for messages in (film.messages if step is None else [film.messages[step]]) for one in messages]
-        sent, tints = {one.add for one in moved}, {self.stages[0].tints.get(pair_of(one)) for one in moved}
+        messages = [one for some in (film.messages if step is None else [film.messages[step]]) for one in some]
+        sent, tints = {one.add for one in messages}, {self.stages[0].tints.get(pair_of(one)) for one in messages}
         arrows = ((True, "arrow add", "added"), (False, "arrow copy", "copied"))
         items += [(arrow, word) for add, arrow, word in arrows if add in sent]
         tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}

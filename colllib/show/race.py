@@ -131,7 +131,7 @@ class Form:
             sends = (max(load * message / b for load, b in zip(loads, bandwidth, strict=True)) for *_, loads in counts)
             return sum(steps * (wait + send) for (steps, *_), wait, send in zip(counts, waits, sends, strict=True)), 1
         per_byte = message / bandwidth[0]
-        several, most = [*range(1, len(self.few) + 1)], most_segments(message)
+        several, most = [*range(1, len(self.few) + 1)], max(1, min(MOST, floor(message)))  # each has a byte
         if self.slope:
             _, a1, _, b1 = counts[-4:]
             near = floor(min(sqrt(b1 * per_byte / (a1 * alpha[0])), most - 2)) - 1
@@ -141,11 +141,6 @@ class Form:
         lowest = min(times.values()) * SAME
         best = next(p for p, time in times.items() if time <= lowest)
         return times[best], best
-
-
-def most_segments(message: float) -> int:
-    """How many segments are tried: each has a byte."""
-    return max(1, min(MOST, floor(message)))
 
 
 def only(cost: Cost) -> dict[str, Form]:
@@ -294,7 +289,7 @@ class Race:
         message, (alpha, *_), (bandwidth, *_) = self._quantities(one.row, state)
         last = ceil(STEPS * log2(max(64, 4 * one.segments)))
         several = sorted({round(2 ** (k / STEPS)) for k in range(last + 1)} | {one.segments})
-        form, most = one.row.variants[one.variant], most_segments(message)
+        form, most = one.row.variants[one.variant], max(1, floor(message))
         return [(p, form.seconds(p, alpha, message / bandwidth)) for p in several if p <= most]
 
     def _quantities(self, row: Row, state: State) -> tuple[float, list[float], list[float]]:

@@ -395,11 +395,13 @@ class Rows(View):
             "by = variant | time"; a head alone says it itself.
         order: as for `Dots`.
         swatches: whether each row has its color, which something else draws.
+        tinted: whether that is its variant's, as in `Dots`.
     """
 
     columns: str = "name"
     order: str = ""
     swatches: bool = True
+    tinted: bool = False
 
     @property
     def _pairs(self) -> list[tuple[str, str]]:
@@ -421,8 +423,8 @@ class Rows(View):
         for one in standings:
             cells = "".join(f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in others)
             name = escape(_cell(first, one, message, least))
-            colored = self.swatches and not known(one.variant)
-            swatch = f'<i class="cl-swatch" style="background:{one.look.color}"></i>' if colored else ""
+            hue = one.tint if self.tinted else one.look.color
+            swatch = f'<i class="cl-swatch" style="background:{hue}"></i>' if self.swatches else ""
             body.append(
                 f'<tr data-row="{escape(one.row.name)}" tabindex="0"><th scope="row">{swatch}{name}</th>{cells}</tr>'
             )

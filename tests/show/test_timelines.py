@@ -170,7 +170,7 @@ def test_the_best_number_of_segments_of_the_chain_is_marked_and_told(explorer, m
     summary = explorer.render(len(explorer.parts), state)
     assert f"; the best is P = {best} with {units.seconds(seconds(best))}." in summary
     assert f"take {units.seconds(seconds(4))} with P = 4 on the lock-step clock" in summary
-    assert f"Best: P = {best} with {units.seconds(seconds(best))}." in explorer.render(1, state)
+    assert f"Best: P = {best} with {units.seconds(seconds(best))}." in explorer.render(0, state)
     assert best == best_segments(
         lambda p: pipelines()["Broadcast, chain"].cost(8, segments=p), message=message, alpha=0.5e-6, bandwidth=800e9
     )
@@ -191,7 +191,7 @@ def test_beyond_eight_ranks_the_explorer_prices_and_says_that_it_draws_no_diagra
     n_alpha = 4095 + 64 - 1
     seconds = n_alpha * (state["alpha"] + state["m"] / 64 / state["bw"])
     assert f"take {units.seconds(seconds)} with P = 64" in explorer.render(len(explorer.parts), state)
-    assert "<svg" not in explorer.render(0, state)
+    assert "<svg" not in explorer.render(1, state)
     assert f">{n_alpha}<" in explorer.render(2, state)
 
 

@@ -87,8 +87,7 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
     def draw(pen: Pen) -> None:
         column, row = min(64.0, (pen.width - 96) / n), 40.0 if film.steps <= 8 else 26.0
         x = [column * distance + 60 for distance in range(n)]
-        if pen.wide:
-            pen.text(-30, -20, "distance", "q", "start")
+        pen.text(*((-30, -20) if pen.wide else (0, -36)), "distance", "q", "start")
         for distance, place in enumerate(x):
             pen.text(place, -20, distance, "b")
         for t, size in enumerate(sizes, 1):

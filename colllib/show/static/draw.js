@@ -56,8 +56,7 @@ const draw = (function () {
     let [low, high] = [Math.min(...values), Math.max(...values)];
     if (base) return high > low ? [low, high] : [low / base, high * base];
     if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    if (high > low) return [low, high];
-    return high > 0 ? [0, 2 * high] : [low - 1 + zero, high + 1];
+    return high > low ? [low, high] : high > 0 ? [0, 2 * high] : [low - 1 + zero, high + 1];
   }
 
   // -- line charts -------------------------------------------------------------------------------
@@ -360,7 +359,7 @@ const draw = (function () {
     const head = view.columns.map(([name, cell]) => (name ? `<th scope="col"${right(cell)}>${typeset(name)}</th>` : "<td></td>")).join("");
     const body = all.map((one) => {
       const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");
-      const swatch = !view.swatches || field.looks[one.variant] ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;
+      const swatch = view.swatches ? `<i class="cl-swatch" style="background:${color(view.tinted ? one.tint : one.look[0])}"></i>` : "";
       return `<tr data-row="${escape(one.row.n)}" tabindex="0"><th scope="row">${swatch}${say(one, view.columns[0][1])}</th>${cells}</tr>`;
     });
     return { html: `<table class="colllib-table"><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table>` };

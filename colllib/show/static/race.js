@@ -29,7 +29,7 @@ const race = (function () {
   const TIMES = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
   const SIZES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
   const commas = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
-  const seconds = (value, digits = 3) => (value === 0 ? "0 s" : scaled(value, "s", TIMES, digits));
+  const seconds = (value, digits = 3) => (value === 0 ? "0 s" : scaled(value, "s", TIMES, digits).replace(/^-?\d+/, commas));
   const size = (value, digits = 3) => scaled(value, "B", SIZES, digits);
   const rate = (value, digits = 3) => `${size(value, digits)}/s`;
   function number(value) {
