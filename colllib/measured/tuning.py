@@ -46,6 +46,7 @@ TREE, TREE_LL, TREE_LL128, TREE_LL128_IN_A_BOX = 0.92, 3.8, 120 / 128, 7 / 9
 TREE_BY_ONE_GPU = 0.85  # all traffic of a card comes from one GPU
 PAT, COLLNET = 0.75, 0.85
 PCIE = 12 / 15.75
+CARD = 24 / 25  # of a card, as NCCL's maintainers count it (nccl-tests issue 119)
 #: What arrives of an Infinity Fabric link, and rings fill; of sends the fit tells it. AMD, "Understanding RCCL
 #: Bandwidth and xGMI Performance on AMD Instinct MI300X" (rocm.blogs.amd.com, 2025): 310 to 330 of 448 GB/s at best.
 FABRIC = 48 / 64
@@ -174,9 +175,9 @@ def _between(machine: Machine) -> tuple[float, int, str]:
     return best, many, binding
 
 
-def _outside(machine: Machine) -> tuple[float, str]:
-    """All channels between boxes, and whether cards, the spine or the slots before the cards bind."""
-    speed, many = _card(machine)
+def _outside(machine: Machine, sends: bool = False) -> tuple[float, str]:
+    """All channels between boxes, or wires for sends, and whether cards, the spine or the slots before them bind."""
+    speed, many = (machine.rate / 1e9 * CARD, 1) if sends else _card(machine)
     slots, cards = machine.gpus * machine.slot / 1e9 * PCIE, machine.cards * speed * many
     return (slots, "PCIe") if slots < cards else (cards, _way(machine))
 
@@ -335,15 +336,14 @@ def _pat(machine: Machine) -> Estimate:
 
 
 def _sends(machine: Machine, collective: str) -> Estimate:
-    """Sends and receives, which NCCL's model does not price: the wires at the speeds of its channels."""
+    """Sends and receives, which NCCL's model does not price: links at the speeds of its channels, cards as wires."""
     n, gpus, pair = machine.ranks, machine.gpus, collective == "sendrecv"
     bus, step, binding = prod(_inside(machine, collective)), NVLINK_STEP, machine.inner
     if machine.boxes > 1:
-        outside, way = _outside(replace(machine.one_sender, gpus=1) if pair else machine)  # one sends to the next box
+        outside, way = _outside(replace(machine.one_sender, gpus=1) if pair else machine, sends=True)  # one to the next
         outside /= 1.0 if pair else gpus * (n - gpus) / (n - 1)
         step = NETWORK_STEP
-        if outside <= bus:
-            bus, binding = outside, way
+        bus, binding = min((outside, way), (bus, binding), key=itemgetter(0))
     peers = 0 if pair else n - gpus or n - 1
     rate = bus * (1.0 if pair else n / (n - 1))
     return _estimate("direct", BASE["ring"][2] + step["ring"][2], rate, binding, peers=peers)

@@ -12,6 +12,8 @@ from statistics import median
 import pytest
 from cli_lines import LARGE, QUANTITIES, WILD
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from measured import logs
 
 from colllib import cli
@@ -20,7 +22,7 @@ from colllib.ladder import field_of
 from colllib.measured.causes import CAUSES
 from colllib.measured.commands import OTHER_NETWORKS, PEERS
 from colllib.measured.diagnose import diagnose
-from colllib.measured.expected import expected
+from colllib.measured.expected import expected, slow_below
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
 from colllib.measured.read import read
@@ -294,6 +296,25 @@ def test_no_part_that_is_twice_as_fast_makes_an_algorithm_slower():
         after = {p.picked: p.seconds for p in each_algorithm(better, collective, size)}
         for before in each_algorithm(machine, collective, size):
             assert after[before.picked] <= before.seconds * (1 + 1e-9), (machine, part, collective, size, before.picked)
+
+
+@st.composite
+def machines(draw):
+    """Of several boxes."""
+    preset = draw(st.sampled_from([*PRESETS, "dgx-v100", "h800"]))
+    gpus = draw(st.sampled_from([1, 2, 4, 8, find(f"{preset}:1").gpus]))
+    cards_of = draw(st.sampled_from([n for n in (1, 2, 4, 8, 72) if n <= gpus]))
+    options = f"gpus={gpus},cards={cards_of},card={draw(st.integers(1, 800))}Gb/s"
+    return find(f"{preset}:{draw(st.integers(2, 600))},{options}")
+
+
+@given(machine=machines(), collective=st.sampled_from(["sendrecv", "all-to-all"]), slower=st.floats(1, 1.1))
+def test_a_card_that_is_a_little_slower_makes_sends_as_much_longer_and_none_is_called_slow(machine, collective, slower):
+    """A channel of NCCL's search has one of some speeds, such as 6 or 12 GB/s; a send has no channel."""
+    before = predict(machine, collective, 2**33)
+    after = predict(replace(machine, card=machine.card / slower), collective, 2**33)
+    assert before.seconds <= after.seconds <= slower * before.seconds * (1 + 1e-9)
+    assert before.busbw > slow_below(machine, expected(machine, collective))
 
 
 @pytest.mark.parametrize(
