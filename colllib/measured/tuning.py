@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from math import inf, log2, prod
+from math import ceil, floor, inf, log2, prod
 from operator import itemgetter
 from typing import Any
 
@@ -26,7 +26,7 @@ _TABLE = tomllib.loads((files("colllib") / "measured" / "tuning.toml").read_text
 #: What differs between architectures, by `Machine.generation`.
 GENERATIONS = _TABLE["generation"]
 LINK_SHARE: tuple[float, ...] = tuple(gpu["link_usable"] / gpu["link_sold"] for gpu in GENERATIONS)
-_CORRECTION = {protocol: tuple(factors) for protocol, factors in _TABLE["correction"].items()}
+_CORRECTION = {protocol: (*factors, 1.0) for protocol, factors in _TABLE["correction"].items()}
 
 #: Algorithm -> which 2.x of NCCL brought it, of those that not all have.
 SINCE: dict[str, int] = _TABLE["since"]
@@ -60,19 +60,21 @@ class Estimate:
 
     algorithm: str  # ring, tree, PAT, NVLS, NVLSTree, CollNetDirect, CollNetChain, or direct for sends
     protocol: str  # LL, LL128 or Simple
-    latency: float  # seconds at size 0
+    latency: float  # seconds at size 0; of a chain, of a call and one step
     algbw: float  # bytes per second at large sizes
     binding: str  # network card, spine, NVLink, Infinity Fabric, PCIe, or the ceiling of NVLS, a tree or a protocol
-    correction: Sequence[float] = ()  # factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last
+    correction: Sequence[float] = (1.0,)  # factors on the rate from 64 B, 128 B, 256 B ... on
     plateau: tuple[float, float] = (inf, 1.0)  # from how many bytes on the latency is how many times as long
     ceiling: float = inf  # bytes per second above which NCCL does not count the rate when it compares
+    counted: float = 1.0  # how many times the latency NCCL counts when it compares
+    further: float = 0.0  # how many times as long as the latency a chain's other steps take
     peers: float = 0  # in other boxes, or in the only one, to each of which it sends: the model does not price that
 
     def wire(self, message: float) -> float:
-        """Seconds that the bytes take."""
-        place = int(message // 64).bit_length() - 1
-        corrected = 0 <= place < len(self.correction)
-        return message / (self.algbw * self.correction[place] if corrected else self.algbw)
+        """Seconds that the bytes take, with a correction that is a line over the logarithm of the size."""
+        place = min(max(0.0, log2(message / 64)), len(self.correction) - 1)
+        below, above = self.correction[floor(place)], self.correction[ceil(place)]
+        return message / (self.algbw * (below + (above - below) * (place - floor(place))))
 
     def waiting(self, message: float) -> float:
         """Seconds of latency."""
@@ -80,8 +82,10 @@ class Estimate:
         return self.latency * times if message >= start else self.latency
 
     def seconds(self, message: float) -> float:
-        """The time by which NCCL compares."""
-        return self.waiting(message) + self.wire(message) * max(1.0, self.algbw / self.ceiling)
+        """The time by which NCCL compares, with a correction that is a staircase."""
+        place = int(message // 64).bit_length() - 1
+        correction = self.correction[place] if 0 <= place < len(self.correction) else 1.0
+        return self.counted * self.waiting(message) + message / (min(self.algbw, self.ceiling) * correction)
 
 
 def model_of(machine: Machine) -> str:
@@ -227,22 +231,21 @@ def _ring(machine: Machine, collective: str, p: int) -> Estimate:
     wire, channels, binding = _wires(machine)
     bus = wire * (RING_LL, RING_LL128, 1)[p]
     ceiling = (_most_ll(machine), channels * of["ring_ll128"], inf)[p]
-    if ceiling < bus:
-        bus, binding = ceiling, PROTOCOLS[p]
+    bus, binding = min((bus, binding), (ceiling, PROTOCOLS[p]), key=itemgetter(0))
     inside, outside = _step(machine, "ring", p)
-    latency, twice = BASE["ring"][p], 2 if collective == "all-reduce" else 1
-    if collective in ROOTED:  # a chain: one step where all channels take the same way, else one a rank (tuning.cc:394)
+    call, twice, first, more = BASE["ring"][p], 2 if collective == "all-reduce" else 1, inside, dict[str, Any]()
+    if boxes > 1:
+        inside, first = max(inside, _processor(machine)["overhead"][p]), NETWORK_STEP["ring"][p]
+    steps, between = twice * (n - 1), twice * (boxes - 1)
+    latency = call + (steps - between) * inside + between * outside
+    if collective in ROOTED:  # a chain: counted is one step where all channels take one way, else n (tuning.cc:394)
         alike, steps = boxes == 1 or min(machine.cards, machine.gpus) == 1, n
-        latency += (1 if alike else n) * (NETWORK_STEP["ring"][p] if boxes > 1 else inside)
-    else:
-        steps, between = twice * (n - 1), twice * (boxes - 1)
-        if boxes > 1:
-            inside = max(inside, _processor(machine)["overhead"][p])
-        latency = latency + (steps - between) * inside + between * outside
-    plateau = (inf, 1.0)
+        more["further"] = latency / (call + first) - 1
+        latency = call + first
+        more["counted"] = 1.0 if alike else (call + n * first) / latency
     if twice == 2 and p == 2 and boxes > 1:  # once every rank and channel has 64 bytes
-        plateau = (64.0 * min(64, 2 * channels) * n, of["plateau"])
-    return _estimate("ring", latency, bus * n / steps, binding, p=p, plateau=plateau)
+        more["plateau"] = (64.0 * min(64, 2 * channels) * n, of["plateau"])
+    return _estimate("ring", latency, bus * n / steps, binding, p=p, **more)
 
 
 def _tree(machine: Machine, p: int) -> Estimate:
@@ -266,7 +269,7 @@ def _tree(machine: Machine, p: int) -> Estimate:
         bus *= TREE_BY_ONE_GPU
     inside, outside = _step(machine, "tree", p)
     latency = BASE["tree"][p] + 2 * ((machine.gpus - 1) * inside + int(log2(machine.boxes)) * outside)
-    return _estimate("tree", latency, bus / 2, binding, p=p, correction=_CORRECTION[PROTOCOLS[p]][:23])
+    return _estimate("tree", latency, bus / 2, binding, p=p, correction=(*_CORRECTION[PROTOCOLS[p]][:23], 1.0))
 
 
 def _heads(machine: Machine) -> int:

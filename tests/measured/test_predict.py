@@ -289,13 +289,17 @@ def test_no_part_that_is_twice_as_fast_makes_an_algorithm_slower():
         part = rng.choice(("link", "card", "cards", "pcie", "oversubscription"))
         value = getattr(machine, part)
         better = replace(machine, **{part: max(1, value / 2) if part == "oversubscription" else 2 * value})
-        collective, size = (
+        drawn, size = (
             rng.choice(("all-reduce", "all-gather", "all-to-all", "sendrecv")),
             2.0 ** rng.randrange(10, 35),
         )
-        after = {p.picked: p.seconds for p in each_algorithm(better, collective, size)}
-        for before in each_algorithm(machine, collective, size):
-            assert after[before.picked] <= before.seconds * (1 + 1e-9), (machine, part, collective, size, before.picked)
+        for collective in (drawn, "broadcast", "reduce"):
+            after = {p.picked: p.seconds for p in each_algorithm(better, collective, size)}
+            for before in each_algorithm(machine, collective, size):
+                assert after[before.picked] <= before.seconds * (1 + 1e-9), (machine, part, collective, size)
+
+
+COLLECTIVES = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all", "sendrecv"]
 
 
 @st.composite
@@ -306,6 +310,31 @@ def machines(draw):
     cards_of = draw(st.sampled_from([n for n in (1, 2, 4, 8, 72) if n <= gpus]))
     options = f"gpus={gpus},cards={cards_of},card={draw(st.integers(1, 800))}Gb/s"
     return find(f"{preset}:{draw(st.integers(2, 600))},{options}")
+
+
+@given(machine=machines(), more=st.integers(1, 600), collective=st.sampled_from(COLLECTIVES), power=st.floats(6, 35))
+def test_by_no_algorithm_more_boxes_take_less_time(machine, more, collective, power):
+    few, many = (
+        each_algorithm(m, collective, 2**power) for m in (machine, replace(machine, boxes=machine.boxes + more))
+    )
+    after = {p.picked: p.seconds for p in many}
+    for before in few:
+        assert after[before.picked] >= before.seconds * (1 - 1e-9), before.picked
+
+
+@given(
+    machine=machines(),
+    one=st.booleans(),
+    collective=st.sampled_from(["all-reduce", "broadcast"]),
+    power=st.integers(7, 34),
+)
+def test_by_no_algorithm_a_byte_more_takes_less_time(machine, one, collective, power):
+    """NCCL's own correction is a staircase of sizes."""
+    machine = replace(machine, boxes=1 if one and machine.gpus > 1 else machine.boxes)
+    less, whole = (each_algorithm(machine, collective, size) for size in (2**power - 1, 2**power))
+    before = {p.picked: p.seconds for p in less}
+    for after in whole:
+        assert before[after.picked] <= after.seconds, after.picked
 
 
 @given(machine=machines(), collective=st.sampled_from(["sendrecv", "all-to-all"]), slower=st.floats(1, 1.1))
