@@ -473,6 +473,22 @@ def test_another_placement_of_the_same_ranks_is_another_number_of_boxes():
     assert far.saved < 0
 
 
+@pytest.mark.parametrize(
+    ("on", "option", "size", "stands"),
+    [
+        ("dgx-h100:1", "boxes=2,gpus=4", "4KiB", True),
+        ("dgx-h100:2", "boxes=1,gpus=16", "4KiB", True),
+        ("dgx-h100:1", "boxes=2,gpus=4", "4GiB", False),
+        ("dgx-h100:2", "boxes=4,gpus=4", "4KiB", False),
+        ("dgx-h100:1", "gpus=4", "4KiB", False),
+    ],
+)
+def test_one_box_and_several_are_said_not_to_compare_where_latency_binds(on, option, size, stands):
+    words = ["predict", "all-reduce", "--on", on, "--message", size, "--what-if", option]
+    note = "Latencies in one box and over several are scaled to runs of different sites: the two do not compare.\n"
+    assert (note in CliRunner().invoke(cli.cli, words).output) is stands
+
+
 def test_a_job_that_is_restarted_without_one_card_has_seven_in_every_box():
     seven = predict(find("dgx-h100:64,cards=7"), "all-reduce", 2**30)
     assert predict(find("dgx-h100:64,without=card 43"), "all-reduce", 2**30) == seven
