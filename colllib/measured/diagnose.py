@@ -314,6 +314,8 @@ class _Case:
         machine, condition = _as_shown(machine, form, run, assumed)
         model, plateau = (predict(machine, form.collective, size) for size in (form.largest, PUBLISHED))
         bound = expected(machine, form.collective, min(1.0, model.busbw / plateau.busbw))
+        if UNSURE * model.busbw <= form.measured and model.busbw < UNSURE * form.best:
+            form = replace(form, erratic=False)  # as NCCL's own choice makes it fall
         usual = machine if machine.cards_known else by_gpu(machine.name) or machine
         cards = max(usual.cards * machine.gpus // usual.gpus if usual.modular else usual.cards, machine.cards)
         unadded = tuple(causes.of_nvls(machine, form, run.facts))
