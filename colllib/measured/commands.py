@@ -5,6 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import ceil, inf, log2
 from statistics import median
 from typing import Any, NamedTuple
@@ -45,6 +46,7 @@ MOST_RANKS = 256  # of schedules that are executed beside a prediction: those of
 WHAT_IF = "the same with a change, such as cards=4, or the same ranks placed otherwise, such as boxes=4,gpus=4; "
 WHAT_IF += "oversubscription stays the ratio that it is; another machine takes a call of its own"
 _OF_PAT = "PAT is missing: NCCL takes it of itself with one GPU a box alone; NCCL_PAT_ENABLE=1 is not modeled."
+_SLOWER = "At {} NCCL picks, by its own estimates, what is slower: --algorithms has every NCCL_ALGO and NCCL_PROTO."
 _NO_BEST = f"--best is looked for up to {MOST_RANKS} ranks; colllib ladder executes schedules of more."
 _ON_LEAVES = "all-reduce", "all-gather", "reduce-scatter"  # of which rings leave a leaf with few messages
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")  # the worst first
@@ -234,16 +236,16 @@ def predict_command(
     if sensitivity:
         helps = whatif.sensitivity(machine, primitive, sizes[0])
         shown.append(_changes("sensitivity", "with, what helps most first", helps))
-    if rung:
-        shown.append(_of_the_ladder(rung))
+    shown += [_of_the_ladder(rung)] if rung else []
     (published, others), model = _published(machine, primitive, predictions[-1]), model_of(machine)
     without_pat = each and primitive in ("all-gather", "reduce-scatter") and machine.gpus > 1
     notes = [
         *_of_the_network(machine, primitive, what_if),
         *([_OF_PAT] if without_pat else []),
         *([_NO_BEST] if best and not rung else []),
+        *(_SLOWER.format(units.message(p.message)) for last, p in pairwise(predictions) if p.busbw < 0.8 * last.busbw),
         *_of_lost_cards(primitive, on, message, what_if),
-        *_of_the_model(machine, primitive, predictions[0]),
+        *_of_the_model(machine, primitive, predictions[0], what_if),
         *_of_engines(machine, primitive, sizes[0]),
     ]
     answer = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": model, "source": machine.source}
@@ -375,7 +377,10 @@ def _of_lost_cards(primitive: str, on: str, message: float | None, what_if: Sequ
         )
 
 
-def _of_the_model(machine: Machine, primitive: str, smallest: Prediction) -> Iterator[str]:
+def _of_the_model(machine: Machine, primitive: str, smallest: Prediction, what_if: Sequence[str]) -> Iterator[str]:
+    boxes = machine.boxes, *(machines.changed(machine, option).boxes for option in what_if)
+    if min(boxes) == 1 < max(boxes) and smallest.binding == "latency":
+        yield "Latencies in one box and over several are scaled to runs of different sites: the two do not compare."
     if machine.boxes > 1 and machine.card > 2 * machine.slot:
         yield f"Cards of {units.rate(machine.card)} stand behind slots of {units.rate(machine.slot)}: or are they Gb/s?"
     if machine.ranks > most_ranks():

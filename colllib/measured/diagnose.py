@@ -314,6 +314,8 @@ class _Case:
         machine, condition = _as_shown(machine, form, run, assumed)
         model, plateau = (predict(machine, form.collective, size) for size in (form.largest, PUBLISHED))
         bound = expected(machine, form.collective, min(1.0, model.busbw / plateau.busbw))
+        if UNSURE * model.busbw <= form.measured and model.busbw < UNSURE * form.best:
+            form = replace(form, erratic=False)  # as NCCL's own choice makes it fall
         usual = machine if machine.cards_known else by_gpu(machine.name) or machine
         cards = max(usual.cards * machine.gpus // usual.gpus if usual.modular else usual.cards, machine.cards)
         unadded = tuple(causes.of_nvls(machine, form, run.facts))
@@ -359,7 +361,7 @@ class _Case:
     def _by_speed(self, certain: bool) -> tuple[str, float]:
         form, bound, machine = self.form, self.bound, self.machine
         speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
-        border = bound.low if certain else slow_below(machine, bound, form.unsettled)
+        border = bound.low if certain else slow_below(machine, bound, form.settled)
         too_fast, between = speed > FASTER_THAN_THE_WIRE * bound.high, bound.gap[0] < speed < bound.gap[1]
         if too_fast or between or (guessed and form.largest < LARGE):
             return "undecided", 0.0
@@ -594,7 +596,7 @@ def _sentence(case: _Case, state: str, cause: str | None) -> str:
     elif bound.least < bound.low and form.measured >= bound.least * UNSURE and len(bound.runs) >= FEWEST:
         why = f"below the {low} GB/s that nearly all of {len(bound.runs)} published runs of such machines reach"
     else:
-        why = f"{'perhaps no plateau yet, below' if form.unsettled else 'near the low end of'} {span}"
+        why = f"{'perhaps no plateau yet, below' if form.settled < 1 else 'near the low end of'} {span}"
     return f"I cannot tell: {speed} is {why}."
 
 

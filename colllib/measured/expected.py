@@ -79,12 +79,12 @@ def expected(machine: Machine, collective: str, reached: float = 1.0) -> Expecte
     return replace(bound, low=low, least=min(low, least), runs=runs)
 
 
-def slow_below(machine: Machine, bound: Expected, unsettled: bool = False) -> float:
+def slow_below(machine: Machine, bound: Expected, settled: float = 1.0) -> float:
     """The busbw below which a large message is slow: from there up to the range nobody can tell.
 
     Args:
         machine, bound: the boxes, and what is expected of them.
-        unsettled: whether the run is still climbing.
+        settled: what a run that is still climbing has of its plateau; from a half on that counts.
 
     >>> from colllib.topology.machines import find
     >>> h100 = find("dgx-h100:2")
@@ -94,9 +94,9 @@ def slow_below(machine: Machine, bound: Expected, unsettled: bool = False) -> fl
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
     half_a_slot = machine.pcie >= UNKNOWN.pcie or machine.name in TWO_A_SLOT
     halved = machine.boxes == 1 and (machine.bridge if machine.linked else half_a_slot)
-    # and of several racks nobody published a run that is known to be healthy
-    racks = machine.boxes > 1 and (unsettled or machine.gpus > UNKNOWN.gpus)
-    return (UNSURE / 2 if halved or racks else UNSURE) * bound.least
+    # and of several racks nobody published a run that is known to be healthy; one that climbs may yet fill slower cards
+    racks = machine.boxes > 1 and (machine.gpus > UNKNOWN.gpus or (settled < 1 and not machine.cards_known))
+    return UNSURE * bound.least * (0.5 if halved or racks else max(0.5, settled) if machine.boxes > 1 else 1.0)
 
 
 def by_wires(machine: Machine, collective: str) -> Expected:

@@ -168,7 +168,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     more = 2 * CARD_SHARE if boxes > 2 else LEAST_OF_A_TREE
     ring = form.collective == "all-reduce" or any(row.in_place for row in run.rows)  # half a table may be all-to-all's
     between = any(total < speed < more * total for total in CARD_TOTALS if total < UNKNOWN.network / 2)
-    if between and ring and not form.unsettled:
+    if between and ring and form.settled == 1:
         return SLOW, "more than one usual total of a box's cards, and too little for the next"
     return "", ""
 

@@ -75,8 +75,7 @@ def each_algorithm(machine: Machine, collective: str, message: float) -> list[Pr
 def _options(machine: Machine, collective: str, message: float, latency: float = 1.0) -> list[Estimate]:
     if not message > 0:
         raise ValueError(f"message {message!r}: must be above 0")
-    options = estimates(machine, collective)
-    return [replace(option, latency=latency * option.latency, peers=latency * option.peers) for option in options]
+    return [replace(e, latency=latency * e.latency, peers=latency * e.peers) for e in estimates(machine, collective)]
 
 
 def _scaled(
@@ -86,7 +85,7 @@ def _scaled(
     rates, waits, per_peer = _measured_over_modeled(frozenset(without))
     several, direct = machine.boxes > 1, chosen.algorithm == "direct"
     rate = rates.get((several, direct)) or rates.get((not several, direct), 1.0)
-    wait = chosen.waiting(message) * waits.get(several, 1.0)
+    wait = chosen.waiting(message) * (waits.get(several, 1.0) + chosen.further)
     wait = wait + per_peer * chosen.peers if several else max(wait, PEER_IN_BOX * chosen.peers)
     share, bound = factor(collective, machine.ranks), by_wires(machine, collective).high
     wire = max(chosen.wire(message) / rate, message * share / bound)

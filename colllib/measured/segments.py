@@ -156,7 +156,7 @@ class Shape:
     step_back: float  # the largest size from which a larger message takes less time, or 0
     erratic: bool  # a large one falls by half, 3 by a fifth or vary by a third (over 24: an eighth), or ends 25 % lower
     best: float  # the highest busbw of large messages, or as `measured`
-    unsettled: bool  # the last doubling still brought 3 %, or one size below 128 MiB is all there is
+    settled: float  # its share of the plateau: 1 if the last doubling brought less than 3 %, 0 if it ends below 128 MiB
     in_place: float | None  # busbw of the largest message in place, where both halves have it
 
 
@@ -183,6 +183,7 @@ def shape(run: Run) -> Shape:
     halved, many = large & (step < 0.5), max(min(3, len(size)), (size >= LARGE).sum() / 8)
     latency = 2 * median(time[size <= 2**16]) if size[0] <= 2**16 else 0.0  # and its noise, where small ones show it
     faster = (time[1:] < 0.87 * time[:-1]) & (time[:-1] > latency)
+    grown, more = (size[-1] / size[-2], step[-1]) if len(size) > 1 else (2.0, 2.0 * (size[0] < 2**27))
     return Shape(
         collective=collective,
         fitted=tuple(segments(size, time, repeats=[len(times) for times in all_times])) if len(size) > 1 else (),
@@ -192,6 +193,6 @@ def shape(run: Run) -> Shape:
         step_back=float(size[:-1][(size[:-1] >= 4096) & faster].max(initial=0.0)),
         erratic=bool(rough.sum() + 2 * halved.sum() >= many or bus[-1] < 0.75 * best),
         best=best,
-        unsettled=bool(step[-1] > (size[-1] / size[-2]) ** log2(1.03) if len(size) > 1 else size[0] < 2**27),
+        settled=float((grown - more) / (grown - 1) if size[-1] >= 2**27 else 0) if more > grown ** log2(1.03) else 1.0,
         in_place=float(bus[-1] * time[-1] / median(inside[size[-1]])) if size[-1] in inside.keys() & outside else None,
     )

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from math import inf, log2, prod
+from math import ceil, floor, inf, log2, prod
 from operator import itemgetter
 from typing import Any
 
@@ -26,7 +26,7 @@ _TABLE = tomllib.loads((files("colllib") / "measured" / "tuning.toml").read_text
 #: What differs between architectures, by `Machine.generation`.
 GENERATIONS = _TABLE["generation"]
 LINK_SHARE: tuple[float, ...] = tuple(gpu["link_usable"] / gpu["link_sold"] for gpu in GENERATIONS)
-_CORRECTION = {protocol: tuple(factors) for protocol, factors in _TABLE["correction"].items()}
+_CORRECTION = {protocol: (*factors, 1.0) for protocol, factors in _TABLE["correction"].items()}
 
 #: Algorithm -> which 2.x of NCCL brought it, of those that not all have.
 SINCE: dict[str, int] = _TABLE["since"]
@@ -46,6 +46,7 @@ TREE, TREE_LL, TREE_LL128, TREE_LL128_IN_A_BOX = 0.92, 3.8, 120 / 128, 7 / 9
 TREE_BY_ONE_GPU = 0.85  # all traffic of a card comes from one GPU
 PAT, COLLNET = 0.75, 0.85
 PCIE = 12 / 15.75
+CARD = 24 / 25  # of a card, as NCCL's maintainers count it (nccl-tests issue 119)
 #: What arrives of an Infinity Fabric link, and rings fill; of sends the fit tells it. AMD, "Understanding RCCL
 #: Bandwidth and xGMI Performance on AMD Instinct MI300X" (rocm.blogs.amd.com, 2025): 310 to 330 of 448 GB/s at best.
 FABRIC = 48 / 64
@@ -59,19 +60,21 @@ class Estimate:
 
     algorithm: str  # ring, tree, PAT, NVLS, NVLSTree, CollNetDirect, CollNetChain, or direct for sends
     protocol: str  # LL, LL128 or Simple
-    latency: float  # seconds at size 0
+    latency: float  # seconds at size 0; of a chain, of a call and one step
     algbw: float  # bytes per second at large sizes
     binding: str  # network card, spine, NVLink, Infinity Fabric, PCIe, or the ceiling of NVLS, a tree or a protocol
-    correction: Sequence[float] = ()  # factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last
+    correction: Sequence[float] = (1.0,)  # factors on the rate from 64 B, 128 B, 256 B ... on
     plateau: tuple[float, float] = (inf, 1.0)  # from how many bytes on the latency is how many times as long
     ceiling: float = inf  # bytes per second above which NCCL does not count the rate when it compares
+    counted: float = 1.0  # how many times the latency NCCL counts when it compares
+    further: float = 0.0  # how many times as long as the latency a chain's other steps take
     peers: float = 0  # in other boxes, or in the only one, to each of which it sends: the model does not price that
 
     def wire(self, message: float) -> float:
-        """Seconds that the bytes take."""
-        place = int(message // 64).bit_length() - 1
-        corrected = 0 <= place < len(self.correction)
-        return message / (self.algbw * self.correction[place] if corrected else self.algbw)
+        """Seconds that the bytes take, with a correction that is a line over the logarithm of the size."""
+        place = min(max(0.0, log2(message / 64)), len(self.correction) - 1)
+        below, above = self.correction[floor(place)], self.correction[ceil(place)]
+        return message / (self.algbw * (below + (above - below) * (place - floor(place))))
 
     def waiting(self, message: float) -> float:
         """Seconds of latency."""
@@ -79,8 +82,10 @@ class Estimate:
         return self.latency * times if message >= start else self.latency
 
     def seconds(self, message: float) -> float:
-        """The time by which NCCL compares."""
-        return self.waiting(message) + self.wire(message) * max(1.0, self.algbw / self.ceiling)
+        """The time by which NCCL compares, with a correction that is a staircase."""
+        place = int(message // 64).bit_length() - 1
+        correction = self.correction[place] if 0 <= place < len(self.correction) else 1.0
+        return self.counted * self.waiting(message) + message / (min(self.algbw, self.ceiling) * correction)
 
 
 def model_of(machine: Machine) -> str:
@@ -174,9 +179,9 @@ def _between(machine: Machine) -> tuple[float, int, str]:
     return best, many, binding
 
 
-def _outside(machine: Machine) -> tuple[float, str]:
-    """All channels between boxes, and whether cards, the spine or the slots before the cards bind."""
-    speed, many = _card(machine)
+def _outside(machine: Machine, sends: bool = False) -> tuple[float, str]:
+    """All channels between boxes, or wires for sends, and whether cards, the spine or the slots before them bind."""
+    speed, many = (machine.rate / 1e9 * CARD, 1) if sends else _card(machine)
     slots, cards = machine.gpus * machine.slot / 1e9 * PCIE, machine.cards * speed * many
     return (slots, "PCIe") if slots < cards else (cards, _way(machine))
 
@@ -226,22 +231,21 @@ def _ring(machine: Machine, collective: str, p: int) -> Estimate:
     wire, channels, binding = _wires(machine)
     bus = wire * (RING_LL, RING_LL128, 1)[p]
     ceiling = (_most_ll(machine), channels * of["ring_ll128"], inf)[p]
-    if ceiling < bus:
-        bus, binding = ceiling, PROTOCOLS[p]
+    bus, binding = min((bus, binding), (ceiling, PROTOCOLS[p]), key=itemgetter(0))
     inside, outside = _step(machine, "ring", p)
-    latency, twice = BASE["ring"][p], 2 if collective == "all-reduce" else 1
-    if collective in ROOTED:  # a chain: one step where all channels take the same way, else one a rank (tuning.cc:394)
+    call, twice, first, more = BASE["ring"][p], 2 if collective == "all-reduce" else 1, inside, dict[str, Any]()
+    if boxes > 1:
+        inside, first = max(inside, _processor(machine)["overhead"][p]), NETWORK_STEP["ring"][p]
+    steps, between = twice * (n - 1), twice * (boxes - 1)
+    latency = call + (steps - between) * inside + between * outside
+    if collective in ROOTED:  # a chain: counted is one step where all channels take one way, else n (tuning.cc:394)
         alike, steps = boxes == 1 or min(machine.cards, machine.gpus) == 1, n
-        latency += (1 if alike else n) * (NETWORK_STEP["ring"][p] if boxes > 1 else inside)
-    else:
-        steps, between = twice * (n - 1), twice * (boxes - 1)
-        if boxes > 1:
-            inside = max(inside, _processor(machine)["overhead"][p])
-        latency = latency + (steps - between) * inside + between * outside
-    plateau = (inf, 1.0)
+        more["further"] = latency / (call + first) - 1
+        latency = call + first
+        more["counted"] = 1.0 if alike else (call + n * first) / latency
     if twice == 2 and p == 2 and boxes > 1:  # once every rank and channel has 64 bytes
-        plateau = (64.0 * min(64, 2 * channels) * n, of["plateau"])
-    return _estimate("ring", latency, bus * n / steps, binding, p=p, plateau=plateau)
+        more["plateau"] = (64.0 * min(64, 2 * channels) * n, of["plateau"])
+    return _estimate("ring", latency, bus * n / steps, binding, p=p, **more)
 
 
 def _tree(machine: Machine, p: int) -> Estimate:
@@ -265,7 +269,7 @@ def _tree(machine: Machine, p: int) -> Estimate:
         bus *= TREE_BY_ONE_GPU
     inside, outside = _step(machine, "tree", p)
     latency = BASE["tree"][p] + 2 * ((machine.gpus - 1) * inside + int(log2(machine.boxes)) * outside)
-    return _estimate("tree", latency, bus / 2, binding, p=p, correction=_CORRECTION[PROTOCOLS[p]][:23])
+    return _estimate("tree", latency, bus / 2, binding, p=p, correction=(*_CORRECTION[PROTOCOLS[p]][:23], 1.0))
 
 
 def _heads(machine: Machine) -> int:
@@ -335,15 +339,14 @@ def _pat(machine: Machine) -> Estimate:
 
 
 def _sends(machine: Machine, collective: str) -> Estimate:
-    """Sends and receives, which NCCL's model does not price: the wires at the speeds of its channels."""
+    """Sends and receives, which NCCL's model does not price: links at the speeds of its channels, cards as wires."""
     n, gpus, pair = machine.ranks, machine.gpus, collective == "sendrecv"
     bus, step, binding = prod(_inside(machine, collective)), NVLINK_STEP, machine.inner
     if machine.boxes > 1:
-        outside, way = _outside(replace(machine.one_sender, gpus=1) if pair else machine)  # one sends to the next box
+        outside, way = _outside(replace(machine.one_sender, gpus=1) if pair else machine, sends=True)  # one to the next
         outside /= 1.0 if pair else gpus * (n - gpus) / (n - 1)
         step = NETWORK_STEP
-        if outside <= bus:
-            bus, binding = outside, way
+        bus, binding = min((outside, way), (bus, binding), key=itemgetter(0))
     peers = 0 if pair else n - gpus or n - 1
     rate = bus * (1.0 if pair else n / (n - 1))
     return _estimate("direct", BASE["ring"][2] + step["ring"][2], rate, binding, peers=peers)

@@ -47,7 +47,7 @@ def predicted(collective: str, machine: str, boxes: int) -> list[Prediction]:
 
 def ranges() -> dict[str, dict[str, list[tuple[float, ...]]]]:
     """Collective -> machine -> in GB/s, for 1 box, for 2, and so on, the lowest and the highest healthy bus bandwidth,
-    and below what a run is slow, and one that still climbs.
+    and below what a run is slow, and one of which nobody knows how far it would climb.
 
     >>> ranges()["all-reduce"]["dgx-h100"][1]
     (405.9, 504.0, 310.2, 155.1)
@@ -56,7 +56,7 @@ def ranges() -> dict[str, dict[str, list[tuple[float, ...]]]]:
     def of(collective: str, machine: str, boxes: int) -> tuple[float, ...]:
         on = boxes_of(machine, boxes)
         healthy = expected(on, collective)
-        slow, climbing = (slow_below(on, healthy, unsettled) for unsettled in (False, True))
+        slow, climbing = (slow_below(on, healthy, settled) for settled in (1, 0))
         return tuple(float(f"{rate / 1e9:.4g}") for rate in (healthy.low, healthy.high, slow, climbing))
 
     counts = range(1, MOST_BOXES + 1)

@@ -1434,6 +1434,17 @@ def test_what_still_grows_at_the_last_doubling_is_slow_only_far_below_the_range(
     assert "no run over several such racks that is known to be healthy" in diagnose(racks).verdict
 
 
+@pytest.mark.parametrize("machine", ["dgx-h100:16", "dgx-a100:16", "b200:64", "h800:16"])
+@pytest.mark.parametrize("collective", ["all-gather", "reduce-scatter", "broadcast"])
+def test_a_third_of_what_is_predicted_is_slow_though_the_last_doubling_still_brings_a_little(machine, collective):
+    """As much again as the last doubling brought is still to come, where time is a constant and a slope."""
+    run, hints = logs.modeled(machine, 0, collective=collective, noise=0), Hints(machine=find(machine))
+    third = replace(run, rows=tuple(replace(row, seconds=3 * row.seconds) for row in run.rows))
+    assert (diagnose(run, hints).state, diagnose(third, hints).state) == ("healthy", "below-expectation")
+    early = replace(third, rows=tuple(row for row in third.rows if row.message <= 2**26))
+    assert diagnose(early, hints).form.settled == 0
+
+
 def test_cards_are_not_said_to_bind_where_the_links_do():
     # NVIDIA/nccl/issues/1244: two boxes of H20 with 16 cards, of which a ring over NVLink fills a third
     run = logs.run(313e9, boxes=2, per_box=8, floor=0, sizes=[2**30, 2**33])

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import pytest
 
-from colllib.measured.expected import CARD_SHARE, FEWEST, LINK_SHARE, PAIR_SHARE, expected
+from colllib.measured.expected import CARD_SHARE, FEWEST, LINK_SHARE, PAIR_SHARE, expected, slow_below
 from colllib.measured.predict import predict
 from colllib.topology.cluster import topology_of
 from colllib.topology.machines import GPUS, PRESETS, find
@@ -57,6 +57,22 @@ def test_published_runs_of_such_machines_make_a_range_narrower_where_they_are_ma
     assert smaller.least == smaller.low == few.low  # a message that reaches less of the plateau
     assert known.runs
     assert not expected(replace(find("dgx-a100:2"), cards_known=False), "all-reduce").runs  # of which cards?
+
+
+@pytest.mark.parametrize(
+    ("on", "told", "shares"),
+    [
+        ("dgx-h100:2", True, (1, 0.9, 0.5, 0.5)),
+        ("dgx-h100:2", False, (1, 0.5, 0.5, 0.5)),  # what climbs may yet fill slower cards
+        ("nvl72:2", True, (0.5, 0.5, 0.5, 0.5)),
+        ("dgx-h100:1", True, (1, 1, 1, 1)),
+    ],
+)
+def test_a_run_over_boxes_that_climbs_is_slow_below_its_share_of_the_plateau_but_not_below_half(on, told, shares):
+    machine = replace(find(on), cards_known=told)
+    bound = expected(machine, "all-gather")
+    for settled, share in zip((1, 0.9, 0.4, 0), shares, strict=True):
+        assert slow_below(machine, bound, settled) == pytest.approx(0.85 * share * bound.least)
 
 
 #: Links of 50 GB/s between the dies of an MI250X's box, and rings over all: RCCL's model 71.

@@ -12,6 +12,8 @@ from statistics import median
 import pytest
 from cli_lines import LARGE, QUANTITIES, WILD
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from measured import logs
 
 from colllib import cli
@@ -20,7 +22,7 @@ from colllib.ladder import field_of
 from colllib.measured.causes import CAUSES
 from colllib.measured.commands import OTHER_NETWORKS, PEERS
 from colllib.measured.diagnose import diagnose
-from colllib.measured.expected import expected
+from colllib.measured.expected import expected, slow_below
 from colllib.measured.log import factor
 from colllib.measured.predict import SMALL, compared, each_algorithm, healthy, predict
 from colllib.measured.read import read
@@ -291,13 +293,61 @@ def test_no_part_that_is_twice_as_fast_makes_an_algorithm_slower():
         part = rng.choice(("link", "card", "cards", "pcie", "oversubscription"))
         value = getattr(machine, part)
         better = replace(machine, **{part: max(1, value / 2) if part == "oversubscription" else 2 * value})
-        collective, size = (
+        drawn, size = (
             rng.choice(("all-reduce", "all-gather", "all-to-all", "sendrecv")),
             2.0 ** rng.randrange(10, 35),
         )
-        after = {p.picked: p.seconds for p in each_algorithm(better, collective, size)}
-        for before in each_algorithm(machine, collective, size):
-            assert after[before.picked] <= before.seconds * (1 + 1e-9), (machine, part, collective, size, before.picked)
+        for collective in (drawn, "broadcast", "reduce"):
+            after = {p.picked: p.seconds for p in each_algorithm(better, collective, size)}
+            for before in each_algorithm(machine, collective, size):
+                assert after[before.picked] <= before.seconds * (1 + 1e-9), (machine, part, collective, size)
+
+
+COLLECTIVES = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all", "sendrecv"]
+
+
+@st.composite
+def machines(draw):
+    """Of several boxes."""
+    preset = draw(st.sampled_from([*PRESETS, "dgx-v100", "h800"]))
+    gpus = draw(st.sampled_from([1, 2, 4, 8, find(f"{preset}:1").gpus]))
+    cards_of = draw(st.sampled_from([n for n in (1, 2, 4, 8, 72) if n <= gpus]))
+    options = f"gpus={gpus},cards={cards_of},card={draw(st.integers(1, 800))}Gb/s"
+    return find(f"{preset}:{draw(st.integers(2, 600))},{options}")
+
+
+@given(machine=machines(), more=st.integers(1, 600), collective=st.sampled_from(COLLECTIVES), power=st.floats(6, 35))
+def test_by_no_algorithm_more_boxes_take_less_time(machine, more, collective, power):
+    few, many = (
+        each_algorithm(m, collective, 2**power) for m in (machine, replace(machine, boxes=machine.boxes + more))
+    )
+    after = {p.picked: p.seconds for p in many}
+    for before in few:
+        assert after[before.picked] >= before.seconds * (1 - 1e-9), before.picked
+
+
+@given(
+    machine=machines(),
+    one=st.booleans(),
+    collective=st.sampled_from(["all-reduce", "broadcast"]),
+    power=st.integers(7, 34),
+)
+def test_by_no_algorithm_a_byte_more_takes_less_time(machine, one, collective, power):
+    """NCCL's own correction is a staircase of sizes."""
+    machine = replace(machine, boxes=1 if one and machine.gpus > 1 else machine.boxes)
+    less, whole = (each_algorithm(machine, collective, size) for size in (2**power - 1, 2**power))
+    before = {p.picked: p.seconds for p in less}
+    for after in whole:
+        assert before[after.picked] <= after.seconds, after.picked
+
+
+@given(machine=machines(), collective=st.sampled_from(["sendrecv", "all-to-all"]), slower=st.floats(1, 1.1))
+def test_a_card_that_is_a_little_slower_makes_sends_as_much_longer_and_none_is_called_slow(machine, collective, slower):
+    """A channel of NCCL's search has one of some speeds, such as 6 or 12 GB/s; a send has no channel."""
+    before = predict(machine, collective, 2**33)
+    after = predict(replace(machine, card=machine.card / slower), collective, 2**33)
+    assert before.seconds <= after.seconds <= slower * before.seconds * (1 + 1e-9)
+    assert before.busbw > slow_below(machine, expected(machine, collective))
 
 
 @pytest.mark.parametrize(
@@ -425,6 +475,22 @@ def test_another_placement_of_the_same_ranks_is_another_number_of_boxes():
     assert near.saved == 0
     assert (far.ranks, near.ranks) == (16, 16)
     assert far.saved < 0
+
+
+@pytest.mark.parametrize(
+    ("on", "option", "size", "stands"),
+    [
+        ("dgx-h100:1", "boxes=2,gpus=4", "4KiB", True),
+        ("dgx-h100:2", "boxes=1,gpus=16", "4KiB", True),
+        ("dgx-h100:1", "boxes=2,gpus=4", "4GiB", False),
+        ("dgx-h100:2", "boxes=4,gpus=4", "4KiB", False),
+        ("dgx-h100:1", "gpus=4", "4KiB", False),
+    ],
+)
+def test_one_box_and_several_are_said_not_to_compare_where_latency_binds(on, option, size, stands):
+    words = ["predict", "all-reduce", "--on", on, "--message", size, "--what-if", option]
+    note = "Latencies in one box and over several are scaled to runs of different sites: the two do not compare.\n"
+    assert (note in CliRunner().invoke(cli.cli, words).output) is stands
 
 
 def test_a_job_that_is_restarted_without_one_card_has_seven_in_every_box():
@@ -607,11 +673,18 @@ def test_no_published_figure_of_one_gpu_a_box_is_above_what_its_cards_carry():
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_is_predicted_and_its_own_prediction_is_no_fault(preset):
-    """Of 32 GPUs a box NCCL's search counts NVLS at 6 of 11 GB/s a channel, so from 1 GiB on it takes a slower ring."""
+    """Of 32 GPUs a box NCCL's search counts NVLS at 6 of 11 GB/s a channel, so from 1 GiB on it takes a slower ring.
+
+    A run that falls so is healthy, and one at half of its speed is not.
+    """
     predicted = logs.modeled(f"{preset}:2", 0, noise=0, top=2**34)
     (run,) = read(write(predicted))
     assert (run.ranks, len(run.rows)) == (find(f"{preset}:2").ranks, len(predicted.rows))
-    assert (diagnose(run).state == "below-expectation") == (preset == "gh200-nvl32")
+    assert diagnose(run).state in ("healthy", "undecided")
+    half = replace(run, rows=tuple(replace(row, seconds=2 * row.seconds) for row in run.rows))
+    assert preset != "gh200-nvl32" or diagnose(half).state == "below-expectation"
+    text = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", f"{preset}:2"]).output
+    assert ("At 1 GiB NCCL picks, by its own estimates, what is slower: --algor" in text) is (preset == "gh200-nvl32")
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -168,6 +168,24 @@ def test_three_falls_by_a_fifth_or_one_by_half_are_erratic(falls, depth, erratic
     assert form.erratic == erratic
 
 
+@pytest.mark.parametrize(
+    ("sizes", "waited", "settled"),
+    [
+        ([2**26, 2**27], 0.1, 0.9),
+        ([2**29, 3 * 2**29], 0.4, 0.6),
+        ([2**29, 2**30], 0.02, 1.0),  # less than 3 %
+        ([2**25, 2**26], 0.1, 0.0),  # another protocol may follow
+        ([2**26], 0.1, 0.0),
+        ([2**27], 0.1, 1.0),
+    ],
+)
+def test_what_a_climbing_run_has_of_its_plateau_is_told_by_its_last_two_sizes(sizes, waited, settled):
+    """Of a constant, which is a share of the last time, and a slope."""
+    constant = waited / (1 - waited) * sizes[-1] / 1e11
+    rows = (Row(k, float(size), constant + size / 1e11, None, None) for k, size in enumerate(sizes))
+    assert shape(Run("columns", tuple(rows), "sendrecv", 2)).settled == pytest.approx(settled)
+
+
 @pytest.mark.parametrize("first", [3, 10, 20])  # a sweep from 8 bytes has 31 sizes, 11 of them large
 def test_one_fall_by_half_is_erratic_however_many_small_sizes_were_measured(first):
     sizes = [2.0**k for k in range(first, 34)]

@@ -151,14 +151,27 @@ def test_a_ring_waits_on_a_plateau_in_an_all_reduce_between_boxes_alone():
 
 def test_a_tree_is_corrected_up_to_512_mib_and_an_nvls_tree_of_blackwells_up_to_1_gib():
     """tuning.cc:640 takes 23 factors for the one, tuning.cc:643 takes 24 for the other, on x86 only."""
+
+    def step(estimate, size):
+        """How much less time NCCL counts for the bytes than for one byte less."""
+        return (estimate.seconds(size) - estimate.latency) / (estimate.seconds(size - 1) - estimate.latency)
+
     tree = model(SINGLE.format(64))["tree", "Simple"]
-    assert tree.wire(2**29) / tree.wire(2**29 - 1) == pytest.approx(0.9)
+    assert step(tree, 2**29) == pytest.approx(0.9)
     nvls = model("b200:4")["NVLSTree", "Simple"]
-    assert nvls.wire(2**29) / nvls.wire(2**29 - 1) == pytest.approx(1)
-    assert nvls.wire(2**30) / nvls.wire(2**30 - 1) == pytest.approx(0.9)
+    assert step(nvls, 2**29) == pytest.approx(1)
+    assert step(nvls, 2**30) == pytest.approx(0.9)
     for expression in ("nvl72:4", "dgx-h100:4"):
         plain = model(expression)["NVLSTree", "Simple"]
         assert plain.wire(2**20) == 2**20 / plain.algbw
+
+
+def test_between_two_sizes_of_the_correction_what_the_bytes_take_lies_on_a_line_and_at_them_as_nccl_counts():
+    tree = model("gh200:16")["tree", "LL128"]
+    for power, factors in ((21, (0.6, 0.8)), (22, (0.8, 0.9)), (23, (0.9, 0.9))):
+        below, above = factors
+        assert tree.wire(2**power) == pytest.approx(tree.seconds(2**power) - tree.latency)
+        assert tree.wire(2 ** (power + 0.5)) == pytest.approx(2 ** (power + 0.5) / (tree.algbw * (below + above) / 2))
 
 
 @pytest.mark.parametrize(
@@ -170,11 +183,23 @@ def test_a_tree_is_corrected_up_to_512_mib_and_an_nvls_tree_of_blackwells_up_to_
         ("dgx-v100:1,link=15.75GB/s", (6.6 + 1.0, 8.4 + 5.7)),  # PCIe: without LL128
     ],
 )
-def test_a_chain_is_one_step_where_its_channels_are_alike_and_one_a_rank_elsewhere(expression, microseconds):
+def test_a_chain_is_counted_as_one_step_where_its_channels_are_alike_and_one_a_rank_elsewhere(expression, microseconds):
     """tuning.cc:394."""
     for collective in ("broadcast", "reduce"):
         seconds = times(find(expression), collective, 0.0)
         assert tuple(seconds.values()) == pytest.approx([each * 1e-6 for each in microseconds])
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "reduce"])
+@pytest.mark.parametrize(
+    "machine", ["nvl72:1", "dgx-h100:1,gpus=2", "dgx-h100:16", "dgx-h100:16,cards=1", SINGLE.format(64)]
+)
+def test_a_chain_waits_for_as_many_steps_over_the_same_wires_as_the_ring_of_an_all_gather(machine, collective):
+    """As NCCL's maintainers say in its issue 971: broadcasts and reduces know rings alone."""
+    chains, rings = model(machine, collective), model(machine, "all-gather")
+    for protocol in ("LL", "LL128", "Simple"):
+        chain = chains["ring", protocol]
+        assert chain.latency * (1 + chain.further) == pytest.approx(rings["ring", protocol].latency)
 
 
 @pytest.mark.parametrize("boxes", [1, 2])

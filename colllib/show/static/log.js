@@ -78,11 +78,11 @@
   };
   const regionOf = (bytes) => borders.filter((border) => bytes >= border).length;
   const median = (values) => (values.sort((p, q) => p - q)[Math.floor((values.length - 1) / 2)] + values[Math.floor(values.length / 2)]) / 2;
-  // below what the largest message is slow, by whether the last doubling still brings 3 %, as for a diagnosis
+  // below what the largest message is slow: if the last doubling still brings 3 %, its share of the plateau, as for a diagnosis
   const slowBelow = (rows, range) => {
-    const end = rows.at(-1), before = rows.findLast((row) => row.size < end.size);
-    const climbs = before ? end.bus / before.bus > (end.size / before.size) ** Math.log2(1.03) : end.size < 2 ** 27;
-    return range[climbs ? 3 : 2];
+    const end = rows.at(-1), before = rows.findLast((row) => row.size < end.size), large = end.size >= 2 ** 27;
+    const [grown, more] = before ? [end.size / before.size, end.bus / before.bus] : [2, large ? 0 : 2];
+    return Math.max(range[3], more <= grown ** Math.log2(1.03) ? range[2] : large ? range[2] * (grown - more) / (grown - 1) : 0);
   };
   // for each region of sizes: the share of the predicted rate, that of healthy runs, and the verdict
   const verdicts = (rows, { time, band, most }, slow) => [...borders, Infinity].flatMap((border, region) => {
