@@ -103,6 +103,8 @@ def test_a_torus_without_a_cable_goes_round_the_other_way():
         ("ring:4,without=0-9", "ring:4 has no node 9"),
         ("ring:4,without=0-s0", "ring:4 has no node s0"),
         ("boxes:2x4,without=card x", "must be a whole number"),
+        ("p5:2,without=card 0", "schedules take all cards of a GPU as one: see colllib predict"),
+        ("p5en:2,without=card 31", "schedules take all cards of a GPU as one: see colllib predict"),
     ],
 )
 def test_what_is_not_there_cannot_fail(expression, complaint):

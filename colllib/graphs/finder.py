@@ -137,6 +137,9 @@ def _bases(ranks: int, ports: int, jumps: int) -> Iterator[Found]:
     for steps, (n_beta, chosen_jumps) in dihedral_jumps(ranks, ports).items() if jumps > 1 else ():
         name = "x".join(map(str, (ranks, *chosen_jumps)))
         yield Found(f"dihedral:{name}", "dihedral graph", ranks, steps, n_beta, loops=False)
+    if ranks <= ports:
+        name = "x".join(str(jump % (ranks - 1) + 1) for jump in range(ports))
+        yield base(f"directed-circulant:{ranks}x{name}", "complete graph with parallel links", 1)
 
 
 def _expansions(ranks: int, ports: int, loopless: bool, jumps: int) -> Iterator[Found]:

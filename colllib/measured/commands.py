@@ -244,7 +244,7 @@ def predict_command(
         *([_OF_PAT] if without_pat else []),
         *([_NO_BEST] if best and not rung else []),
         *(_SLOWER.format(units.message(p.message)) for last, p in pairwise(predictions) if p.busbw < 0.8 * last.busbw),
-        *_of_lost_cards(primitive, on, message, what_if),
+        *_of_lost(machine, primitive, on, message, what_if),
         *_of_the_model(machine, primitive, predictions[0], what_if),
         *_of_engines(machine, primitive, sizes[0]),
     ]
@@ -366,14 +366,15 @@ def _of_the_network(machine: Machine, primitive: str, what_if: Sequence[str]) ->
         yield "Oversubscription is a ratio: with other cards links up change as well. --sensitivity leaves them."
 
 
-def _of_lost_cards(primitive: str, on: str, message: float | None, what_if: Sequence[str]) -> Iterator[str]:
+def _of_lost(machine: Machine, primitive: str, on: str, message: float | None, what_if: Sequence[str]) -> Iterator[str]:
     for lost in re.findall(r"without=card \d+", ",".join([on, *what_if])):
         going_on = shlex.quote(f"{on.replace(f',{lost}', '')},{lost}")
         going_on += f" --message {units.message(message).replace(' ', '')}" if message else ""
+        detour = " By a detour instead, where the box counts (least is lost in the first or the last): "
+        detour += f"colllib ladder {primitive} --on {going_on}"
         yield (
             f"{lost.replace('=', ' ').capitalize()}: of a job that is restarted; NCCL then gives every box the "
-            f"channels of the box with fewest cards. A running one fails. By a detour instead, where "
-            f"the box counts (least is lost in the first or the last): colllib ladder {primitive} --on {going_on}"
+            f"channels of the box with fewest cards. A running one fails.{detour * (machine.cards <= machine.gpus)}"
         )
 
 

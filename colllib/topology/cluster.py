@@ -108,7 +108,7 @@ def preset_of(on: str) -> Preset | None:
     >>> preset_of("h100:2").memory, preset_of("superpod:4").note[:9], preset_of("star:8")
     (80000000000.0, 'its cards', None)
     """
-    name, machine = on.partition(":")[0], _intact(on)
+    name, machine = on.partition(":")[0], intact_machine(on)
     if machine:
         name = {kind.name: preset for preset, kind in machines.PRESETS.items()}.get(machine.name, name)
     return PRESETS.get(name)
@@ -120,11 +120,11 @@ def note_of(on: str) -> str:
     >>> note_of("v100:2")[-17:], note_of("dgx-a100:2"), note_of("star:8")
     ('stand as one port', '', '')
     """
-    known = preset_of(on) or _intact(on)
+    known = preset_of(on) or intact_machine(on)
     return known.note if known else ""
 
 
-def _intact(on: str) -> Machine | None:
+def intact_machine(on: str) -> Machine | None:
     """The machine without what has failed, or nothing."""
     with suppress(ValueError):  # what is wrong with it the command says
         return machine_on(",".join(part for part in on.split(",") if not part.startswith("without=")), schedules=True)

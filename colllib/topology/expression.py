@@ -15,7 +15,7 @@ from colllib.topology import machines
 from colllib.topology.base import Topology
 from colllib.topology.boxes import boxes
 from colllib.topology.clos import fat_tree, leaf_spine
-from colllib.topology.cluster import is_file, machine_on, topology_of
+from colllib.topology.cluster import intact_machine, is_file, machine_on, topology_of
 from colllib.topology.failures import without
 from colllib.topology.graph import full_mesh
 from colllib.topology.latency import HALVES, Latency
@@ -170,6 +170,9 @@ def find(expression: str) -> Topology:
         raise ValueError(f"topology {shortened(expression)!r}: at most {MOST_NESTED} operations are taken")
     intact, failed = before_failures(expression)
     if failed:
+        machine = intact_machine(expression)
+        if machine and machine.cards > machine.gpus and "card" in "".join(failed):
+            raise ValueError(f"without {failed[0]}: schedules take all cards of a GPU as one: see colllib predict")
         return without(find(intact), *failed)
     head, *rest = _outside(intact)
     if is_file(expression):

@@ -520,7 +520,8 @@ def experts_command(
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     copied = f", its busiest copy {copy:.2f} times" if redundant else ""
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean of an expert{copied}, {dropped}"
-    yield f"busiest rank: {rank:.2f} times the mean of a rank, which is how long all compute\n"
+    turns = "; tokens take turns between copies, not knowing which of them chose the expert" if redundant else ""
+    yield f"busiest rank: {rank:.2f} times the mean of a rank, which is how long all compute{turns}\n"
     yield _table_of_copies(busiest, times)
     size = " and ".join(f"{units.size(size)} in {name}" for name, size in sizes.items())
     counted = f"{tokens:,} x {top_k} = {vectors:,}, {size} at a width of {width:,}, without scales"

@@ -280,7 +280,8 @@ def _per_rank(experts: int, ranks: int) -> int:
 
 
 def destinations(routing: Routing, hosts: Placement) -> IntArray:
-    """The rank to which each choice goes, shape (ranks, tokens, k); tokens take the copies of an expert in turn."""
+    """The rank to which each choice goes, shape (ranks, tokens, k); tokens t = 0, 1, ... of rank r take copies r + t in
+    turn, without knowing which of them chose the expert."""
     if len(hosts) != routing.experts:
         raise ValueError(f"a placement of {len(hosts)} experts for a routing to {routing.experts}")
     count = np.array([len(host_ranks) for host_ranks in hosts])

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from colllib import cli
 from colllib.algorithms import breadth_first
@@ -89,6 +91,20 @@ def test_no_product_of_smaller_rows_is_better_than_all_rows(ranks, ports):
             one, other = pareto(size, few)[-1], pareto(ranks // size, ports - few)[-1]
             cost = breadth_first.all_gather_cost(find(f"product({one.expression},{other.expression})"))
             assert any(row.n_alpha <= cost.n_alpha and row.n_beta_node <= cost.n_beta * ports for row in rows)
+
+
+@given(ranks=st.integers(2, 16), further=st.integers(0, 14))
+@settings(max_examples=20, deadline=None)
+def test_with_as_many_links_as_ranks_or_more_the_first_row_takes_one_step_over_as_many_links_as_there_can_be(
+    ranks, further
+):
+    """One other rank has at most d / (N - 1) links, rounded down, and its shard comes by no others."""
+    ports = min(ranks + further, 16)
+    best, graph = pareto(ranks, ports)[0], find(pareto(ranks, ports)[0].expression)
+    cost = execute(breadth_first.all_gather(graph), graph).cost
+    assert (graph.ranks, degree(graph)) == (ranks, ports)
+    assert (best.n_alpha, best.n_beta_node) == (cost.n_alpha, cost.n_beta * ports)
+    assert (best.n_alpha, best.n_beta_node) == (1, Fraction(ports, ranks * (ports // (ranks - 1))))
 
 
 def test_a_row_tells_what_it_is_made_of():

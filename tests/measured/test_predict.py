@@ -503,6 +503,9 @@ def test_a_job_that_is_restarted_without_one_card_has_seven_in_every_box():
     for asked in (["dgx-h100:64,without=card 43"], ["dgx-h100:64", "--what-if", "without=card 43"]):
         assert note in CliRunner().invoke(cli.cli, [*words, *asked]).output
     assert "a restart" in CliRunner().invoke(cli.cli, ["ladder", *words[1:], "dgx-h100:2,without=card 3"]).output
+    alone = CliRunner().invoke(cli.cli, [*words, "p5:2,without=card 63"]).output  # one of 4 of a GPU
+    assert "A running one fails.\n" in alone
+    assert "colllib ladder" not in alone
     for on in ("dgx-h100:2,without=card 16", "dgx-h100:2,cards=1,without=card 0"):
         with pytest.raises(ValueError, match="one of which must stay"):
             find(on)

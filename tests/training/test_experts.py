@@ -315,7 +315,7 @@ def test_the_command_places_redundant_experts_and_those_of_a_part_of_a_rack(caps
 
 @pytest.mark.parametrize("redundant", [0, 32])
 def test_copies_spread_the_load_of_the_busiest_expert_and_the_busiest_rank_is_named(redundant, capsys):
-    """Counted token by token, which take the copies of an expert in turn."""
+    """Counted token by token, which take turns between copies and do not know which of them chose the expert."""
     words = ["--on", "dgx-h200:4", "--experts", "64", "--gate", "zipf", "--tokens", "16", "--redundant", str(redundant)]
     result = counted(capsys, *words)
     routing = experts.zipf_routing(32, 16, 64, 8, 1.0)
@@ -333,6 +333,8 @@ def test_copies_spread_the_load_of_the_busiest_expert_and_the_busiest_rank_is_na
     _, output = command(capsys, *words)
     assert f"busiest rank: {result['imbalance_of_ranks']:.2f} times the mean of a rank" in output.out
     assert (f"its busiest copy {result['imbalance_of_copies']:.2f} times" in output.out) is bool(redundant)
+    turns = "how long all compute; tokens take turns between copies, not knowing which of them chose the expert\n"
+    assert (turns in output.out) is bool(redundant)
     asked = {"experts": 64, "redundant": redundant, "top_k": 8, "tokens": 16, "capacity": None, "ranks": 32}
     assert {name: result[name] for name in asked} == asked
     assert result["message_bytes"] == {"BF16": 16 * 8 * 7168 * 2, "FP8": 16 * 8 * 7168}
