@@ -92,8 +92,9 @@
     const rate = last ? time(within.at(-1).size) / within.at(-1).time : median(within.map((row) => time(row.size) / row.time)), of = band(region);
     const [below, inside, above] = last ? ["below", "in", "above"].map((place) => `${place} the healthy range`) : ["slower than most", "as others", "faster than most"];
     const name = last ? `from ${size(LARGE)} on` : `below ${size(border)}`;
-    const percent = (share) => Math.round(100 * share);
-    return [[name, `${percent(rate)}%`, of ? `${percent(of[0])} to ${percent(of[1])}%` : "too few", of ? (last && rate < of[0] && rate >= slow / most ? "undecided" : rate < of[0] ? below : rate > of[1] ? above : inside) : "no verdict"]];
+    const [shown, ...healthy] = [rate, ...(of || [])].map((share) => Math.round(100 * share));
+    const [at, low, high] = last ? [rate, ...(of || [])] : [shown, ...healthy]; // as printed, where no diagnosis decides
+    return [[name, `${shown}%`, of ? `${healthy[0]} to ${healthy[1]}%` : "too few", of ? (last && at < low && at >= slow / most ? "undecided" : at < low ? below : at > high ? above : inside) : "no verdict"]];
   });
 
   const words = (at, up, anchor, text) => `<text x="${at.toFixed(1)}" y="${up.toFixed(1)}" text-anchor="${anchor}" fill="currentColor">${text}</text>`;
