@@ -143,7 +143,7 @@ EQUIVALENT = {
     "pair[source * blocks.ranks - target] = True": "that is another place for each pair as well",
     "place = 1": "the first list stays as it is, and the next ones take what comes",
     "while top <= limit and time(min(2 * top, limit)) * SAME < time(top):": "at the limit no time is below itself",
-    "return _fitting(values, int(np.max(times, initial=2))) * times": "numbers that fit are objects too",
+    "return _fitting(values, int(np.max(np.abs(times), initial=2))) * times": "numbers that fit are objects too",
     "if values.strides == (0,) and len(values) == 1:": "a copy has the same values",
     "if np.reshape(counts[start], -2)[element] == 0:": "numpy takes any negative length for what is left",
     "elif size == 2 and last and (last.kind == 'xor') and (last.rank_stride + last.size == stride):": (

@@ -289,7 +289,7 @@ class Race:
         message, (alpha, *_), (bandwidth, *_) = self._quantities(one.row, state)
         last = ceil(STEPS * log2(max(64, 4 * one.segments)))
         several = sorted({round(2 ** (k / STEPS)) for k in range(last + 1)} | {one.segments})
-        form, most = one.row.variants[one.variant], max(1, floor(message))
+        form, most = one.row.variants[one.variant], max(1, min(MOST, floor(message)))
         return [(p, form.seconds(p, alpha, message / bandwidth)) for p in several if p <= most]
 
     def _quantities(self, row: Row, state: State) -> tuple[float, list[float], list[float]]:

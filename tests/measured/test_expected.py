@@ -60,7 +60,7 @@ def test_published_runs_of_such_machines_make_a_range_narrower_where_they_are_ma
 
 
 @pytest.mark.parametrize(
-    ("on", "told", "shares"),
+    ("on", "cards_known", "shares"),
     [
         ("dgx-h100:2", True, (1, 0.9, 0.5, 0.5)),
         ("dgx-h100:2", False, (1, 0.5, 0.5, 0.5)),  # what climbs may yet fill slower cards
@@ -68,8 +68,10 @@ def test_published_runs_of_such_machines_make_a_range_narrower_where_they_are_ma
         ("dgx-h100:1", True, (1, 1, 1, 1)),
     ],
 )
-def test_a_run_over_boxes_that_climbs_is_slow_below_its_share_of_the_plateau_but_not_below_half(on, told, shares):
-    machine = replace(find(on), cards_known=told)
+def test_a_run_over_boxes_that_climbs_is_slow_below_its_share_of_the_plateau_but_not_below_half(
+    on, cards_known, shares
+):
+    machine = replace(find(on), cards_known=cards_known)
     bound = expected(machine, "all-gather")
     for settled, share in zip((1, 0.9, 0.4, 0), shares, strict=True):
         assert slow_below(machine, bound, settled) == pytest.approx(0.85 * share * bound.least)
